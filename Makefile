@@ -7,7 +7,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # of 109 under the address sanitizer took 119 s with three on two cores, which were idle for a seventh of it, and 104 s with four.
 TEST_JOBS ?= 4
 
-.PHONY: all configure run test clang clang-build fresh rig asan asan-build tsan tsan-build coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
+.PHONY: all configure run lab test clang clang-build fresh rig asan asan-build tsan tsan-build coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
@@ -36,15 +36,18 @@ setup-deb:
 setup-rig:
 	@tools/setup --rig
 
-# Only what the benchmark needs is built: the tests can wait. Ranks on one node talk through shared memory; on virtual nodes
-# every message crosses InfiniBand, on an adapter of this machine or in software.
+# Builds only what the benchmark needs. Ranks on one node communicate through shared memory; on virtual nodes every message
+# crosses InfiniBand, on an adapter of this machine or in software.
 run: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target fishplate mpiexec softib softib_tool
-	@echo "==> 4 ranks on one node: shared memory (about 10 s)"
-	@$(BUILD)/bin/mpiexec -n 4 $(BUILD)/bin/fishplate bench --short
-	@echo
-	@echo "==> 4 ranks on 4 virtual nodes: InfiniBand (about 15 s)"
-	@$(BUILD)/bin/mpiexec -n 4 -vnodes 4 $(BUILD)/bin/fishplate bench --short
+	@$(BUILD)/bin/mpiexec -n 4 $(BUILD)/bin/fishplate bench --short --summary --output $(BUILD)/bench-node.txt
+	@$(BUILD)/bin/mpiexec -n 4 -vnodes 4 $(BUILD)/bin/fishplate bench --short --summary --output $(BUILD)/bench-vnodes.txt
+	@echo "Tables: $(BUILD)/bench-node.txt, $(BUILD)/bench-vnodes.txt. Next: bench/peers compares with MPICH and Open MPI;"
+	@echo "$(BUILD)/bin/mpicc examples/ring.c -o ring && $(BUILD)/bin/mpiexec -n 4 ./ring runs a program."
+
+# Simulator, figures of the papers, studies of protocols: a program of its own.
+lab: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target fishplate-lab
 
 test: setup-all configure
 	@cmake --build $(BUILD) --parallel $(JOBS) $$(tools/test-targets $(BUILD) "$${TESTS:-.}")
@@ -78,7 +81,7 @@ fresh:
 # Slurm's own daemons; and $(EXHAUSTIVE), state machines without memory of their own.
 asan asan-build: export ASAN_OPTIONS := detect_leaks=0
 asan: asan-build
-	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin)/|^tools/bench/(papers|kernels|4)$$|^launcher/slurm$$|$(EXHAUSTIVE)')
+	$(call tests,build-asan,--label-exclude 'rig|sweep' --exclude-regex '^(source|packaging|spin)/|^lab/(papers|kernels)$$|^tools/bench/4$$|^launcher/slurm$$|$(EXHAUSTIVE)')
 
 asan-build: setup-all
 	@tools/configure build-asan -DFISHPLATE_SANITIZE=address,undefined
@@ -110,11 +113,12 @@ coverage: setup-all
 	-$(call tests,build-coverage,--label-exclude 'rig|sweep')
 	@tools/coverage build-coverage
 
-# Every fault in every situation, a few minutes; docs/faults.md says what each means. SEED=n damages other ranks at other
+# Every kill point and every fault in every situation, a quarter of an hour; docs/faults.md says what each means. SEED=n damages other ranks at other
 # moments.
 SEED ?= 1
 faults: configure
 	@cmake --build $(BUILD) --parallel $(JOBS) --target faults_programs
+	@python3 -B tests/faults/points.py --build $(BUILD)
 	@python3 -B tests/faults/faults.py --build $(BUILD) --seed $(SEED)
 
 # Mixed traffic, connections opened and closed under a budget: SECONDS=3600 of it; fails when memory grows.
@@ -141,7 +145,7 @@ install: all
 
 deb: setup-deb all
 	@cd $(BUILD) && cpack -G DEB > cpack.log || { cat cpack.log; exit 1; }
-	@ls $(BUILD)/fishplate_*.deb
+	@ls $(BUILD)/fishplate*.deb
 
 # What is committed, the same bytes each time; VERSION.git says which commit.
 DIST ?= .
@@ -167,6 +171,7 @@ clean:
 help:
 	@echo "make            build into build/bin and build/lib"
 	@echo "make run        install what is missing, build, and run the main benchmark on 4 ranks"
+	@echo "make lab        build the laboratory, fishplate-lab: simulator, figures of the papers, studies"
 	@echo "make test       the same set-up, then all tests"
 	@echo "make test TESTS=PATTERN    only the tests whose names match, and only what they need is built"
 	@echo "make clang      everything built with clang, and a few tests"
@@ -179,7 +184,7 @@ help:
 	@echo "make soak       an hour of mixed traffic, memory of every rank as a curve (SECONDS=n)"
 	@echo "make fuzz       the parsers of bytes from outside, SECONDS=60 each"
 	@echo "make install PREFIX=/opt/fishplate"
-	@echo "make deb        a Debian package, for /opt/fishplate"
+	@echo "make deb        Debian packages, for /opt/fishplate"
 	@echo "make dist       an archive of what is committed"
 	@echo "make format     clang-format over everything"
 	@echo "make docs       write docs/tunables.md anew from the library"

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "cli/json.h"
+
 /* What a program that carries the benchmark knows about its MPI library, beyond what MPI itself tells. */
 struct bench_host {
     const char *program;                /* "fishplate bench" */
@@ -19,16 +21,17 @@ struct bench_host {
      * when the library has no such choice. */
     const char *(*algorithm)(const char *operation, int i);
     int (*choose)(const char *setting);
+    const char *kinds; /* lines of help about other benchmarks of the program; NULL: none */
 };
 
 /* argv[0] is the name of the command. Returns the exit status. Calls MPI_Init and MPI_Finalize. */
 int bench_main(const struct bench_host *host, int argc, char **argv);
 
-/* ways.c: by what the figures of a report travelled, asked by rank 0 of `size` ranks. */
-enum { BENCH_WAYS_MAX = 1024 };
-void bench_ways_describe(const struct bench_host *host, int size, char *out, size_t room);
-void bench_ways_json(const struct bench_host *host, int size, FILE *out); /* members of an object */
-void bench_print_string(FILE *out, const char *text);                     /* as JSON writes it */
+/* transports.c: by what the figures of a report travelled, asked by rank 0 of `size` ranks. */
+enum { BENCH_TRANSPORTS_MAX = 1024 };
+void bench_transports_describe(const struct bench_host *host, int size, char *out, size_t room);
+void bench_transports_json(const struct bench_host *host, int size,
+                           struct json *j); /* members of an object */
 
 enum { BENCH_SIZES_MAX = 64, BENCH_SAMPLES_MAX = 4000 };
 
@@ -45,9 +48,10 @@ struct bench_forced {
 };
 
 struct bench_options {
-    bool brief, json, help, pin;
-    bool one_buffer; /* in bw: the window's messages share memory */
-    enum bench_calls calls;
+    bool brief, json, help, no_pin, summary;
+    bool one_buffer;     /* in bw: the window's messages share memory */
+    int calls;           /* enum bench_calls */
+    const char *output;  /* file of the report, or NULL */
     const char *compare; /* the operation whose algorithms are compared, or NULL */
     int pairs;           /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
     double seconds;      /* time spent on each figure */
@@ -91,19 +95,18 @@ struct bench {
     double init_time;  /* MPI_Init, in seconds, on this rank */
     long errors;       /* bytes that were not what was sent */
     bool failed;       /* what was asked for cannot be done */
+    int at;            /* test that runs: bench_tests[at] */
     bool times_itself; /* the batch that is measured leaves its seconds in own_time */
     double own_time;
     struct bench_place *place;
     struct bench_report *report;
+    FILE *out;                     /* of the report */
     double latency8, bandwidth[3]; /* remembered for the ratios of `limits`; 0 when not measured */
 };
 
 /* options.c: false after a sentence on standard error. */
-bool bench_parse(struct bench_options *o, int argc, char **argv, bool speak);
+bool bench_parse(struct bench_options *o, int argc, char **argv, bool silent);
 void bench_usage(const struct bench_host *host);
-void bench_format_bytes(size_t bytes, char out[32]);
-/* "64", "64k", "4M", "1G"; false when it is none of these. */
-bool bench_parse_bytes(const char *text, size_t len, size_t *out);
 
 /* measure.c: times `batch(arg, n)` until the time is spent, in agreement among all ranks of comm. With
  * `worst` a sample is that of the slowest rank, else rank 0's. The result is valid on rank 0 of comm. */
@@ -116,7 +119,7 @@ bool bench_forced_parse(struct bench_forced *f, const char *text);
 void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void *arg,
                           struct bench_stats *out);
 void bench_forced_text(const struct bench_forced *f, FILE *out);
-void bench_forced_json(const struct bench_forced *f, FILE *out);
+void bench_forced_json(const struct bench_forced *f, struct json *j); /* a member of the row's object */
 
 /* pattern.c: bytes that depend on place and seed, so that a message that is late, short or shifted is seen.
  */

@@ -55,7 +55,7 @@ def parser(doc):
     p.add_argument("--ranks", default=2, type=int)
     p.add_argument("--repeat", default=3, type=int, help="number of times to run all libraries in turn")
     p.add_argument("--limit", default=SECONDS, type=int, help="seconds after which a run is ended and its library left out")
-    p.add_argument("--budget", type=float, metavar="S", help="begin no turn after S seconds, and print the results so far")
+    p.add_argument("--budget", type=float, metavar="S", help="stop after S seconds, and print the results so far")
     p.add_argument("--resume", metavar="FILE", help="store results in this file, and do not repeat runs whose results it has")
     return p
 
@@ -64,7 +64,8 @@ def compiled(name, found, folder):
     main_c = folder / "main.c"
     main_c.write_text(MAIN.format(name=name))
     for library, mpicc, _, _ in found:
-        subprocess.run([mpicc, "-O2", f"-I{HERE / name}", str(main_c), str(HERE / name / f"{name}.c"), str(HERE / "ways.c"), "-o",
+        shared = [str(path) for path in [HERE / "transports.c", *sorted(HERE.parent.glob("cli/*.c"))]]
+        subprocess.run([mpicc, "-O2", "-D_GNU_SOURCE=", f"-I{HERE.parent}", f"-I{HERE / name}", str(main_c), str(HERE / name / f"{name}.c"), *shared, "-lm", "-o",
                         str(folder / library)], check=True)
 
 
@@ -135,7 +136,10 @@ def measure(name, options, arguments, rows):
                 done = kept.find(run)
                 if done is None:
                     print(f"turn {number + 1} of {options.repeat}: {library}", file=sys.stderr)
-                    done = run_library([*launcher, "-n", str(options.ranks), *before, f"{folder}/{library}", *arguments], options.limit, rows)
+                    command = [*launcher, "-n", str(options.ranks), *before, f"{folder}/{library}", *arguments]
+                    done = run_library(command, min(options.limit, max(1, end - time.time())), rows)
+                    if time.time() >= end and done[1]:  # the end of the budget ended it
+                        continue
                     kept.add(run, *done)
                 turn[library], failure = done
                 if failure and library == "Fishplate":

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "coll.h"
+#include "cli/number.h"
 
 enum { CHOICES_MAX = 24 };
 
@@ -39,10 +40,11 @@ static void print_names(const struct comparison *c)
 {
     if (c->b->rank != 0 || c->b->options.json)
         return;
-    printf("%s of %d ranks, best time in us; * is the fastest\n\n%9s", c->operation, c->b->size, "size");
+    fprintf(c->b->out, "%s of %d ranks, best time in us; * is the fastest\n\n%9s", c->operation, c->b->size,
+            "size");
     for (int i = 0; i < c->n; i++)
-        printf("  %*s ", (int)strlen(c->name[i]) < 10 ? 10 : (int)strlen(c->name[i]), c->name[i]);
-    printf("\n");
+        fprintf(c->b->out, "  %*s ", (int)strlen(c->name[i]) < 10 ? 10 : (int)strlen(c->name[i]), c->name[i]);
+    fprintf(c->b->out, "\n");
 }
 
 static void print_times(const struct comparison *c, size_t bytes, const double *time)
@@ -51,13 +53,13 @@ static void print_times(const struct comparison *c, size_t bytes, const double *
     int best = 0;
     for (int i = 1; i < c->n; i++)
         best = time[i] < time[best] ? i : best;
-    bench_format_bytes(bytes, size);
-    printf("%9s", strcmp(c->operation, "barrier") == 0 ? "" : size);
+    number_print_size(bytes, size);
+    fprintf(c->b->out, "%9s", strcmp(c->operation, "barrier") == 0 ? "" : size);
     for (int i = 0; i < c->n; i++)
-        printf("  %*.2f%c", (int)strlen(c->name[i]) < 10 ? 10 : (int)strlen(c->name[i]), time[i] * 1e6,
-               i == best ? '*' : ' ');
-    printf("\n");
-    fflush(stdout);
+        fprintf(c->b->out, "  %*.2f%c", (int)strlen(c->name[i]) < 10 ? 10 : (int)strlen(c->name[i]),
+                time[i] * 1e6, i == best ? '*' : ' ');
+    fprintf(c->b->out, "\n");
+    fflush(c->b->out);
 }
 
 static void one_size(struct comparison *c, size_t bytes)

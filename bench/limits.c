@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "cli/number.h"
 
 /* A round bounces one line; rounds go through several lines, since a line's home on the chip makes a
  * difference. LINE: some processors fetch lines in pairs. */
@@ -146,7 +147,7 @@ void bench_limits(struct bench *b, const struct bench_test *test, size_t bytes)
         bench_report_rate(b, "memcpy", copy_sizes[i], &s, (double)copy_sizes[i] / 1e6, "MB/s");
         if (b->bandwidth[i] <= 0)
             continue;
-        bench_format_bytes(copy_sizes[i], name);
+        number_print_size(copy_sizes[i], name);
         strcpy(what, name);
         strcat(what, " bandwidth / memcpy");
         bench_report_ratio(b, what, b->bandwidth[i] / ((double)copy_sizes[i] / 1e6 / s.median));

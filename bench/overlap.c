@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "cli/number.h"
 
 enum { TESTS = 8, WORK_UNIT = 100 };
 
@@ -142,15 +143,31 @@ static long work_for(struct overlap *o, double seconds)
 static void report(struct bench *b, const char *test, size_t bytes, const char *how, double hidden)
 {
     char size[32], what[96];
-    bench_format_bytes(bytes, size);
+    number_print_size(bytes, size);
     snprintf(what, sizeof(what), "overlap of %s, %s, %s, in percent", test, size, how);
     if (b->rank == 0)
         bench_report_ratio(b, what, hidden * 100);
 }
 
-void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
+/* Rows of the operation beside a computation twice as long, and the part of the operation's time `alone` that they hide. */
+static void with_computation(struct bench *b, struct overlap *o, const char *test, size_t bytes, double alone)
 {
     char name[48];
+    o->work = work_for(o, 2 * alone);
+    snprintf(name, sizeof(name), "%s.work", test);
+    const double work = one_row(b, o, name, bytes, run_work);
+    snprintf(name, sizeof(name), "%s.both", test);
+    const double both = one_row(b, o, name, bytes, run_both);
+    o->slices = TESTS;
+    snprintf(name, sizeof(name), "%s.test", test);
+    const double tested = one_row(b, o, name, bytes, run_both);
+    checked(b, o, 11);
+    report(b, test, bytes, "no MPI calls meanwhile", 1 - (both - work) / alone);
+    report(b, test, bytes, "MPI_Test meanwhile", 1 - (tested - work) / alone);
+}
+
+void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
+{
     struct overlap o = {.comm = b->team, .slices = 1};
     bytes = (bytes + 7) / 8 * 8;
     MPI_Comm_rank(b->team, &o.rank);
@@ -163,22 +180,13 @@ void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
     o.out = bench_alloc(bytes);
     checked(b, &o, 1);
     double alone = one_row(b, &o, test->name, bytes, run_alone);
-    o.work = work_for(&o, 2 * alone);
-    snprintf(name, sizeof(name), "%s.work", test->name);
-    double work = one_row(b, &o, name, bytes, run_work);
-    snprintf(name, sizeof(name), "%s.both", test->name);
-    double both = one_row(b, &o, name, bytes, run_both);
-    o.slices = TESTS;
-    snprintf(name, sizeof(name), "%s.test", test->name);
-    double tested = one_row(b, &o, name, bytes, run_both);
-    checked(b, &o, 11);
-    if (!bench_crowded(b, o.size)) {
-        report(b, test->name, bytes, "no MPI calls meanwhile", 1 - (both - work) / alone);
-        report(b, test->name, bytes, "MPI_Test meanwhile", 1 - (tested - work) / alone);
-    } else if (b->rank == 0) { /* the work of one is time that another waits for */
-        bench_report_note(b, "%s: there are fewer cores than the %d ranks, so overlap cannot be measured.",
+    if (!bench_crowded(b, o.size))
+        with_computation(b, &o, test->name, bytes, alone);
+    else if (b->rank == 0)
+        bench_report_note(b,
+                          "%s: the %d ranks share fewer cores, where a rank that computes stops others: "
+                          "overlap is not measured.",
                           test->name, o.size);
-    }
     free(o.in);
     free(o.out);
 }

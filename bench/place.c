@@ -11,19 +11,42 @@
 #include "bench.h"
 
 struct seat {
-    int core;  /* where the rank was when asked */
-    int bound; /* its mask holds one core only */
-    int node;  /* lowest rank on the same node */
+    int core;    /* of the rank at the start */
+    int bound;   /* its mask holds one core only */
+    int node;    /* lowest rank on the same node */
+    int machine; /* lowest rank on the same machine: virtual nodes share its cores */
 };
 
 struct bench_place {
-    cpu_set_t own;  /* this rank's mask as the launcher left it */
-    cpu_set_t node; /* all cores that ranks of this node may use */
-    int local_rank;
+    cpu_set_t own;   /* this rank's mask as the launcher left it */
+    cpu_set_t cores; /* all cores that ranks of this machine may use */
     char host[MPI_MAX_PROCESSOR_NAME];
     struct seat *seats; /* of all ranks */
     bool pinned;        /* by us */
 };
+
+/* A number that differs between machines: a hash of the kernel's boot identifier, which virtual nodes and containers share. */
+static int machine_number(const char *host)
+{
+    char line[64] = "";
+    unsigned hash = 2166136261u;
+    FILE *in = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (!in || !fgets(line, sizeof(line), in))
+        snprintf(line, sizeof(line), "%.60s", host);
+    if (in)
+        fclose(in);
+    for (const char *c = line; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    return (int)(hash >> 1);
+}
+
+/* The lowest rank of a communicator, which it frees. */
+static int lowest_rank(MPI_Comm *comm, int rank)
+{
+    MPI_Bcast(&rank, 1, MPI_INT, 0, *comm);
+    MPI_Comm_free(comm);
+    return rank;
+}
 
 struct bench_place *bench_place_find(struct bench *b)
 {
@@ -37,15 +60,14 @@ struct bench_place *bench_place_find(struct bench *b)
     if (sched_getaffinity(0, sizeof(p->own), &p->own) != 0)
         CPU_SET(0, &p->own);
 
-    MPI_Comm node;
+    MPI_Comm node, machine;
     MPI_Comm_split_type(b->comm, MPI_COMM_TYPE_SHARED, b->rank, MPI_INFO_NULL, &node);
-    MPI_Comm_rank(node, &p->local_rank);
-    MPI_Allreduce(&p->own, &p->node, (int)sizeof(p->own), MPI_BYTE, MPI_BOR, node);
-    int first = b->rank;
-    MPI_Bcast(&first, 1, MPI_INT, 0, node);
-    MPI_Comm_free(&node);
-
-    struct seat mine = {.core = sched_getcpu(), .bound = CPU_COUNT(&p->own) == 1, .node = first};
+    MPI_Comm_split(b->comm, machine_number(p->host), b->rank, &machine);
+    MPI_Allreduce(&p->own, &p->cores, (int)sizeof(p->own), MPI_BYTE, MPI_BOR, machine);
+    struct seat mine = {.core = sched_getcpu(),
+                        .bound = CPU_COUNT(&p->own) == 1,
+                        .node = lowest_rank(&node, b->rank),
+                        .machine = lowest_rank(&machine, b->rank)};
     MPI_Allgather(&mine, (int)sizeof(mine), MPI_BYTE, seats, (int)sizeof(mine), MPI_BYTE, b->comm);
     return p;
 }
@@ -65,13 +87,13 @@ static int nth_core(const cpu_set_t *mask, int i)
     return -1;
 }
 
-/* Among the `active` lowest ranks, how many share my node, and my place among them. */
+/* Among the `active` lowest ranks, how many share my machine, and my place among them. */
 static int active_here(struct bench *b, int active, int *place)
 {
     int here = 0;
     *place = 0;
     for (int r = 0; r < active; r++) {
-        if (b->place->seats[r].node != b->place->seats[b->rank].node)
+        if (b->place->seats[r].machine != b->place->seats[b->rank].machine)
             continue;
         *place += r < b->rank;
         here++;
@@ -82,7 +104,7 @@ static int active_here(struct bench *b, int active, int *place)
 bool bench_crowded(struct bench *b, int active)
 {
     int place;
-    return active_here(b, active, &place) > CPU_COUNT(&b->place->node);
+    return active_here(b, active, &place) > CPU_COUNT(&b->place->cores);
 }
 
 void bench_pin(struct bench *b, int active)
@@ -90,11 +112,11 @@ void bench_pin(struct bench *b, int active)
     struct bench_place *p = b->place;
     int place;
     active_here(b, active, &place);
-    if (!b->options.pin || CPU_COUNT(&p->own) == 1 || bench_crowded(b, active))
+    if (b->options.no_pin || CPU_COUNT(&p->own) == 1 || bench_crowded(b, active))
         return;
     cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET(nth_core(&p->node, place), &one);
+    CPU_SET(nth_core(&p->cores, place), &one);
     p->pinned = sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
@@ -107,15 +129,15 @@ void bench_unpin(struct bench *b)
 
 int bench_cores(struct bench *b, int core[2])
 {
-    core[0] = nth_core(&b->place->node, 0);
-    core[1] = nth_core(&b->place->node, 1);
+    core[0] = nth_core(&b->place->cores, 0);
+    core[1] = nth_core(&b->place->cores, 1);
     return core[1] >= 0 ? 2 : 1;
 }
 
 void bench_place_describe(struct bench *b, char *out, size_t size)
 {
     const struct bench_place *p = b->place;
-    int nodes = 0, bound = 0, cores = CPU_COUNT(&p->node);
+    int nodes = 0, bound = 0, cores = CPU_COUNT(&p->cores);
     for (int r = 0; r < b->size; r++) {
         nodes += p->seats[r].node == r;
         bound += p->seats[r].bound;
@@ -124,9 +146,9 @@ void bench_place_describe(struct bench *b, char *out, size_t size)
                      nodes > 1 ? " and other nodes" : "", cores, cores == 1 ? "" : "s");
     if (bound < b->size) {
         snprintf(out + n, size - (size_t)n, "; %s",
-                 b->options.pin
-                     ? "not bound: each rank of a test is bound to a core while there are enough cores"
-                     : "not bound");
+                 b->options.no_pin
+                     ? "not bound"
+                     : "not bound: each rank of a test is bound to a core while there are enough cores");
         return;
     }
     n += snprintf(out + n, size - (size_t)n, "; bound to core");

@@ -2,46 +2,78 @@
  * progress on standard error meanwhile.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
+#include "cli/number.h"
+
+enum { FIGURES_MAX = 256, DOCUMENT_FLAT = 3 };
 
 struct bench_report {
     bool json;
-    int rows, notes;
-    double started, spoke;
+    int rows;
+    double started, reported;
+    struct json document;
     char *kept; /* notes and ratios, for the end */
     size_t kept_len;
     FILE *kept_stream;
     char setting[128]; /* of --compare, empty when there is nothing to set */
+    struct figure {    /* of the summary */
+        char test[24];
+        size_t bytes;
+        double best;
+    } figures[FIGURES_MAX];
+    int nfigures;
 };
 
 static const double quiet_seconds = 5;
 
+static void open_document(struct bench *b, const char *place)
+{
+    struct json *j = &b->report->document;
+    *j = (struct json){.out = b->out, .flat = DOCUMENT_FLAT};
+    json_object(j, NULL);
+    json_string(j, "program", b->host->program);
+    json_int(j, "ranks", b->size);
+    json_string(j, "place", place);
+    bench_transports_json(b->host, b->size, j);
+    json_real(j, "init_ms", b->init_time * 1e3);
+    json_array(j, "results");
+}
+
 static void print_head(struct bench *b)
 {
-    char place[512], transport[BENCH_WAYS_MAX];
+    char place[512], transport[BENCH_TRANSPORTS_MAX];
     bench_place_describe(b, place, sizeof(place));
     if (b->options.json) {
-        printf("{\"program\": ");
-        bench_print_string(stdout, b->host->program);
-        printf(", \"ranks\": %d, \"place\": ", b->size);
-        bench_print_string(stdout, place);
-        fputs(", ", stdout);
-        bench_ways_json(b->host, b->size, stdout);
-        printf(",\n \"init_ms\": %.3f,\n \"results\": [", b->init_time * 1e3);
+        open_document(b, place);
         return;
     }
-    printf("%s: %s\n", b->host->program, place);
-    bench_ways_describe(b->host, b->size, transport, sizeof(transport));
-    printf("transport: %s\n", transport);
-    printf("MPI_Init took %.1f ms on the slowest rank.\n\n", b->init_time * 1e3);
+    fprintf(b->out, "%s: %s\n", b->host->program, place);
+    bench_transports_describe(b->host, b->size, transport, sizeof(transport));
+    fprintf(b->out, "transport: %s\n", transport);
+    fprintf(b->out, "MPI_Init took %.1f ms on the slowest rank.\n\n", b->init_time * 1e3);
     if (!b->options.compare)
-        printf("%-21s %8s %12s %12s %12s   %s\n", "test", "size", "best", "median", "p99", "unit");
-    fflush(stdout);
+        fprintf(b->out, "%-21s %8s %12s %12s %12s   %s\n", "test", "size", "best", "median", "p99", "unit");
+    fflush(b->out);
+}
+
+/* The file of the report; with --summary the table goes nowhere unless a file is named. */
+static FILE *open_output(const struct bench *b)
+{
+    const char *path = b->options.output ? b->options.output : b->options.summary ? "/dev/null" : NULL;
+    if (b->rank != 0 || !path)
+        return stdout;
+    FILE *out = fopen(path, "w");
+    if (!out) {
+        fprintf(stderr, "bench: cannot write %s: %s.\n", path, strerror(errno));
+        MPI_Abort(b->comm, 2);
+    }
+    return out;
 }
 
 struct bench_report *bench_report_open(struct bench *b)
@@ -53,63 +85,96 @@ struct bench_report *bench_report_open(struct bench *b)
         MPI_Abort(b->comm, 1);
     b->init_time = slowest;
     r->json = b->options.json;
-    r->started = r->spoke = MPI_Wtime();
+    r->started = r->reported = MPI_Wtime();
     r->kept_stream = tmpfile();
     b->report = r;
+    b->out = open_output(b);
     if (b->rank == 0)
         print_head(b);
     return r;
 }
 
-/* `also`: more members of the JSON object. */
-static void print_row(struct bench *b, const char *test, const char *also, size_t bytes, double best,
+/* A line on standard error every few seconds while no table grows on standard output, with an estimate once a tenth is done. */
+static void report_progress(struct bench *b, const char *test, const char *size)
+{
+    struct bench_report *r = b->report;
+    const double now = MPI_Wtime(), took = now - r->started;
+    int done = 0, all = 0;
+    if ((!r->json && b->out == stdout) || now - r->reported < quiet_seconds)
+        return;
+    r->reported = now;
+    for (int i = 0; i < bench_ntests; i++)
+        all += b->options.wanted >> i & 1;
+    for (int i = 0; i < b->at; i++)
+        done += b->options.wanted >> i & 1;
+    fprintf(stderr, "bench: %.0f s, %d figures, last %s %s", took, r->rows, test, size);
+    if (done > 0 && 10 * done >= all && !b->options.compare)
+        fprintf(stderr, "; about %.0f s remain", took / done * (all - done));
+    fputc('\n', stderr);
+}
+
+static void write_row(struct bench *b, const char *test, const char *algorithm, size_t bytes, double best,
+                      double median, double p99, const char *unit, const struct bench_stats *s)
+{
+    struct json *j = &b->report->document;
+    json_object(j, NULL);
+    json_string(j, "test", test);
+    if (algorithm)
+        json_string(j, "algorithm", algorithm);
+    if (b->options.forced.measured)
+        bench_forced_json(&b->options.forced, j);
+    json_int(j, "bytes", (long long)bytes);
+    json_real(j, "best", best);
+    json_real(j, "median", median);
+    json_real(j, "p99", p99);
+    json_string(j, "unit", unit);
+    json_int(j, "samples", s->samples);
+    json_int(j, "iterations", s->iterations);
+    json_end(j);
+}
+
+static void print_row(struct bench *b, const char *test, const char *algorithm, size_t bytes, double best,
                       double median, double p99, const char *unit, const struct bench_stats *s)
 {
     struct bench_report *r = b->report;
-    struct bench_forced *f = &b->options.forced;
     char size[32];
-    bench_format_bytes(bytes, size);
-    if (!r->json) {
-        bool sizeless = strcmp(test, "barrier") == 0 || strcmp(test, "cacheline") == 0;
-        printf("%-21s %8s %12.3f %12.3f %12.3f   %s\n", test, sizeless ? "" : size, best, median, p99, unit);
-        if (f->measured)
-            bench_forced_text(f, stdout);
-        fflush(stdout);
+    number_print_size(bytes, size);
+    if (r->nfigures < FIGURES_MAX) {
+        struct figure *f = &r->figures[r->nfigures++];
+        *f = (struct figure){.bytes = bytes, .best = best};
+        snprintf(f->test, sizeof(f->test), "%s", test);
+    }
+    if (r->json) {
+        write_row(b, test, algorithm, bytes, best, median, p99, unit, s);
     } else {
-        printf("%s\n  {\"test\": \"%s\", %s", r->rows ? "," : "", test, also);
-        if (f->measured)
-            bench_forced_json(f, stdout);
-        printf("\"bytes\": %zu, \"best\": %.6g, \"median\": %.6g, \"p99\": %.6g, "
-               "\"unit\": \"%s\", \"samples\": %d, \"iterations\": %d}",
-               bytes, best, median, p99, unit, s->samples, s->iterations);
-        if (MPI_Wtime() - r->spoke > quiet_seconds) {
-            r->spoke = MPI_Wtime();
-            fprintf(stderr, "bench: %.0f s, %d figures so far, last %s %s\n", r->spoke - r->started,
-                    r->rows + 1, test, size);
-        }
+        bool sizeless = strcmp(test, "barrier") == 0 || strcmp(test, "cacheline") == 0;
+        fprintf(b->out, "%-21s %8s %12.3f %12.3f %12.3f   %s\n", test, sizeless ? "" : size, best, median,
+                p99, unit);
+        if (b->options.forced.measured)
+            bench_forced_text(&b->options.forced, b->out);
+        fflush(b->out);
     }
     r->rows++;
-    f->measured = false;
+    report_progress(b, test, size);
+    b->options.forced.measured = false;
 }
 
 void bench_report_time(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s)
 {
-    print_row(b, test, "", bytes, s->min * 1e6, s->median * 1e6, s->p99 * 1e6, "us", s);
+    print_row(b, test, NULL, bytes, s->min * 1e6, s->median * 1e6, s->p99 * 1e6, "us", s);
 }
 
 void bench_report_rate(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s,
                        double amount, const char *unit)
 {
-    print_row(b, test, "", bytes, amount / s->min, amount / s->median, amount / s->p99, unit, s);
+    print_row(b, test, NULL, bytes, amount / s->min, amount / s->median, amount / s->p99, unit, s);
 }
 
 void bench_report_algorithm(struct bench *b, const char *test, const char *algorithm, size_t bytes,
                             const struct bench_stats *s)
 {
-    char also[96];
-    snprintf(also, sizeof(also), "\"algorithm\": \"%s\", ", algorithm);
     if (b->report->json)
-        print_row(b, test, also, bytes, s->min * 1e6, s->median * 1e6, s->p99 * 1e6, "us", s);
+        print_row(b, test, algorithm, bytes, s->min * 1e6, s->median * 1e6, s->p99 * 1e6, "us", s);
 }
 
 void bench_report_setting(struct bench *b, const char *setting)
@@ -138,10 +203,10 @@ void bench_report_note(struct bench *b, const char *fmt, ...)
 }
 
 /* Lines of one kind ('R'atios or 'N'otes) among what was kept. */
-static void print_kept(struct bench_report *r, char kind)
+static void print_kept(struct bench *b, char kind)
 {
+    struct bench_report *r = b->report;
     char line[512];
-    int n = 0;
     if (!r->kept_stream)
         return;
     rewind(r->kept_stream);
@@ -149,45 +214,91 @@ static void print_kept(struct bench_report *r, char kind)
         line[strcspn(line, "\r\n")] = 0;
         if (line[0] != kind)
             continue;
-        if (!r->json) {
-            printf("%s%s\n", kind == 'R' ? "ratio: " : "", line + 1);
-            continue;
-        }
         char *tab = kind == 'R' ? strchr(line, '\t') : NULL;
         if (tab)
             *tab++ = 0;
-        printf("%s", n++ ? ", " : "");
-        bench_print_string(stdout, line + 1);
-        if (tab)
-            printf(": %s", tab);
+        if (!r->json)
+            fprintf(b->out, "%s%s\n", kind == 'R' ? "ratio: " : "", line + 1);
+        else if (tab)
+            json_real(&r->document, line + 1, strtod(tab, NULL));
+        else
+            json_string(&r->document, NULL, line + 1);
     }
+}
+
+static void close_document(struct bench *b)
+{
+    struct bench_report *r = b->report;
+    struct json *j = &r->document;
+    json_end(j);
+    json_object(j, "ratios");
+    print_kept(b, 'R');
+    json_end(j);
+    json_array(j, "notes");
+    print_kept(b, 'N');
+    json_end(j);
+    if (b->options.compare)
+        json_string(j, "setting", r->setting);
+    json_int(j, "wrong", b->errors);
+    json_real(j, "seconds", MPI_Wtime() - r->started);
+    json_end(j);
+}
+
+/* ---- The summary ---- */
+
+static double figure_of(const struct bench_report *r, const char *test, size_t bytes)
+{
+    for (int i = 0; i < r->nfigures; i++)
+        if (strcmp(r->figures[i].test, test) == 0 && r->figures[i].bytes == bytes)
+            return r->figures[i].best;
+    return 0;
+}
+
+static void print_summary(const struct bench *b)
+{
+    const struct bench_report *r = b->report;
+    char transport[BENCH_TRANSPORTS_MAX];
+    const double latency = figure_of(r, "latency", 8), line = figure_of(r, "cacheline", 0),
+                 bandwidth = figure_of(r, "bw", MI), copy = figure_of(r, "memcpy", MI),
+                 rate = figure_of(r, "rate", 8), barrier = figure_of(r, "barrier", 0),
+                 allreduce = figure_of(r, "allreduce", 8);
+    bench_transports_describe(b->host, b->size, transport, sizeof(transport));
+    printf("%d ranks, %s:\n", b->size, transport);
+    if (latency > 0)
+        printf("  latency 8 B        %9.2f us", latency);
+    if (latency > 0 && line > 0)
+        printf("     (%.1f times that of a cache line between two cores)", latency / line);
+    if (bandwidth > 0)
+        printf("\n  bandwidth 1 MiB    %9.0f MB/s", bandwidth);
+    if (bandwidth > 0 && copy > 0)
+        printf("   (%.0f %% of memcpy on one core)", 100 * bandwidth / copy);
+    if (rate > 0)
+        printf("\n  8 B messages       %9.2f million/s", rate);
+    if (barrier > 0 && allreduce > 0)
+        printf("\n  barrier, allreduce %9.2f us, %.2f us", barrier, allreduce);
+    if (b->errors == 0)
+        printf("\n  All data arrived as sent. %.1f s.\n", MPI_Wtime() - r->started);
 }
 
 void bench_report_close(struct bench *b)
 {
     struct bench_report *r = b->report;
     if (b->rank == 0 && r->json) {
-        printf("],\n \"ratios\": {");
-        print_kept(r, 'R');
-        printf("},\n \"notes\": [");
-        print_kept(r, 'N');
-        printf("],\n ");
-        if (b->options.compare) {
-            printf("\"setting\": ");
-            bench_print_string(stdout, r->setting);
-            printf(", ");
-        }
-        printf("\"wrong\": %ld, \"seconds\": %.2f}\n", b->errors, MPI_Wtime() - r->started);
+        close_document(b);
     } else if (b->rank == 0) {
-        printf("\n");
-        print_kept(r, 'R');
-        print_kept(r, 'N');
+        fprintf(b->out, "\n");
+        print_kept(b, 'R');
+        print_kept(b, 'N');
         if (b->errors == 0)
-            printf("All data arrived as sent. %.1f s.\n", MPI_Wtime() - r->started);
-        else
+            fprintf(b->out, "All data arrived as sent. %.1f s.\n", MPI_Wtime() - r->started);
+        if (b->options.summary)
+            print_summary(b);
+        if (b->errors)
             printf("WRONG DATA: %ld bytes or sums differ from what was sent.\n", b->errors);
     }
-    fflush(stdout);
+    fflush(b->out);
+    if (b->out != stdout)
+        fclose(b->out);
     if (r->kept_stream)
         fclose(r->kept_stream);
     free(r);

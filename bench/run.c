@@ -58,9 +58,9 @@ static int run_all(struct bench *b)
     bench_report_open(b);
     if (b->options.compare)
         bench_compare(b);
-    for (int i = 0; i < bench_ntests && !b->options.compare; i++)
-        if (b->options.wanted & (1u << i))
-            run_test(b, &bench_tests[i]);
+    for (b->at = 0; b->at < bench_ntests && !b->options.compare; b->at++)
+        if (b->options.wanted & (1u << b->at))
+            run_test(b, &bench_tests[b->at]);
     long errors = b->errors;
     MPI_Allreduce(&errors, &b->errors, 1, MPI_LONG, MPI_SUM, b->comm);
     bench_report_close(b);
@@ -79,7 +79,7 @@ int bench_main(const struct bench_host *host, int argc, char **argv)
     MPI_Comm_size(b.comm, &b.size);
 
     int status = 2;
-    if (bench_parse(&b.options, argc, argv, b.rank == 0)) {
+    if (bench_parse(&b.options, argc, argv, b.rank != 0)) {
         status = 0;
         if (!b.options.help)
             status = run_all(&b);

@@ -1,4 +1,4 @@
-# add_manual(<names> <summary> <program> <what it depends on> <arguments>...): the manual page of a program, made from the
+# add_manual(<names> <summary> <program> <what it depends on> <arguments>... [COMPONENT <component>]): the manual page of a program, made from the
 # help texts that it prints with these arguments; installed under each of its names. A build for another kind of machine
 # goes without, since it cannot run the program.
 # SPDX-License-Identifier: Apache-2.0
@@ -8,16 +8,20 @@ function(add_manual names summary program depends)
     if(CMAKE_CROSSCOMPILING)
         return()
     endif()
+    cmake_parse_arguments(M "" "COMPONENT" "" ${ARGN})
+    if(NOT M_COMPONENT)
+        set(M_COMPONENT Unspecified)
+    endif()
     string(REPLACE ", " ";" list "${names}")
     list(GET list 0 first)
     set(page ${CMAKE_BINARY_DIR}/share/man/man1/${first}.1)
     file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/share/man/man1)
     add_custom_command(OUTPUT ${page} VERBATIM DEPENDS ${depends} ${FISHPLATE_HELP_TO_MAN}
         COMMAND ${Python3_EXECUTABLE} -B ${FISHPLATE_HELP_TO_MAN} ${names} ${summary} "${CMAKE_PROJECT_VERSION}" ${page} ${program}
-                ${ARGN}
+                ${M_UNPARSED_ARGUMENTS}
         COMMENT "manual page ${first}(1)")
     add_custom_target(manual_${first} ALL DEPENDS ${page})
     foreach(name IN LISTS list)
-        install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 RENAME ${name}.1)
+        install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 RENAME ${name}.1 COMPONENT ${M_COMPONENT})
     endforeach()
 endfunction()

@@ -8,7 +8,7 @@
  *     mpiexec -enable-recovery -n 4 ./respawn 400 10
  *
  * makes 400 rounds, and in every 10th a rank kills itself. With 0 rounds it goes on as long as the file that the third
- * argument names exists: bench/ft/survive does so, and kills a rank every second.
+ * argument names exists: lab/ft/survive does so, and kills a rank every second.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L

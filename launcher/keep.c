@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "boot/keep.h"
-#include "util.h"
+#include "core/util.h"
 
 /* True: the mpiexec has ended; false: the program has. Without pidfds only the mpiexec is watched. */
 static bool wait_for_either(int program, int mpiexec)

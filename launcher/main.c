@@ -6,13 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent.h"
+#include "remote/agent.h"
+#include "boot/command.h"
 #include "boot/keep.h"
-#include "generate.h"
+#include "options/generate.h"
 #include "keep.h"
-#include "options.h"
+#include "options/options.h"
 #include "run.h"
-#include "util.h"
+#include "core/util.h"
 
 /* Files 0 to 2 must be something, or pipes would take their place. */
 static void fill_std_files(void)
@@ -23,6 +24,16 @@ static void fill_std_files(void)
     while (fd >= 0 && fd <= 2);
     if (fd > 2)
         close(fd);
+}
+
+/* The command line of a mpiexec that a program or another mpiexec started. */
+static char **read_command(char **argv, int *argc)
+{
+    long fd = -1;
+    char **words = parse_number(argv[2], 3, 1 << 20, &fd) ? command_read((int)fd, argv[0], argc) : NULL;
+    if (!words)
+        die(STATUS_USAGE, COMMAND_OPTION " is for a mpiexec that MPI_Comm_spawn starts.");
+    return words;
 }
 
 int main(int argc, char **argv)
@@ -39,6 +50,8 @@ int main(int argc, char **argv)
         argv += 2;
         argc -= 2;
     }
+    if (argc == 3 && strcmp(argv[1], COMMAND_OPTION) == 0)
+        argv = read_command(argv, &argc);
     options_parse(argc, argv, &o);
     quit(run_job(&o, argv));
 }

@@ -12,18 +12,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ask.h"
+#include "job/query.h"
 #include "boot/nodemap.h"
-#include "debug.h"
-#include "foreign.h"
-#include "grow.h"
-#include "guard.h"
-#include "job.h"
-#include "local.h"
-#include "rankenv.h"
-#include "recover.h"
-#include "remote.h"
-#include "spawn.h"
+#include "local/debug.h"
+#include "local/foreign.h"
+#include "job/spawned.h"
+#include "local/guard.h"
+#include "job/job.h"
+#include "local/local.h"
+#include "local/rankenv.h"
+#include "job/recover.h"
+#include "remote/remote.h"
+#include "local/spawn.h"
 
 extern char **environ;
 
@@ -279,7 +279,7 @@ static void other_child_ended(void *ctx, pid_t pid, int status)
 {
     struct job_host *any = ctx;
     int failed = 0;
-    if (!grow_child_ended(any->job, pid, status, &failed)) {
+    if (!spawned_handle_child_end(any->job, pid, status, &failed)) {
         remote_child_ended(ctx, pid, status);
         return;
     }
@@ -311,12 +311,13 @@ static int worker(void *ctx, int front)
         r->plans[here] = NULL;
     }
     recover_open(j, local_notices(local));
-    j->on_grow = watch_children;
-    j->grow_ctx = local;
+    j->on_first_spawn = watch_children;
+    j->spawn_ctx = local;
     remote_start(j, r->plans);
+    plan->one_machine = !j->remote;
     if (j->remote) {
         watch_children(local);
-        ask_open(j);
+        query_open(j);
     }
     if (ranks_here && !j->failed)
         local_start(local);

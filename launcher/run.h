@@ -4,7 +4,7 @@
 #ifndef FP_LAUNCHER_RUN_H
 #define FP_LAUNCHER_RUN_H
 
-#include "options.h"
+#include "options/options.h"
 
 /* Runs the job to its end; the exit status. */
 int run_job(struct options *o, char **argv);

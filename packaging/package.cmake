@@ -1,4 +1,4 @@
-# The Debian package that `make deb` builds, and the modulefile. Everything lies under one prefix, so that it stands beside
+# The Debian packages that `make deb` builds, and the modulefile. Everything lies under one prefix, so that it stands beside
 # other MPI libraries and none of their files is in the way.
 # SPDX-License-Identifier: Apache-2.0
 configure_file(${CMAKE_CURRENT_LIST_DIR}/modulefile.in ${CMAKE_BINARY_DIR}/share/modulefiles/fishplate/${PROJECT_VERSION} @ONLY)
@@ -29,4 +29,12 @@ if(FISHPLATE_SHLIBDEPS)
 else()
     set(CPACK_DEBIAN_PACKAGE_DEPENDS "libc6")
 endif()
+# The laboratory is a package of its own; everything else is one.
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME fishplate)
+set(CPACK_DEBIAN_LAB_PACKAGE_NAME fishplate-lab)
+set(CPACK_DEBIAN_LAB_PACKAGE_DEPENDS "fishplate (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_LAB_PACKAGE_RECOMMENDS "")
+set(CPACK_DEBIAN_LAB_PACKAGE_SUGGESTS "")
+set(CPACK_COMPONENT_LAB_DESCRIPTION "Laboratory of Fishplate: simulator, figures of the papers, studies of protocols")
 include(CPack)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "../bench.h"
+#include "cli/options.h"
 
 enum { NAME_SIZE = 512, ONLY_MAX = 8 };
 #define CLOCKS_DIFFER_S 1.0 /* between ranks that begin after a barrier */
@@ -22,12 +23,15 @@ enum { NAME_SIZE = 512, ONLY_MAX = 8 };
 struct setup {
     int rank, size;
     char name[NAME_SIZE]; /* of the file */
-    long bytes;           /* a rank and case */
+    long bytes;           /* the same */
     int repeat;
     const char *only[ONLY_MAX];
     int nonly;
     MPI_Info hints;
-    int json, rows;
+    bool json;
+    int mib; /* a rank and case */
+    const char *folder;
+    struct json document;
     unsigned char *out, *in;
     double begun, spoke; /* MPI_Wtime */
 };
@@ -286,45 +290,37 @@ static void measure(struct setup *s, const struct layout *l)
     }
     if (s->rank != 0)
         return;
-    if (s->json)
-        printf("%s    {\"case\": \"%s\", \"write\": %.1f, \"read\": %.1f}", s->rows++ ? ",\n" : "", l->name,
-               best[0], best[1]);
-    else
+    if (s->json) {
+        json_object(&s->document, NULL);
+        json_string(&s->document, "case", l->name);
+        json_real(&s->document, "write", best[0]);
+        json_real(&s->document, "read", best[1]);
+        json_end(&s->document);
+    } else {
         printf("%-18s %10.0f %10.0f\n", l->name, best[0], best[1]);
+    }
     fflush(stdout);
 }
 
-static void head(const struct setup *s, const struct bench_host *host)
+static void head(struct setup *s, const struct bench_host *host)
 {
-    char transport[BENCH_WAYS_MAX];
+    char transport[BENCH_TRANSPORTS_MAX];
     if (s->json) {
-        printf("{\"program\": \"%s io\", \"ranks\": %d, ", host->program, s->size);
-        bench_ways_json(host, s->size, stdout);
-        printf(", \"bytes\": %ld, \"unit\": \"MB/s\", \"cases\": [\n", s->bytes);
+        char program[64];
+        snprintf(program, sizeof(program), "%s io", host->program);
+        json_object(&s->document, NULL);
+        json_string(&s->document, "program", program);
+        json_int(&s->document, "ranks", s->size);
+        bench_transports_json(host, s->size, &s->document);
+        json_int(&s->document, "bytes", s->bytes);
+        json_string(&s->document, "unit", "MB/s");
+        json_array(&s->document, "cases");
         return;
     }
-    bench_ways_describe(host, s->size, transport, sizeof(transport));
+    bench_transports_describe(host, s->size, transport, sizeof(transport));
     printf("%s io: %d rank%s, %ld MiB each; data between ranks: %s\n\n", host->program, s->size,
            s->size == 1 ? "" : "s", s->bytes >> 20, transport);
     printf("%-18s %10s %10s  MB/s\n", "case", "write", "read");
-}
-
-static int usage(int status)
-{
-    fprintf(status ? stderr : stdout,
-            "Usage: mpiexec -n N fishplate bench io [options]\n\n"
-            "Writes and reads files in several ways and prints MB/s of all ranks together, the best of "
-            "several runs.\n\n"
-            "   --dir FOLDER     directory for the files (default: the working directory)\n"
-            "   --size MIB       MiB that each rank writes in a case (default: 16)\n"
-            "   --repeat N       runs of each case (default: 5)\n"
-            "   --only TEXT      only cases whose name begins with TEXT: pwrite, contiguous, own file, "
-            "strided, nested;\n"
-            "                    may be given several times\n"
-            "   --hint KEY=VALUE a hint for MPI_File_open; may be given several times\n"
-            "   --json           one JSON document\n\n"
-            "bench/io/peers compares with other MPI libraries.\n");
-    return status;
 }
 
 /* MPI is not initialised yet: hints are kept as "KEY=VALUE" and made into an info object later. */
@@ -344,43 +340,39 @@ static MPI_Info hints_info(void)
     return info;
 }
 
-static int keep_hint(char *text)
+static bool read_hint(void *setup, const char *text)
 {
     int n = 0;
+    (void)setup;
     while (hint_texts[n])
         n++;
     if (n == HINTS_MAX || !strchr(text, '='))
-        return -1;
-    hint_texts[n] = text;
-    return 0;
+        return false;
+    hint_texts[n] = strdup(text); /* until the process ends */
+    return hint_texts[n] != NULL;
 }
 
-static int parse(struct setup *s, int argc, char **argv)
+static bool read_only(void *setup, const char *text)
 {
-    const char *folder = ".";
-    for (int i = 1; i < argc; i++) {
-        char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argv[i], "--json") == 0) {
-            s->json = 1;
-            continue;
-        }
-        if (!value)
-            return -1;
-        if (strcmp(argv[i], "--dir") == 0)
-            folder = value;
-        else if (strcmp(argv[i], "--size") == 0)
-            s->bytes = atol(value) << 20;
-        else if (strcmp(argv[i], "--repeat") == 0)
-            s->repeat = atoi(value);
-        else if (strcmp(argv[i], "--only") == 0 && s->nonly < ONLY_MAX)
-            s->only[s->nonly++] = value;
-        else if (strcmp(argv[i], "--hint") != 0 || keep_hint(value) != 0)
-            return -1;
-        i++;
-    }
-    snprintf(s->name, sizeof(s->name), "%s/bench-io-%d.tmp", folder, (int)getpid());
-    return s->bytes > 0 && s->bytes <= 1L << 30 && s->repeat > 0 ? 0 : -1;
+    struct setup *s = setup;
+    if (s->nonly == ONLY_MAX)
+        return false;
+    s->only[s->nonly++] = text;
+    return true;
 }
+
+static const struct cli_option options[] = {
+    CLI_TEXT_LINE("--dir", "FOLDER", struct setup, folder,
+                  "directory for the files (default: the working directory)"),
+    CLI_INT_LINE("--size", "16", struct setup, mib, 1, 1024, "MiB that each rank writes in a case"),
+    CLI_INT_LINE("--repeat", "5", struct setup, repeat, 1, 1 << 20, "runs of each case"),
+    CLI_CALL_LINE(
+        "--only", "TEXT", read_only,
+        "only cases whose name begins with TEXT: pwrite, contiguous, own file, strided, nested; may be given "
+        "several times"),
+    CLI_CALL_LINE("--hint", "KEY=VALUE", read_hint, "a hint for MPI_File_open; may be given several times"),
+    CLI_FLAG_LINE("--json", struct setup, json, "one JSON document"),
+    CLI_END};
 
 static int is_wanted(const struct setup *s, const struct layout *l)
 {
@@ -413,12 +405,25 @@ static void settle(const struct setup *s)
 
 int bench_io_main(const struct bench_host *host, int argc, char **argv)
 {
-    struct setup s = {.bytes = 16 << 20, .repeat = 5, .hints = MPI_INFO_NULL};
-    for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return usage(0);
-    if (parse(&s, argc, argv) != 0)
-        return usage(2);
+    struct setup s = {.mib = 16,
+                      .repeat = 5,
+                      .folder = ".",
+                      .hints = MPI_INFO_NULL,
+                      .document = {.out = stdout, .flat = 3}};
+    const struct cli c = {.program = "bench io", .options = options};
+    const int next = cli_parse(&c, argc, argv, &s);
+    if (next == CLI_HELP) {
+        puts("Usage: mpiexec -n N fishplate bench io [options]\n\n"
+             "Writes and reads files in several ways and prints MB/s of all ranks together, the best of "
+             "several runs.\n"
+             "\nOptions:");
+        cli_print_options(options, stdout);
+        puts("\nbench/io/peers compares with other MPI libraries.");
+    }
+    if (next < 0)
+        return next == CLI_HELP ? 0 : 2;
+    s.bytes = (long)s.mib << 20;
+    snprintf(s.name, sizeof(s.name), "%s/bench-io-%d.tmp", s.folder, (int)getpid());
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.size);
@@ -434,8 +439,10 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     for (int i = 0; i < LAYOUTS; i++)
         if (is_wanted(&s, &layouts[i]))
             measure(&s, &layouts[i]);
-    if (s.rank == 0 && s.json)
-        printf("\n]}\n");
+    if (s.rank == 0 && s.json) {
+        json_end(&s.document);
+        json_end(&s.document);
+    }
     free(s.out);
     free(s.in);
     if (s.hints != MPI_INFO_NULL)

@@ -12,12 +12,17 @@
 #include <string.h>
 
 #include "../bench.h"
+#include "cli/options.h"
 
 enum { LONGEST = 1 << 20, MANY = 64 };
 
 struct setup {
-    int rank, size, created, adapter, busy, apart, json, rows;
-    double seconds; /* a case */
+    int rank, size;
+    bool created, adapter, busy, apart, json;
+    struct json document;
+    double seconds;    /* a case */
+    MPI_Datatype type; /* of sum and get_sum */
+    int element;       /* its bytes */
     MPI_Win win;
     char *memory, *local;
     MPI_Comm node;
@@ -66,6 +71,24 @@ static void accumulate(struct setup *s, int bytes, int times)
     MPI_Win_flush(1, s->win);
 }
 
+/* Sums of elements of s->type. */
+static void sum(struct setup *s, int bytes, int times)
+{
+    const int count = bytes / s->element;
+    for (int i = 0; i < times; i++)
+        MPI_Accumulate(s->local, count, s->type, 1, 0, count, s->type, MPI_SUM, s->win);
+    MPI_Win_flush(1, s->win);
+}
+
+static void get_sum(struct setup *s, int bytes, int times)
+{
+    const int count = bytes / s->element;
+    for (int i = 0; i < times; i++)
+        MPI_Get_accumulate(s->local, count, s->type, s->local + LONGEST / 2, count, s->type, 1, 0, count,
+                           s->type, MPI_SUM, s->win);
+    MPI_Win_flush(1, s->win);
+}
+
 static void lock(struct setup *s, int bytes, int times)
 {
     (void)bytes;
@@ -111,17 +134,23 @@ static const struct {
     {"accumulate", accumulate, 1 << 16, 4},
 };
 
-static void head(const struct setup *s, const struct bench_host *host)
+static void head(struct setup *s, const struct bench_host *host)
 {
-    char transport[BENCH_WAYS_MAX];
+    char transport[BENCH_TRANSPORTS_MAX];
     const char *memory = s->created ? "MPI_Win_create" : "MPI_Win_allocate";
     if (s->json) {
-        printf("{\"program\": \"%s rma\", \"ranks\": %d, ", host->program, s->size);
-        bench_ways_json(host, s->size, stdout);
-        printf(", \"memory\": \"%s\", \"busy\": %s,\n \"results\": [", memory, s->busy ? "true" : "false");
+        char program[64];
+        snprintf(program, sizeof(program), "%s rma", host->program);
+        json_object(&s->document, NULL);
+        json_string(&s->document, "program", program);
+        json_int(&s->document, "ranks", s->size);
+        bench_transports_json(host, s->size, &s->document);
+        json_string(&s->document, "memory", memory);
+        json_bool(&s->document, "busy", s->busy);
+        json_array(&s->document, "results");
         return;
     }
-    bench_ways_describe(host, s->size, transport, sizeof(transport));
+    bench_transports_describe(host, s->size, transport, sizeof(transport));
     printf("%s rma: %d ranks, %s; memory of %s\n\n", host->program, s->size, transport, memory);
     printf("%-18s %9s %7s %12s %12s\n", "operation", "bytes", "a flush", "us each", "MB/s");
 }
@@ -131,16 +160,22 @@ static void row(struct setup *s, const char *name, int bytes, int times, double 
     if (s->rank != 0)
         return;
     const double us = each * 1e6 / times, mbs = bytes / (each / times) / 1e6;
-    if (s->json)
-        printf("%s{\"name\": \"%s\", \"bytes\": %d, \"before_flush\": %d, \"us\": %.4f, \"mb_s\": %.1f}",
-               s->rows++ ? ",\n  " : "\n  ", name, bytes, times, us, mbs);
-    else
-        printf("%-18s %9d %7d %12.3f %12.1f\n", name, bytes, times, us, bytes ? mbs : 0.0);
+    if (s->json) {
+        json_object(&s->document, NULL);
+        json_string(&s->document, "name", name);
+        json_int(&s->document, "bytes", bytes);
+        json_int(&s->document, "before_flush", times);
+        json_real(&s->document, "us", us);
+        json_real(&s->document, "mb_s", mbs);
+        json_end(&s->document);
+        return;
+    }
+    printf("%-18s %9d %7d %12.3f %12.1f\n", name, bytes, times, us, bytes ? mbs : 0.0);
     fflush(stdout);
 }
 
 /* The best of five rounds, each a share of the time. */
-static void measure(struct setup *s, size_t which)
+static void measure(struct setup *s, const char *name, operation *op, int bytes, int times)
 {
     double best = 1e9;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -155,14 +190,36 @@ static void measure(struct setup *s, size_t which)
         int n = 0;
         while (end - start < s->seconds / 5) {
             for (int k = 0; k < 10; k++)
-                cases[which].run(s, cases[which].bytes, cases[which].times);
+                op(s, bytes, times);
             n += 10;
             end = MPI_Wtime();
         }
         best = (end - start) / n < best ? (end - start) / n : best;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    row(s, cases[which].name, cases[which].bytes, cases[which].times, best);
+    row(s, name, bytes, times, best);
+}
+
+/* accumulate and get_accumulate of each element size, in a table of their own: their number is that of types times lengths. */
+static void measure_elements(struct setup *s)
+{
+    static const int lengths[] = {64, 1024, 1 << 16};
+    const struct {
+        const char *name;
+        MPI_Datatype type;
+        int bytes;
+    } types[] = {{"int8", MPI_INT8_T, 1},   {"int16", MPI_INT16_T, 2}, {"int32", MPI_INT32_T, 4},
+                 {"int64", MPI_INT64_T, 8}, {"float", MPI_FLOAT, 4},   {"double", MPI_DOUBLE, 8}};
+    for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
+        for (size_t k = 0; k < sizeof(lengths) / sizeof(lengths[0]); k++) {
+            char name[40];
+            s->type = types[t].type;
+            s->element = types[t].bytes;
+            snprintf(name, sizeof(name), "accumulate %s", types[t].name);
+            measure(s, name, sum, lengths[k], 1);
+            snprintf(name, sizeof(name), "get_accumulate %s", types[t].name);
+            measure(s, name, get_sum, lengths[k], 1);
+        }
 }
 
 static void fences(struct setup *s)
@@ -275,40 +332,31 @@ static void window_open(struct setup *s)
     MPI_Info_free(&info);
 }
 
-static int usage(void)
-{
-    puts("usage: mpiexec -n 2 fishplate bench rma [--created] [--adapter] [--busy] [--apart] [--seconds S] "
-         "[--json]\n"
-         "Times one-sided operations of rank 0 on the memory of rank 1.\n"
-         "  --created    window in memory of the program (MPI_Win_create) instead of MPI_Win_allocate\n"
-         "  --adapter    integers of 8 bytes are changed by the target's adapter "
-         "(fishplate_accumulate_by=adapter)\n"
-         "  --busy       rank 1 computes during the test and makes no MPI call\n"
-         "  --apart      do not measure a store into shared memory: the ranks only seem to be on one node\n"
-         "  --seconds S  time for each case (default 0.2)\n"
-         "  --json       one JSON document instead of the table");
-    return 0;
-}
+static const struct cli_option options[] = {
+    CLI_FLAG_LINE("--created", struct setup, created,
+                  "window in memory of the program (MPI_Win_create) instead of MPI_Win_allocate"),
+    CLI_FLAG_LINE(
+        "--adapter", struct setup, adapter,
+        "integers of 8 bytes are changed by the target's adapter (fishplate_accumulate_by=adapter)"),
+    CLI_FLAG_LINE("--busy", struct setup, busy, "rank 1 computes during the test and makes no MPI call"),
+    CLI_FLAG_LINE("--apart", struct setup, apart,
+                  "do not measure a store into shared memory: the ranks only seem to be on one node"),
+    CLI_REAL_LINE("--seconds", "0.2", struct setup, seconds, 1e-9, 3600, "time for each case"),
+    CLI_FLAG_LINE("--json", struct setup, json, "one JSON document instead of the table"),
+    CLI_END};
 
 int bench_rma_main(const struct bench_host *host, int argc, char **argv)
 {
-    struct setup s = {.seconds = 0.2};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--created") == 0)
-            s.created = 1;
-        else if (strcmp(argv[i], "--adapter") == 0)
-            s.adapter = 1;
-        else if (strcmp(argv[i], "--busy") == 0)
-            s.busy = 1;
-        else if (strcmp(argv[i], "--apart") == 0)
-            s.apart = 1;
-        else if (strcmp(argv[i], "--json") == 0)
-            s.json = 1;
-        else if (strcmp(argv[i], "--seconds") == 0 && i + 1 < argc)
-            s.seconds = atof(argv[++i]);
-        else
-            return usage() + (strcmp(argv[i], "--help") != 0);
+    struct setup s = {.seconds = 0.2, .document = {.out = stdout, .flat = 3}};
+    const struct cli c = {.program = "bench rma", .options = options};
+    const int next = cli_parse(&c, argc, argv, &s);
+    if (next == CLI_HELP) {
+        puts("Usage: mpiexec -n 2 fishplate bench rma [options]\n\n"
+             "Times one-sided operations of rank 0 on the memory of rank 1.\n\nOptions:");
+        cli_print_options(options, stdout);
     }
+    if (next < 0)
+        return next == CLI_HELP ? 0 : 2;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &s.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &s.size);
@@ -329,13 +377,16 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
         MPI_Win_lock_all(0, s.win);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         if (cases[i].run != store || s.direct)
-            measure(&s, i);
+            measure(&s, cases[i].name, cases[i].run, cases[i].bytes, cases[i].times);
+    measure_elements(&s);
     if (s.rank == 0)
         MPI_Win_unlock_all(s.win);
     windows(&s, "make, free", 1, 100);
     windows(&s, "... of 1000 open", 1000, 1);
-    if (s.rank == 0 && s.json)
-        puts("\n ]}");
+    if (s.rank == 0 && s.json) {
+        json_end(&s.document);
+        json_end(&s.document);
+    }
     MPI_Win_free(&s.win);
     floor_close(&s);
     if (s.created)

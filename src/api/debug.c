@@ -11,13 +11,13 @@
 #include "obj/comm.h"
 #include "obj/context.h"
 
-enum { TOLD = 32 }; /* pairs of places that are remembered as told */
+enum { REPORTED_MOST = 32 }; /* pairs of places that were reported */
 
 static struct {
     struct p2p_debug hooks;
     bool leaks;
-    uint64_t told[TOLD][2];
-    int ntold;
+    uint64_t reported[REPORTED_MOST][2];
+    int nreported;
 } debug;
 
 static bool wants(const char *check)
@@ -50,13 +50,13 @@ static void words_types(const struct note *n, char *out, size_t size)
 /* A loop makes the same mistake many times. */
 static bool is_news(const struct note *sent, const struct note *received)
 {
-    for (int i = 0; i < debug.ntold; i++)
-        if (debug.told[i][0] == sent->place.offset && debug.told[i][1] == received->place.offset)
+    for (int i = 0; i < debug.nreported; i++)
+        if (debug.reported[i][0] == sent->place.offset && debug.reported[i][1] == received->place.offset)
             return false;
-    if (debug.ntold == TOLD)
+    if (debug.nreported == REPORTED_MOST)
         return false;
-    debug.told[debug.ntold][0] = sent->place.offset;
-    debug.told[debug.ntold++][1] = received->place.offset;
+    debug.reported[debug.nreported][0] = sent->place.offset;
+    debug.reported[debug.nreported++][1] = received->place.offset;
     return true;
 }
 
@@ -88,7 +88,7 @@ void debug_watch_open(struct proc *p)
 {
     const bool match = wants("match");
     debug.leaks = wants("leaks");
-    debug.ntold = 0;
+    debug.nreported = 0;
     if (!match && !debug.leaks)
         return;
     debug.hooks = (struct p2p_debug){

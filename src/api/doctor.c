@@ -59,10 +59,10 @@ static void write_unexpected(struct page *page, struct proc *p)
     }
 }
 
-static struct page_wait *wait_told(struct page *page, const struct net_waiter *w)
+static struct page_wait *find_wait_record(struct page *page, const struct net_waiter *w)
 {
     for (int i = 0; i < PAGE_WAITS; i++)
-        if (page->waits[i].id == w->told)
+        if (page->waits[i].id == w->record_id)
             return &page->waits[i];
     return NULL;
 }
@@ -75,19 +75,19 @@ static void write_items(struct page *page, const struct net_waiter *w, struct pa
     memset(out->groups, 0, sizeof(out->groups));
     doctor_items(the_proc, w, out);
     write_unexpected(page, the_proc);
-    out->told_stirs = out->stirs;
+    out->recorded_stirs = out->stirs;
 }
 
 static void waits(struct net *net, struct net_waiter *w)
 {
     struct page *page = own.page;
-    const bool anew = w->told == 0;
-    struct page_wait *out = anew ? free_wait(page) : wait_told(page, w);
+    const bool anew = w->record_id == 0;
+    struct page_wait *out = anew ? free_wait(page) : find_wait_record(page, w);
     (void)net;
     if (!the_proc) /* at exit: nothing is known any more */
         return;
     if (anew)
-        w->told = ++page->last_id;
+        w->record_id = ++page->last_id;
     page_change(page);
     if (out && anew) {
         out->since = w->begun;
@@ -95,7 +95,7 @@ static void waits(struct net *net, struct net_waiter *w)
         out->thread = (uint32_t)syscall(SYS_gettid);
         memset(&out->caller, 0, sizeof(out->caller));
         doctor_caller(out);
-        out->id = w->told;
+        out->id = w->record_id;
     }
     if (out)
         write_items(page, w, out);
@@ -106,22 +106,22 @@ static void waits(struct net *net, struct net_waiter *w)
 
 static void stirs(struct net *net, struct net_waiter *w)
 {
-    struct page_wait *told = wait_told(own.page, w);
+    struct page_wait *record = find_wait_record(own.page, w);
     (void)net;
-    if (told)
-        told->stirs++;
+    if (record)
+        record->stirs++;
 }
 
 static void ends(struct net *net, struct net_waiter *w)
 {
     struct page *page = own.page;
-    struct page_wait *told = wait_told(page, w);
+    struct page_wait *record = find_wait_record(page, w);
     (void)net;
-    if (!told)
+    if (!record)
         return;
     page_change(page);
-    told->id = 0;
-    page->waited_ns += clock_ns() - told->since;
+    record->id = 0;
+    page->waited_ns += clock_ns() - record->since;
     page_changed(page);
 }
 

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "api/frames.h"
-#include "coll/exec.h"
-#include "coll/written.h"
-#include "coll/shared.h"
+#include "coll/sched/exec.h"
+#include "coll/barrier/hbarrier.h"
+#include "coll/shm/block.h"
 #include "obj/context.h"
 #include "obj/create.h"
 #include "p2p/view.h"
@@ -65,7 +65,7 @@ static uint8_t group_index(struct page_wait *w, uint32_t context, int rank, cons
 {
     for (int i = 0; i < PAGE_GROUPS; i++) {
         struct page_group *out = &w->groups[i];
-        if (out->size == 0) {
+        if (out->size == 0 && !out->label[0]) {
             out->context = context;
             out->rank = rank;
             out->size = g->size;
@@ -94,6 +94,20 @@ static struct page_item *add(struct page_wait *w, enum page_kind kind)
     *item = (struct page_item){
         .kind = (uint8_t)kind, .group = PAGE_GROUPS, .peer = PAGE_UNKNOWN, .rank = PAGE_UNKNOWN};
     return item;
+}
+
+/* What has a name, and no members. */
+static void add_named(struct page_wait *w, const struct net_named *named)
+{
+    struct page_item *item = add(w, named->is_lock ? PAGE_LOCK : PAGE_NAMED);
+    item->peer = named->rank == NET_NOBODY ? PAGE_UNKNOWN : (int32_t)named->rank;
+    for (uint8_t i = 0; i < PAGE_GROUPS && item->group == PAGE_GROUPS; i++) {
+        struct page_group *g = &w->groups[i];
+        if (g->size > 0 || (g->label[0] && strcmp(g->label, named->name) != 0))
+            continue;
+        snprintf(g->label, sizeof(g->label), "%s", named->name);
+        item->group = i;
+    }
 }
 
 static int32_t wild(int32_t value, int32_t wildcard)
@@ -137,7 +151,7 @@ static void add_members(struct page_wait *w, const struct comm *c)
 {
     const struct coll_state *state = c->coll;
     if (!state) {
-        add(w, PAGE_OTHER);
+        add_named(w, &(struct net_named){"other members of a communicator", NET_NOBODY, false});
         return;
     }
     const uint64_t what = state->shared ? state->shared->what : 0;
@@ -156,7 +170,9 @@ static void add_message(struct proc *p, struct page_wait *w, const struct p2p_vi
         if (c && v->env.tag < ASSEMBLY_TAG_FIRST)
             add_members(w, c);
         else
-            add(w, PAGE_OTHER);
+            add_named(w, &(struct net_named){v->send ? "receive for a message of the library"
+                                                     : "message of the library",
+                                             v->peer == VIEW_NO_PEER ? NET_NOBODY : v->peer, false});
         return;
     }
     struct page_item *item = add(w, v->send ? PAGE_SEND : PAGE_RECV);
@@ -202,13 +218,14 @@ static void add_request(struct proc *p, struct page_wait *w, const struct reques
         const struct coll_request *c = (const struct coll_request *)r;
         const int kind = (int)c->plan->algorithm->kind;
         add_collective(w, c->comm, c->number, kind, has_root(kind) ? c->plan->root : PAGE_UNKNOWN, 0);
-    } else if (r->ops == &written_ops || r->ops == &written_persistent_ops) {
-        const struct written_run *b = (const struct written_run *)r;
+    } else if (r->ops == &hbarrier_ops || r->ops == &hbarrier_persistent_ops) {
+        const struct hbarrier_run *b = (const struct hbarrier_run *)r;
         add_collective(w, b->comm, b->number, COLL_BARRIER, PAGE_UNKNOWN, 0);
     } else if (creation) {
         add_creation(w, creation);
     } else {
-        add(w, PAGE_OTHER);
+        add_named(w, &(struct net_named){"other ranks, in an operation that the call has begun", NET_NOBODY,
+                                         false});
     }
 }
 
@@ -266,7 +283,12 @@ void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *
     case NET_PEER:
         add_room(out, w->of);
         break;
-    default:
+    case NET_NAMED:
+        add_named(out, w->of);
+        break;
+    case NET_UNRECORDED:
         break;
     }
+    if (out->total == 0) /* it has just ended, or a layer above has not named it */
+        add_named(out, &(struct net_named){"event inside the library", NET_NOBODY, false});
 }

@@ -34,7 +34,7 @@ static int give(int rc, const struct comm *made, MPI_Comm *out)
 int impl_Open_port(struct info *info, char *port_name)
 {
     (void)info;
-    return port_open(the_proc, port_name);
+    return port_open(the_proc, PORT_NETWORK, port_name);
 }
 
 int impl_Close_port(const char *port_name)
@@ -55,9 +55,8 @@ int impl_Comm_connect(const char *port_name, struct info *info, int root, struct
                       MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
-    (void)info;
     int rc = need_intra(comm);
-    rc = rc ? rc : meet_connect(comm, root, port_name, "server of", &made);
+    rc = rc ? rc : meet_connect(comm, root, port_name, info, "server of", &made);
     return give(rc, made, newcomm);
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/checked.h"
 #include "impl.h"
 #include "io/agree.h"
 #include "io/datarep.h"
@@ -141,8 +142,8 @@ int impl_File_get_byte_offset(struct file *fh, MPI_Offset offset, MPI_Offset *di
         return err_set(MPI_ERR_TYPE, "%s: the filetype of the view has no data, so no offset has a place",
                        fh->name);
     int64_t position;
-    if (__builtin_mul_overflow(offset, fh->view.unit, &position))
-        return err_set(MPI_ERR_ARG, "%s: the offset %lld is beyond the largest place in a file", fh->name,
+    if (!checked_mul(offset, fh->view.unit, &position) || !view_fits(&fh->view, (uint64_t)position, 1))
+        return err_set(MPI_ERR_ARG, "%s: the offset %lld is beyond the largest offset of a file", fh->name,
                        (long long)offset);
     *disp = view_offset(&fh->view, (uint64_t)position);
     return 0;

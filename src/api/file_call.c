@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "api/file.h"
+#include "base/checked.h"
 #include "io/access.h"
 #include "io/agree.h"
 #include "io/datarep.h"
@@ -38,7 +39,7 @@ static int count_etypes(const struct file_call *call, int64_t *etypes)
     int rc = datarep_file_size(f->view.rep, call->type, &size);
     if (rc)
         return rc;
-    if (__builtin_mul_overflow(call->count, size, &bytes))
+    if (!checked_mul(call->count, size, &bytes))
         return err_set(MPI_ERR_COUNT, "%s: %lld elements of %lld bytes are more than a file can have",
                        f->name, (long long)call->count, (long long)size);
     *etypes = bytes / f->view.unit;
@@ -57,8 +58,10 @@ static int ordered_offset(struct file *f, int rc, int64_t etypes, int64_t *offse
     CHECK_MEMORY(all, "an ordered file operation");
     int failed = agree_gather(f->comm, rc ? 0 : etypes, all);
     for (int r = 0; r < c->size; r++) {
-        before += r < c->rank ? all[r] : 0;
-        sum += all[r];
+        before = r == c->rank ? sum : before;
+        if (!failed && !checked_add(sum, all[r], &sum))
+            failed = err_set(MPI_ERR_ARG, "%s: all ranks together move the pointer by more than 2^63 etypes",
+                             f->name);
     }
     free(all);
     if (!failed && c->rank == 0)
@@ -78,10 +81,13 @@ static int find_place(const struct file_call *call, int rc, int64_t etypes, int6
         return ordered_offset(f, rc, etypes, offset);
     if (rc)
         return rc;
+    int64_t after;
     switch (call->place) {
     case AT_POINTER:
+        if (!checked_add(f->position, etypes, &after))
+            return err_set(MPI_ERR_ARG, "%s: the file pointer would be beyond the largest offset", f->name);
         *offset = f->position;
-        f->position += etypes;
+        f->position = after;
         return 0;
     case AT_SHARED:
         return pointer_take(f, etypes, offset);

@@ -19,7 +19,7 @@ int frames_mpi(void *const *frames, int first, int count, const char **name)
         if (!dladdr(at, &there) || there.dli_fbase != here.dli_fbase || !there.dli_sname)
             continue;
         *name = there.dli_sname + (there.dli_sname[0] == 'P');
-        if (strncmp(*name, "MPI_", 4) == 0)
+        if (strncmp(*name, "MPI_", 4) == 0 || strncmp(*name, "MPIX_", 5) == 0)
             return i;
     }
     return -1;

@@ -5,6 +5,7 @@
 #include "api/report.h"
 #include "impl.h"
 #include "io/op.h"
+#include "p2p/fault.h"
 
 static inline bool is_complete(const struct request *r)
 {
@@ -164,26 +165,34 @@ static int finish_all(int count, MPI_Request requests[], MPI_Status *statuses)
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
 
-int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
-{
-    int rc = check_all(count, array_of_requests);
-    if (unlikely(rc != 0))
-        return rc;
-    const struct request_set all = {count, array_of_requests};
-    for (int i = 0; i < count; i++) {
-        const MPI_Request handle = array_of_requests[i];
-        if (!handle_is_predefined(handle) && !is_complete((struct request *)handle) && !is_idle(handle))
-            p2p_wait_among(the_proc->p2p, (struct request *)handle, &all);
-    }
-    return finish_all(count, array_of_requests, array_of_statuses);
-}
-
 static bool all_complete(int count, const MPI_Request requests[])
 {
     for (int i = 0; i < count; i++)
         if (!is_idle(requests[i]) && !is_complete((struct request *)requests[i]))
             return false;
     return true;
+}
+
+static void wait_each(int count, const MPI_Request requests[])
+{
+    const struct request_set all = {count, requests};
+    for (int i = 0; i < count; i++) {
+        const MPI_Request handle = requests[i];
+        if (!handle_is_predefined(handle) && !is_complete((struct request *)handle) && !is_idle(handle))
+            p2p_wait_among(the_proc->p2p, (struct request *)handle, &all);
+    }
+}
+
+int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_of_statuses)
+{
+    int rc = check_all(count, array_of_requests);
+    if (unlikely(rc != 0))
+        return rc;
+    /* A suspended receive that matches while another request is awaited is not complete any more. */
+    do
+        wait_each(count, array_of_requests);
+    while (unlikely(p2p_has_faults(the_proc->p2p)) && !all_complete(count, array_of_requests));
+    return finish_all(count, array_of_requests, array_of_statuses);
 }
 
 /* The tests look, make progress once if that is needed, and look again. */
@@ -407,7 +416,9 @@ int impl_Request_free(MPI_Request *request)
         return err_set(MPI_ERR_REQUEST, "request is %s, which cannot be freed",
                        *request == MPI_REQUEST_NULL ? "MPI_REQUEST_NULL" : "not a valid handle");
     *request = MPI_REQUEST_NULL;
-    if (is_complete(r) || (r->persistent && !r->active))
+    if (unlikely(p2p_is_suspended(r)))
+        p2p_free_suspended(r);
+    else if (is_complete(r) || (r->persistent && !r->active))
         request_free(r);
     else
         r->freed = true;
@@ -421,7 +432,7 @@ int impl_Cancel(MPI_Request *request)
         return err_set(MPI_ERR_REQUEST, "request is %s, which cannot be cancelled",
                        *request == MPI_REQUEST_NULL ? "MPI_REQUEST_NULL" : "not a valid handle");
     /* A generalized request decides itself, also when it is complete. */
-    if (r->active && (!is_complete(r) || r->ops->query))
+    if (r->active && (!is_complete(r) || r->ops->query || p2p_is_suspended(r)))
         return p2p_cancel(the_proc->p2p, r);
     return 0;
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "api/p2p.h"
 #include "api/report.h"
+#include "base/checked.h"
 #include "impl.h"
 #include "p2p/partitioned.h"
 
@@ -15,12 +16,12 @@ static int check_size(const struct p2p_call *call, int partitions)
     MPI_Count bytes;
     if (partitions < 0)
         return err_set(MPI_ERR_ARG, "partitions is %d; it cannot be negative", partitions);
-    if (!__builtin_mul_overflow(call->count, call->type->size, &bytes) &&
-        !__builtin_mul_overflow(bytes, partitions, &bytes) && bytes <= BYTES_MAX)
+    if (checked_mul(call->count, call->type->size, &bytes) && checked_mul(bytes, partitions, &bytes) &&
+        bytes <= BYTES_MAX)
         return 0;
     return err_set(
         MPI_ERR_COUNT,
-        "count is %lld: %d partitions of so many elements of %lld bytes are more than any memory holds. A "
+        "count is %lld: %d partitions with count elements of %lld bytes each exceed the address space. A "
         "program compiled with an mpi.h in which this count is an int must be compiled with this one, or "
         "call MPI_Psend_init_c and MPI_Precv_init_c",
         (long long)call->count, partitions, (long long)call->type->size);

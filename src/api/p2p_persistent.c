@@ -40,7 +40,7 @@ static int persistent_start(struct request *base)
         return rc;
     base->active = true;
     if (r->complete) {
-        p2p_end_pending(r); /* the request itself can be started again */
+        p2p_end_suspended(r); /* the persistent request itself can be started again */
         running_ended(pr, r);
         request_free(r);
         return 0;

@@ -5,6 +5,7 @@
 
 #include "api/p2p.h"
 #include "impl.h"
+#include "p2p/fault.h"
 
 /* Completes when both halves have; its status is the receive's. */
 struct pair_request {
@@ -55,7 +56,8 @@ static void half_done(struct request *r)
 static void half_watch(struct pair_request *pair, int i)
 {
     struct request *r = pair->half[i];
-    if (r->complete) { /* perhaps one of the shared ones, which cannot point back at us */
+    p2p_end_suspended(r); /* the pair has no state that waits for an acknowledgement */
+    if (r->complete) {    /* perhaps one of the shared ones, which cannot point back at us */
         half_ended(pair, r, i == 1);
         request_free(r);
         return;
@@ -130,7 +132,9 @@ static int exchange(const struct p2p_call *send, const struct p2p_call *recv, MP
     int sent = impl_Send(send->buf, send->count, send->type, send->rank, send->tag, send->comm);
     if (unlikely(sent != 0))
         p2p_cancel(p, incoming);
-    rc = p2p_wait(p, incoming);
+    p2p_wait(p, incoming);
+    p2p_end_suspended(incoming);
+    rc = incoming->error;
     request_status(incoming, status);
     request_free(incoming);
     return sent ? sent : rc;

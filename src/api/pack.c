@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/checked.h"
 #include "dt/dtype.h"
 #include "dt/external.h"
 #include "impl.h"
@@ -19,7 +20,7 @@ static int check_room(MPI_Count size, MPI_Count position, MPI_Count wanted, cons
 
 static int packed_size(MPI_Count each, MPI_Count count, MPI_Count *size)
 {
-    if (__builtin_mul_overflow(each, count, size))
+    if (!checked_mul(each, count, size))
         return err_set(MPI_ERR_COUNT, "%lld elements of %lld bytes are more than 2^63 bytes",
                        (long long)count, (long long)each);
     return 0;

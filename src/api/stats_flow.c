@@ -55,7 +55,7 @@ int stats_memory(struct proc *p, bool mine)
     int have = mine, all = 0;
     int rc = impl_Allreduce(&have, &all, 1, dtype_from(MPI_INT), op_from(MPI_MIN), p->world);
     if (rc == 0 && !all)
-        rc = err_set(MPI_ERR_NO_MEM, "out of memory for the summary that FISHPLATE_STATS asks for");
+        rc = err_set(MPI_ERR_NO_MEM, "out of memory for the summary of FISHPLATE_STATS");
     return rc;
 }
 

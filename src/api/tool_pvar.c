@@ -7,8 +7,7 @@
 
 #include "api/tool.h"
 #include "base/counter.h"
-#include "coll/size_trial.h"
-#include "coll/trial.h"
+#include "coll/select/results.h"
 #include "impl.h"
 #include "obj/proc.h"
 
@@ -35,14 +34,14 @@ static void adapter(const struct proc *p, char *out)
         snprintf(out, TOOL_TEXT_MAX, "none (all ranks are on one node)");
 }
 
-static void barriers(const struct proc *p, char *out)
+static void coll_choices(const struct proc *p, char *out)
 {
-    trial_describe(p, out, TOOL_TEXT_MAX);
+    results_describe(p, out, TOOL_TEXT_MAX);
 }
 
-static void sizes(const struct proc *p, char *out)
+static void protocols(const struct proc *p, char *out)
 {
-    size_describe(p, out, TOOL_TEXT_MAX);
+    p2p_describe_choices(p->p2p, out, TOOL_TEXT_MAX);
 }
 
 static uint64_t sent_messages(const struct proc *p, uint32_t rank)
@@ -107,24 +106,26 @@ static const struct tool_pvar others[] = {
      .readonly = true,
      .continuous = true,
      .text = adapter},
-    {.name = "coll_barriers",
-     .doc = "Which barrier is used between nodes, a line for each shape of communicator, and the times of "
-            "those that were tried.",
-     .class = MPI_T_PVAR_CLASS_GENERIC,
-     .bind = MPI_T_BIND_NO_OBJECT,
-     .readonly = true,
-     .continuous = true,
-     .text = barriers},
     {.name = "coll_choices",
-     .doc =
-         "Which algorithms and segments of broadcast, gather, scatter, allgather, alltoall, reduce and "
-         "allreduce were found by trial between nodes, a line for each size and shape of communicator, the "
-         "newest first, and the times of those that were tried; and for which sizes multicast is taken.",
+     .doc = "Which algorithms, segments and multicasts of broadcast, gather, scatter, allgather, alltoall, "
+            "reduce "
+            "and allreduce were measured to be the fastest between nodes, a line for each class of sizes and "
+            "shape of "
+            "communicator, the newest first, and the times of all that were measured.",
      .class = MPI_T_PVAR_CLASS_GENERIC,
      .bind = MPI_T_BIND_NO_OBJECT,
      .readonly = true,
      .continuous = true,
-     .text = sizes},
+     .text = coll_choices},
+    {.name = "p2p_choices",
+     .doc = "By which path the bytes of large messages move to this rank, a line for each class of sizes and "
+            "kind of "
+            "traffic: the path in use first, and what each path has cost when it was measured last.",
+     .class = MPI_T_PVAR_CLASS_GENERIC,
+     .bind = MPI_T_BIND_NO_OBJECT,
+     .readonly = true,
+     .continuous = true,
+     .text = protocols},
     {.name = "p2p_unexpected_length",
      .doc = "Messages that wait for their receive.",
      .class = MPI_T_PVAR_CLASS_LEVEL,

@@ -10,22 +10,31 @@
 #include <stdio.h>
 #include <string.h>
 
-void own_addresses(char *out, size_t size, int most)
+#define ADDRESSES_MAX 64
+
+int own_address_list(struct in_addr *out, int most)
 {
     struct ifaddrs *list;
-    size_t used = 0;
     int count = 0;
-    out[0] = '\0';
     if (getifaddrs(&list) != 0)
-        return;
-    for (const struct ifaddrs *a = list; a && count < most; a = a->ifa_next) {
-        char text[INET_ADDRSTRLEN];
-        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP) ||
-            (a->ifa_flags & IFF_LOOPBACK))
-            continue;
-        const struct sockaddr_in *in = (const void *)a->ifa_addr;
-        if (inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)) && used + strlen(text) + 2 <= size)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", count++ ? "," : "", text);
-    }
+        return 0;
+    for (const struct ifaddrs *a = list; a && count < most; a = a->ifa_next)
+        if (a->ifa_addr && a->ifa_addr->sa_family == AF_INET && (a->ifa_flags & IFF_UP) &&
+            !(a->ifa_flags & IFF_LOOPBACK))
+            out[count++] = ((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr;
     freeifaddrs(list);
+    return count;
+}
+
+void own_addresses(char *out, size_t size, int most)
+{
+    struct in_addr addresses[ADDRESSES_MAX];
+    size_t used = 0;
+    const int n = own_address_list(addresses, most < ADDRESSES_MAX ? most : ADDRESSES_MAX);
+    out[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        char text[INET_ADDRSTRLEN];
+        if (inet_ntop(AF_INET, &addresses[i], text, sizeof(text)) && used + strlen(text) + 2 <= size)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "," : "", text);
+    }
 }

@@ -16,7 +16,7 @@ struct biglock {
     _Atomic int wanted;     /* threads that wait for it */
     _Atomic unsigned turns; /* how often one of them got it; a futex */
     _Atomic int sharers;    /* threads that sleep until one of them gets it */
-    unsigned polls;         /* of threads that looked for something in vain; with the lock held */
+    unsigned polls;         /* unsuccessful polls of all threads; changed with the lock held */
 };
 
 void biglock_init(struct biglock *l);
@@ -32,7 +32,7 @@ static inline void biglock_take(struct biglock *l)
         biglock_take_turn(l);
 }
 
-/* For one who is in no hurry: whoever holds it does not hear of it. */
+/* For a thread that can wait: the present holder is not asked to share the lock. */
 static inline void biglock_take_last(struct biglock *l)
 {
     pthread_mutex_lock(&l->mutex);
@@ -49,7 +49,7 @@ static inline bool biglock_wanted(struct biglock *l)
     return atomic_load_explicit(&l->wanted, memory_order_relaxed) != 0;
 }
 
-/* Lets one of those who wait have the lock, if any. True when it did: whatever the caller knew may have
+/* Hands the lock to a waiting thread, if there is one, and takes it again. True if it did: state that the caller read before may have
  * changed. */
 static inline bool biglock_share(struct biglock *l)
 {

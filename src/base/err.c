@@ -17,6 +17,12 @@ static _Thread_local struct {
     char text[MPI_MAX_ERROR_STRING];
 } last;
 
+static bool space_is_limited(void)
+{
+    struct rlimit space;
+    return getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+}
+
 int err_set(int errclass, const char *fmt, ...)
 {
     char text[sizeof(last.text)]; /* the sentence before may be part of this one */
@@ -24,6 +30,9 @@ int err_set(int errclass, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
+    const size_t len = strlen(text);
+    if (errclass == MPI_ERR_NO_MEM && space_is_limited() && !strstr(text, "ulimit -v"))
+        snprintf(text + len, sizeof(text) - len, "; the limit of address space may be too low (ulimit -v)");
     memcpy(last.text, text, strlen(text) + 1);
     last.errclass = errclass;
     return errclass;
@@ -36,15 +45,14 @@ const char *err_detail(int errclass)
 
 const char *err_reason(int number)
 {
-    struct rlimit space;
     switch (number) {
     case EMFILE:
     case ENFILE:
         return "Too many open files; raise the limit of open files (ulimit -n)";
-    case EAGAIN: /* of what is asked here only the creation of a thread says so */
+    case EAGAIN: /* returned only by the creation of a thread, of the calls made here */
         return "Resource temporarily unavailable; raise the limit of processes and threads (ulimit -u)";
     case ENOMEM:
-        return getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY
+        return space_is_limited()
                    ? "Cannot allocate memory; the limit of address space may be too low (ulimit -v)"
                    : strerror(number);
     default:

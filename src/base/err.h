@@ -19,7 +19,7 @@ int err_set(int errclass, const char *fmt, ...) PRINTF_LIKE(2, 3) __attribute__(
 /* The last sentence of this thread if it was set for this class, else "". */
 const char *err_detail(int errclass);
 
-/* What the system says of an errno, and what to do where a limit of this process was met. */
+/* The system's text of an errno, and what to do if a limit of this process was reached. */
 const char *err_reason(int number) __attribute__((cold));
 
 /* Forgets the sentence (the API layer calls it once the error has been handed to the user's handler). */
@@ -27,7 +27,7 @@ void err_clear(void);
 
 /* ASSERT: our own bugs, in debug builds. CHECK: bytes from the wire or the environment, always; ends the
  * process with a sentence, since continuing would be silently wrong. CHECK_MEMORY: no memory for `what` in the middle of a
- * protocol, where a peer already waits and nobody can be told; ends the process too. Everywhere else running out of memory
+ * protocol, where a peer already waits and cannot be notified; ends the process too. Everywhere else running out of memory
  * is an error that is returned, MPI_ERR_NO_MEM. */
 #ifdef FISHPLATE_DEBUG_BUILD
 #define ASSERT(cond) ((cond) ? (void)0 : err_panic(__FILE__, __LINE__, "internal error: " #cond))

@@ -105,13 +105,13 @@ static struct interval *remove_from(struct interval *root, struct interval *node
 {
     CHECK(root != NULL, "an address range is removed that was never added");
     if (root == node) {
-        struct interval *heir;
+        struct interval *successor;
         if (!node->right)
             return node->left;
-        struct interval *right = take_first(node->right, &heir);
-        heir->left = node->left;
-        heir->right = right;
-        return balance(heir);
+        struct interval *right = take_first(node->right, &successor);
+        successor->left = node->left;
+        successor->right = right;
+        return balance(successor);
     }
     if (before(node, root))
         root->left = remove_from(root->left, node);

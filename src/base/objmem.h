@@ -17,7 +17,7 @@
 #define OBJMEM_FIRST ((size_t)64 << 20)
 #define OBJMEM_ALIGN 8 /* at least: an object may be part of a larger one */
 
-/* Where the first range begins; before the first object an address that no process has. Hidden, so that no table of addresses is asked for it. */
+/* Where the first range begins; before the first object an address that no process has. Hidden, so that it is read without the global offset table. */
 extern uintptr_t objmem_base __attribute__((visibility("hidden")));
 
 /* Zeroed memory for one object, or for a block of many; NULL when memory is out. Any thread may call. */
@@ -25,7 +25,7 @@ void *objmem_new(size_t size);
 /* Gives it back. The first word changes, so that the object is not taken for one any more. NULL is allowed. */
 void objmem_free(void *object);
 
-/* Told of each object's memory: made with that many bytes, or about to go (0). NULL: nobody asks (FISHPLATE_DEBUG=leaks does). */
+/* Called for the memory of each object: allocated with `size` bytes, or about to be freed (0). NULL unless FISHPLATE_DEBUG=leaks is set. */
 extern void (*objmem_watch)(void *object, size_t size);
 
 /* For handles outside the first range: is it in another? */

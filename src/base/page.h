@@ -21,9 +21,9 @@
 #include <stdint.h>
 
 #define PAGE_NAME        "fishplate-rank"      /* of the memfd */
-#define PAGE_MAGIC       0x34676150746c7046ull /* "FpltPag4": changes with the layout */
+#define PAGE_MAGIC       0x35676150746c7046ull /* "FpltPag5": changes with the layout */
 #define PAGE_PATIENCE_MS 50
-#define PAGE_TICK_MS     100 /* between two looks at the counts of messages */
+#define PAGE_TICK_MS     100 /* between two samples of the counts of messages */
 
 enum {
     PAGE_COMMS = 48,
@@ -46,6 +46,8 @@ enum page_kind {
     PAGE_COLL,
     PAGE_TOGETHER,
     PAGE_ROOM,
+    PAGE_LOCK,  /* held by `peer`; the label of the wait's first group is its name */
+    PAGE_NAMED, /* something else with a name */
     PAGE_OTHER,
     PAGE_KIND_COUNT
 };
@@ -62,7 +64,7 @@ enum page_step {
 struct page_item {
     uint8_t kind, step;
     uint8_t coll;  /* PAGE_COLL: enum coll_kind */
-    uint8_t group; /* index in the wait's groups; PAGE_GROUPS: not told */
+    uint8_t group; /* index in the wait's groups; PAGE_GROUPS: not recorded */
     uint32_t context;
     int32_t peer; /* job rank, PAGE_ANY or PAGE_UNKNOWN */
     int32_t rank; /* its rank in the communicator; a collective's root */
@@ -88,14 +90,14 @@ struct page_group {
 struct page_place {
     uint64_t offset;  /* of the return address in the file */
     char module[168]; /* its path */
-    char symbol[64];  /* the function, when the file says it */
+    char symbol[64];  /* the function, if the file's symbols name it */
 };
 
 struct page_wait {
-    uint64_t id;         /* no two waits of a process have the same; 0: nobody waits here */
-    uint64_t since;      /* CLOCK_MONOTONIC, ns */
-    uint64_t stirs;      /* how often something has arrived while it waits; a word that changes by itself */
-    uint64_t told_stirs; /* when the items were written */
+    uint64_t id;    /* no two waits of a process have the same; 0: nobody waits here */
+    uint64_t since; /* CLOCK_MONOTONIC, ns */
+    uint64_t stirs; /* how often something has arrived while it waits; a word that changes by itself */
+    uint64_t recorded_stirs; /* when the items were written */
     uint32_t thread;
     uint32_t any; /* one of the items is enough; else all are needed */
     uint32_t nitems, total;
@@ -167,7 +169,7 @@ struct page {
     uint32_t waits_lost;
     struct page_message messages_waiting[PAGE_MESSAGES];
     uint64_t last_id;
-    uint64_t waited_ns; /* in waits that were told here, and are over */
+    uint64_t waited_ns; /* in recorded waits that are over */
     struct page_wait waits[PAGE_WAITS];
 
     struct page_comm comms[PAGE_COMMS];

@@ -36,7 +36,7 @@ void hmac_sha256_end(struct hmac_sha256 *h, uint8_t out[SHA256_SIZE]);
 /* All of it in one call. */
 void hmac_sha256(const void *key, size_t key_len, const void *data, size_t len, uint8_t out[SHA256_SIZE]);
 
-/* Compares all bytes, however early they differ: the time taken tells a stranger nothing. */
+/* Compares all bytes, however early they differ: the time taken does not depend on the first difference. */
 bool secret_equal(const void *a, const void *b, size_t len);
 
 /* Writes zeros that the compiler may not leave out. */

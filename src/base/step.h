@@ -6,7 +6,7 @@
  *     void step_begin(ucontext_t *), step_end(ucontext_t *)  SIGTRAP after the instruction: on and off
  *     size_t step_store_size(const unsigned char *)   bytes that the instruction surely writes, beginning with the one that failed
  *     bool step_block(const ucontext_t *, uintptr_t *, size_t *)  one instruction that fills or copies a block: where to, and how long
- *     size_t step_run_block(ucontext_t *, size_t)     does that for so many bytes of it at most; how many it did
+ *     size_t step_run_block(ucontext_t *, size_t)     does that for at most the given number of bytes; returns how many
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_BASE_STEP_H

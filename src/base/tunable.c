@@ -26,15 +26,34 @@ extern struct tunable *const __stop_fp_tunables[] __attribute__((weak, visibilit
 static TUNABLE_CHOICE(log_level, "LOG", LOG_WARN, "error|warn|info|debug",
                       "How much the library writes to standard error.");
 
+static TUNABLE_STRING(laboratory, "LAB",
+                      "Control variables for experiments with the library itself, NAME=VALUE separated by "
+                      "commas, for example IB_GROWTH=linear,IB_RING_SLOTS=2. lab/README.md lists them.");
+
 /* Set by mpiexec, the wrappers or the tools for their own use: not tunables, and not mistakes. */
 static const char *const reserved[] = {
-    "WORLD_RANK",    "WORLD_SIZE", "LOCAL_RANK", "LOCAL_SIZE",    "NODE_FD",     "NODE_MAP",
-    "NOTICES_FD",    "VNODE",      "TRACER",     "JOB",           "LAUNCHER",    "CC",
-    "CXX",           "FC",         "HOST",       "AGENT",         "VERSION",     "APPNUM",
-    "UNIVERSE_SIZE", "SOFTIB_LIB", "PROF",       "SEVERAL_NODES", "PARENT_PORT", "PROF_TIMELINE"};
+    "WORLD_RANK",   "WORLD_SIZE",    "LOCAL_RANK", "LOCAL_SIZE",  "NODE_FD",       "NODE_MAP",
+    "NOTICES_FD",   "VNODE",         "TRACER",     "ONE_MACHINE", "JOB",           "LAUNCHER",
+    "CC",           "CXX",           "FC",         "HOST",        "AGENT",         "VERSION",
+    "APPNUM",       "UNIVERSE_SIZE", "SOFTIB_LIB", "PROF",        "SEVERAL_NODES", "PARENT_PORT",
+    "PROF_TIMELINE"};
+
+/* Settings of earlier versions: what a user does instead. */
+static const struct {
+    const char *name, *instead;
+} retired[] = {
+    {"STARVED_RENDEZVOUS", "sends that wait for credits are announced from 1 KiB on"},
+};
+
+/* Value of a string. Readers keep pointers to it, so that it stays when the setting changes. */
+struct tunable_text {
+    struct tunable_text *next;
+    char text[];
+};
 
 static struct {
     struct tunable **sorted;
+    struct tunable_text *texts; /* all that were ever set */
     size_t count;
     char problems[PROBLEMS_MAX][256];
     int nproblems;
@@ -170,10 +189,14 @@ int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
             return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s", t->name, text, t->choices);
         break;
     case TUNABLE_IS_STRING: {
-        char *copy = strdup(text); /* kept for the life of the process */
+        const size_t size = strlen(text) + 1;
+        struct tunable_text *copy = malloc(sizeof(*copy) + size);
         if (!copy)
             return err_set(MPI_ERR_NO_MEM, "out of memory for " PREFIX "%s", t->name);
-        t->text = copy;
+        memcpy(copy->text, text, size);
+        copy->next = table.texts;
+        table.texts = copy;
+        t->text = copy->text;
         break;
     }
     }
@@ -218,6 +241,14 @@ static void unknown_name(const char *name)
     for (size_t i = 0; i < COUNT_OF(reserved); i++)
         if (strcmp(reserved[i], name) == 0)
             return;
+    for (size_t i = 0; i < COUNT_OF(retired); i++)
+        if (strcmp(retired[i].name, name) == 0) {
+            char *slot = problem_slot();
+            if (slot)
+                snprintf(slot, sizeof(table.problems[0]), PREFIX "%s no longer exists and is ignored: %s.",
+                         name, retired[i].instead);
+            return;
+        }
     struct nearest best = nearest_begin(name);
     for (size_t i = 0; i < table.count; i++)
         nearest_consider(&best, table.sorted[i]->name);
@@ -230,6 +261,60 @@ static void unknown_name(const char *name)
     else
         snprintf(slot, sizeof(table.problems[0]),
                  PREFIX "%s is not a tunable and is ignored; `fishplate info --tunables` lists them.", name);
+}
+
+/* Its value is not for the environment of users. */
+static bool is_experiment(const struct tunable *t, const char *text)
+{
+    int64_t value;
+    return t->laboratory || (t->users > 0 && parse_choice(t->choices, text, &value) && value >= t->users);
+}
+
+static void refuse_experiment(const struct tunable *t, const char *text)
+{
+    char *slot = problem_slot();
+    if (slot)
+        snprintf(slot, sizeof(table.problems[0]),
+                 PREFIX "%s=%s is for experiments only and is ignored; " PREFIX "LAB=%s=%s sets it.", t->name,
+                 text, t->name, text);
+}
+
+static void set_or_report(struct tunable *t, const char *text)
+{
+    if (tunable_set(t, text, SOURCE_ENVIRONMENT) == 0)
+        return;
+    char *slot = problem_slot(), value[64];
+    tunable_format(t, value, sizeof(value));
+    if (slot)
+        snprintf(slot, sizeof(table.problems[0]), "%s; %s is used instead.", err_detail(MPI_ERR_ARG), value);
+}
+
+static void bad_item(const char *item)
+{
+    char *slot = problem_slot();
+    if (slot)
+        snprintf(slot, sizeof(table.problems[0]), PREFIX "LAB: %.100s is not NAME=VALUE and is ignored.",
+                 item);
+}
+
+static void load_laboratory(void)
+{
+    char item[128];
+    for (const char *at = laboratory.text; *at;) {
+        size_t n = strcspn(at, ",");
+        snprintf(item, sizeof(item), "%.*s", (int)MIN(n, sizeof(item) - 1), at);
+        at += n + (at[n] == ',');
+        char *equals = strchr(item, '=');
+        if (equals)
+            *equals = '\0';
+        struct tunable *t = equals ? tunables_find(item) : NULL;
+        if (!equals)
+            bad_item(item);
+        else if (!t)
+            unknown_name(item);
+        else if (t->source != SOURCE_PROGRAM)
+            set_or_report(t, equals + 1);
+    }
 }
 
 int tunables_load(void)
@@ -250,14 +335,13 @@ int tunables_load(void)
             unknown_name(key);
         } else if (t->source == SOURCE_PROGRAM) {
             continue; /* set through MPI_T meanwhile: the program has the last word */
-        } else if (tunable_set(t, equals + 1, SOURCE_ENVIRONMENT) != 0) {
-            char *slot = problem_slot(), value[64];
-            tunable_format(t, value, sizeof(value));
-            if (slot)
-                snprintf(slot, sizeof(table.problems[0]), "%s; %s is used instead.", err_detail(MPI_ERR_ARG),
-                         value);
+        } else if (is_experiment(t, equals + 1)) {
+            refuse_experiment(t, equals + 1);
+        } else {
+            set_or_report(t, equals + 1);
         }
     }
+    load_laboratory();
     log_threshold = (int)log_level.value;
     return table.nproblems;
 }

@@ -10,6 +10,7 @@
 #ifndef FP_BASE_TUNABLE_H
 #define FP_BASE_TUNABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,12 @@ struct tunable {
     const char *doc;
     const char *choices; /* "auto|on|off" for a choice; value is the index */
     const char *text;    /* value of a string, "" when unset */
-    const char *file;    /* where it stands: tells its layer */
+    const char *file;    /* source file: its folder is the layer */
     int64_t value, initial, min, max;
     enum tunable_type type;
     enum tunable_source source;
+    bool laboratory; /* for experiments: set by FISHPLATE_LAB and MPI_T alone, and not in the docs of users */
+    int64_t users;   /* of a choice: how many of its first values are for users; 0: all */
 };
 
 #define TUNABLE_DEFINE(var, ...)                          \
@@ -45,6 +48,21 @@ struct tunable {
 #define TUNABLE_CHOICE(var, NAME, def, CHOICES, DOC)                                           \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
                    .choices = CHOICES, .text = "", .doc = DOC)
+
+/* Control variables of the laboratory. */
+#define LABORATORY_INT(var, NAME, def, lo, hi, DOC)                                                    \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_INT, .value = def, .initial = def, .min = lo, \
+                   .max = hi, .text = "", .doc = DOC, .laboratory = true)
+#define LABORATORY_SIZE(var, NAME, def, lo, hi, DOC)                                                    \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_SIZE, .value = def, .initial = def, .min = lo, \
+                   .max = hi, .text = "", .doc = DOC, .laboratory = true)
+#define LABORATORY_CHOICE(var, NAME, def, CHOICES, DOC)                                        \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
+                   .choices = CHOICES, .text = "", .doc = DOC, .laboratory = true)
+/* A choice of which only the first `few` values are for users. */
+#define TUNABLE_CHOICE_FEW(var, NAME, def, CHOICES, few, DOC)                                  \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
+                   .choices = CHOICES, .text = "", .doc = DOC, .users = few)
 
 /* Reads every tunable from the environment. Returns the number of problems found (unknown names, values out
  * of range); each was put into the list that tunables_report() prints, so that only one rank need speak. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/kill_point.h"
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/err.h"
@@ -119,6 +120,8 @@ int boot_open(struct boot **out)
     uint64_t began = clock_ns();
     int rc = chosen->open(out);
     count_us(&open_us, began);
+    if (rc == 0)
+        kill_point_open((*out)->rank);
     return rc;
 }
 
@@ -243,9 +246,9 @@ void boot_say_abort(const struct boot *b, int code, const char *msg)
 
 _Noreturn void boot_abort(struct boot *b, int code, const char *msg)
 {
+    flush_stdout(); /* before the launcher knows, which ends all ranks */
     if (!b || !b->backend->abort(b, code, msg))
         boot_say_abort(b, code, msg);
-    flush_stdout();
     _exit((code & 0xff) || code == 0 ? code & 0xff : 1);
 }
 

@@ -30,7 +30,9 @@ struct boot {
     const uint32_t *local_ranks; /* [nlocal] world ranks on my node, ascending */
     int vnode;                   /* virtual node number under `mpiexec -vnodes`, else -1 */
     const char *host;            /* host name the library reports; differs between virtual nodes */
-    bool several;         /* jobs that this one belongs with may be on other nodes, although it is on one */
+    bool several; /* jobs that this one belongs with may be on other nodes, although it is on one */
+    bool
+        one_machine; /* jobs that this one spawns run on this machine, unless the info key host names another */
     const char *parent;   /* the port of those who spawned this job (MPI_Comm_spawn); NULL: nobody did */
     const char *job;      /* job id, the same on every rank, unique among running jobs on these hosts */
     const char *launcher; /* "mpiexec", "pmix", "pmi1", "singleton": for messages */

@@ -13,8 +13,9 @@
 /* The first argument of that mpiexec, and the second: the number of the program's process, a colon, which spawn it is. */
 #define KEEP_OPTION "--fishplate-keep"
 
-/* Files that are open in it: the program, as a pidfd (not there on old kernels), and the book. */
-enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4 };
+/* Files that are open in it: the program, as a pidfd (not there on old kernels), the book, and the rest of the command line
+ * (command.h), which the next two arguments name. */
+enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4, KEEP_COMMAND_FD = 5 };
 
 #define KEEP_SPAWNS 256
 

@@ -26,6 +26,7 @@
 #define ENV_TRACER     "FISHPLATE_TRACER" /* the process that started all ranks of this host: their ancestor */
 #define ENV_SEVERAL \
     "FISHPLATE_SEVERAL_NODES" /* of a job that was spawned: others it belongs with are on other nodes */
+#define ENV_ONE_MACHINE "FISHPLATE_ONE_MACHINE" /* all hosts of the job are this machine */
 #define ENV_PARENT \
     "FISHPLATE_PARENT_PORT" /* of a job that was spawned by PMIx or by a single process: set by its parents, not by mpiexec */
 #define ENV_NOTICES \
@@ -41,6 +42,6 @@
 #define NODE_MAP_ENV_MAX 16384
 
 /* The local socket (abstract name space) where mpiexec tells what ranks of other hosts do: this and the job's name. */
-#define ASK_NAME "fishplate-job-"
+#define QUERY_NAME "fishplate-job-"
 
 #endif

@@ -74,7 +74,8 @@ static bool pmi1_detect(void)
 static void pmi1_close(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
-    heir_stop(&p->heir);
+    /* Without pmi1_finalize MPI_Init has failed: the heir stays, and ends the job when this process ends, because the other
+     * ranks wait for it in MPI_Init. */
     watch_stop(&p->watch);
     pmi1_conn_close(&p->conn);
     if (b->node_fd >= 0)
@@ -161,6 +162,7 @@ static int open_ours(struct pmi1 *p)
     if (env_number(ENV_UNIVERSE, 1, RANKS_MAX, &v))
         b->universe_size = (int)v;
     b->several = env_get(ENV_SEVERAL) != NULL;
+    b->one_machine = env_get(ENV_ONE_MACHINE) != NULL;
     if (env_number(ENV_VNODE, 0, RANKS_MAX, &v))
         b->vnode = (int)v;
     if (env_number(ENV_NODE_FD, 0, 1 << 20, &v) && fcntl((int)v, F_SETFD, FD_CLOEXEC) == 0)

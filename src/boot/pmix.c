@@ -278,9 +278,9 @@ static void watch_server(struct pmix *p)
         answer_free(w);
 }
 
+/* Without pmix_finalize MPI_Init has failed: the heir stays, and ends the job when this process ends. */
 static void pmix_close(struct boot *b)
 {
-    heir_stop(&pmix_of(b)->heir);
     boot_layout_free(b);
     free(pmix_of(b));
 }

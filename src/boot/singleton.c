@@ -58,6 +58,7 @@ static int singleton_open(struct boot **out)
                             .vnode = -1,
                             .node_fd = -1,
                             .launcher = "singleton",
+                            .one_machine = true,
                             .backend = &boot_singleton};
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

@@ -1,6 +1,7 @@
 /* singleton_spawn.c: see singleton_spawn.h. The mpiexec lies beside this library. It is nobody's child, so that the program's own wait
- * calls do not see it, and has a keeper (launcher/keep.c), so that neither outlives the other's failure. The parents' port goes by
- * the environment and not by arguments, which every user of the machine can read: who knows the name of a port may connect.
+ * calls do not see it, and has a keeper (launcher/keep.c), so that neither outlives the other's failure. Arguments, which every
+ * user of the machine can read, contain neither variables (command.h) nor the name of the parents' port, which goes by the environment: a
+ * process that knows the name may connect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -20,6 +21,7 @@
 #include "base/err.h"
 #include "base/util.h"
 #include "boot/backend.h"
+#include "boot/command.h"
 #include "boot/heir.h"
 #include "boot/keep.h"
 #include "boot/launch_env.h"
@@ -106,7 +108,8 @@ static int add_program(struct words *w, const struct boot_program *program)
 /* In a build folder and in an installation, also where libraries have a folder for each architecture. */
 static const char *const beside[] = {"../bin/mpiexec", "../../bin/mpiexec"};
 
-static int find_mpiexec(struct words *w)
+/* The path of mpiexec, allocated. */
+static int find_mpiexec(char **path)
 {
     Dl_info me;
     const char *slash = NULL;
@@ -117,7 +120,7 @@ static int find_mpiexec(struct words *w)
         if (asprintf(&at, "%.*s/%s", (int)(slash - me.dli_fname), me.dli_fname, beside[i]) < 0)
             break;
         if (access(at, X_OK) == 0) {
-            take(w, at);
+            *path = at;
             return 0;
         }
         free(at);
@@ -135,40 +138,52 @@ static atomic_uchar *state_of(const struct singleton_spawn *s, unsigned id)
     return &s->book->state[id % KEEP_SPAWNS];
 }
 
-/* Between fork and exec of what may have had threads: nothing that allocates or locks. */
-static void keep_files(int program, int book)
+/* What a mpiexec is started with. */
+struct start {
+    char *const *argv, *const *envp;
+    int command;         /* file with the words of its command line */
+    int book;            /* the memory that it shares with this program */
+    atomic_uchar *state; /* in the book */
+};
+
+/* Puts files of any numbers to 3 and the numbers behind it; -1: that number is closed. Between fork and exec of a program that may
+ * have threads: nothing that allocates or locks. */
+static void place_files(const int *files, int n)
 {
-    const int nothing = open("/dev/null", O_RDONLY);
-    const int above = KEEP_BOOK_FD + 1;
-    const int a = program >= 0 ? fcntl(program, F_DUPFD, above) : -1;
-    const int b = fcntl(book, F_DUPFD, above);
-    if (nothing >= 0)
-        dup2(nothing, STDIN_FILENO); /* the program's input is not theirs */
-    close(KEEP_PROGRAM_FD);
-    if (a >= 0)
-        dup2(a, KEEP_PROGRAM_FD);
-    dup2(b, KEEP_BOOK_FD);
-    heir_close_from((unsigned)above);
+    int above[KEEP_COMMAND_FD + 1];
+    for (int i = 0; i < n; i++)
+        above[i] = files[i] >= 0 ? fcntl(files[i], F_DUPFD, KEEP_COMMAND_FD + 1) : -1;
+    for (int i = 0; i < n; i++) {
+        close(KEEP_PROGRAM_FD + i);
+        if (above[i] >= 0)
+            dup2(above[i], KEEP_PROGRAM_FD + i);
+    }
+    heir_close_from(KEEP_COMMAND_FD + 1);
 }
 
-_Noreturn static void become(char *const *argv, char *const *envp, int program, int book, atomic_uchar *state)
+_Noreturn static void become_mpiexec(const struct start *s, int program)
 {
+    const int files[] = {
+        [KEEP_PROGRAM_FD - 3] = program, [KEEP_BOOK_FD - 3] = s->book, [KEEP_COMMAND_FD - 3] = s->command};
+    const int nothing = open("/dev/null", O_RDONLY);
     heir_default_signals();
     signal(SIGPIPE, SIG_DFL);
-    keep_files(program, book);
-    execve(argv[0], argv, envp);
-    atomic_store(state, KEEP_ENDED);
+    if (nothing >= 0)
+        dup2(nothing, STDIN_FILENO); /* the program's input is not for the spawned processes */
+    place_files(files, COUNT_OF(files));
+    execve(s->argv[0], s->argv, s->envp);
+    atomic_store(s->state, KEEP_ENDED);
     _exit(127);
 }
 
-static bool start(const struct singleton_spawn *s, char *const *argv, char *const *envp)
+static bool start_mpiexec(const struct start *s)
 {
     pid_t program = getpid(), child = fork();
     if (child == 0) {
         int program_fd = keep_watch(program); /* now: it waits for this process */
         pid_t mpiexec = fork();
         if (mpiexec == 0)
-            become(argv, envp, program_fd, s->book_fd, state_of(s, s->count));
+            become_mpiexec(s, program_fd);
         _exit(mpiexec < 0);
     }
     int status = 0;
@@ -197,35 +212,65 @@ static int open_book(struct singleton_spawn *s)
     return 0;
 }
 
-int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *programs, int n,
-                          const char *port, char id[BOOT_SPAWN_ID])
+/* The words of the command line, in a file. */
+static int write_command(const struct boot_program *programs, int n, int *fd)
 {
-    struct words command = {0}, env = {0};
-    char *parent = NULL, *kept = NULL;
-    int rc = find_mpiexec(&command);
-    if (!rc) {
-        add(&command, KEEP_OPTION);
-        take(&command, asprintf(&kept, "%d:%u", getpid(), s->count + 1) < 0 ? NULL : kept);
-    }
+    struct words words = {0};
+    int rc = 0;
     for (int i = 0; i < n && !rc; i++) {
         if (i > 0)
-            add(&command, ":");
-        rc = add_program(&command, &programs[i]);
+            add(&words, ":");
+        rc = add_program(&words, &programs[i]);
     }
+    *fd = rc || words.failed ? -1 : command_write(words.v);
+    if (!rc && *fd < 0)
+        rc = err_set(MPI_ERR_NO_MEM, "Out of memory or files for the command that spawns %d programs.", n);
+    words_free(&words);
+    return rc;
+}
+
+static int run_mpiexec(struct singleton_spawn *s, char *path, const char *port, int command)
+{
+    struct words env = {0};
+    char kept[40], file[16], *parent = NULL;
+    const unsigned count = s->count + 1;
+    snprintf(kept, sizeof(kept), "%d:%u", getpid(), count);
+    snprintf(file, sizeof(file), "%d", KEEP_COMMAND_FD);
     for (char **at = environ; at && *at; at++)
         add(&env, *at);
     take(&env, asprintf(&parent, ENV_PARENT "=%s", port) < 0 ? NULL : parent);
-    if (!rc && (command.failed || env.failed))
-        rc = err_set(MPI_ERR_NO_MEM, "Out of memory for the command that spawns %d programs.", n);
-    rc = rc ? rc : open_book(s);
+    int rc =
+        env.failed ? err_set(MPI_ERR_NO_MEM, "Out of memory for the environment of spawned processes.") : 0;
     if (!rc) {
-        snprintf(id, BOOT_SPAWN_ID, "%u", ++s->count);
-        atomic_store(state_of(s, s->count), KEEP_COMING);
-        if (!start(s, command.v, env.v))
-            rc = err_set(MPI_ERR_SPAWN, "Cannot fork to start %s (see `ulimit -u`).", command.v[0]);
+        const struct start start = {
+            .argv = (char *[]){path, (char *)KEEP_OPTION, kept, (char *)COMMAND_OPTION, file, NULL},
+            .envp = env.v,
+            .command = command,
+            .book = s->book_fd,
+            .state = state_of(s, count)};
+        s->count = count;
+        atomic_store(start.state, KEEP_COMING);
+        if (!start_mpiexec(&start))
+            rc = err_set(MPI_ERR_SPAWN, "Cannot fork to start %s (see `ulimit -u`).", path);
     }
-    words_free(&command);
     words_free(&env);
+    return rc;
+}
+
+int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *programs, int n,
+                          const char *port, char id[BOOT_SPAWN_ID])
+{
+    char *path = NULL;
+    int command = -1;
+    int rc = find_mpiexec(&path);
+    rc = rc ? rc : write_command(programs, n, &command);
+    rc = rc ? rc : open_book(s);
+    rc = rc ? rc : run_mpiexec(s, path, port, command);
+    if (!rc)
+        snprintf(id, BOOT_SPAWN_ID, "%u", s->count);
+    if (command >= 0)
+        close(command);
+    free(path);
     return rc;
 }
 

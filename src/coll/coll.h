@@ -8,7 +8,7 @@
 #include <mpi.h>
 
 #include "base/ivec.h"
-#include "coll/algorithm.h"
+#include "coll/sched/algorithm.h"
 #include "dt/dtype.h"
 #include "dt/op.h"
 #include "obj/comm.h"

@@ -10,7 +10,7 @@
 
 #include "base/tunable.h"
 #include "boot/boot.h"
-#include "coll/exec.h"
+#include "coll/sched/exec.h"
 
 static TUNABLE_STRING(
     debug, "DEBUG",

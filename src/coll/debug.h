@@ -5,7 +5,7 @@
 #ifndef FP_COLL_DEBUG_H
 #define FP_COLL_DEBUG_H
 
-#include "coll/call.h"
+#include "coll/select/call.h"
 
 extern bool debug_coll;
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "boot/boot.h"
-#include "coll/shared.h"
+#include "coll/shm/block.h"
 #include "coll/state.h"
 #include "obj/assembly.h"
 #include "obj/context.h"

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "base/checked.h"
 #include "dt/build.h"
 #include "dt/recipe.h"
 
@@ -36,7 +37,7 @@ static int array_begin(struct array *a, struct dtype *old)
 
 static int array_grow(struct array *a, MPI_Count size)
 {
-    if (__builtin_mul_overflow(a->step, size, &a->step))
+    if (!checked_mul(a->step, size, &a->step))
         return too_large();
     return 0;
 }
@@ -57,7 +58,7 @@ static int array_replace(struct array *a, struct dt_shape *shape)
 static int array_slice(struct array *a, MPI_Count start, MPI_Count count)
 {
     MPI_Aint offset;
-    if (__builtin_mul_overflow(start, a->step, &offset))
+    if (!checked_mul(start, a->step, &offset))
         return too_large();
     struct dt_shape *s = dt_shape_new(1, 0, 1);
     if (s)
@@ -180,7 +181,7 @@ static int check_darray(const struct darray *a)
     int rc = check_order(a->ndims, a->order);
     for (int d = 0; !rc && d < a->ndims; d++) {
         rc = check_share(d, a);
-        if (!rc && (__builtin_mul_overflow(procs, a->psizes[d], &procs) || procs > a->size))
+        if (!rc && (!checked_mul(procs, a->psizes[d], &procs) || procs > a->size))
             rc = err_set(MPI_ERR_ARG, "the process grid has more than %d processes", a->size);
     }
     if (!rc && procs != a->size)
@@ -205,7 +206,7 @@ static struct share share_of(const struct darray *a, int d)
     else if (arg != MPI_DISTRIBUTE_DFLT_DARG)
         s.block = arg;
     else
-        s.block = how == MPI_DISTRIBUTE_CYCLIC ? 1 : (s.size + s.procs - 1) / s.procs;
+        s.block = how == MPI_DISTRIBUTE_CYCLIC ? 1 : s.size / s.procs + (s.size % s.procs != 0);
     return s;
 }
 
@@ -213,7 +214,9 @@ static struct share share_of(const struct darray *a, int d)
  * is a cyclic one that ends in its first round. */
 static int array_share(struct array *a, const struct share *s)
 {
-    MPI_Count start = s->block * s->mine, round = s->block * s->procs;
+    MPI_Count start, round;
+    if (!checked_mul(s->block, s->mine, &start) || !checked_mul(s->block, s->procs, &round))
+        return too_large();
     MPI_Count left = s->size > start ? s->size - start : 0;
     MPI_Count whole = left / round, rest = MIN(left % round, s->block);
     if (rest == s->block) {
@@ -222,9 +225,9 @@ static int array_share(struct array *a, const struct share *s)
     }
     /* Offsets that no element uses may be out of range: they are left at 0. */
     MPI_Aint first = 0, stride = 0, last = 0;
-    if ((left > 0 && __builtin_mul_overflow(start, a->step, &first)) ||
-        (whole > 1 && __builtin_mul_overflow(round, a->step, &stride)) ||
-        (rest > 0 && __builtin_mul_overflow(start + whole * round, a->step, &last)))
+    if ((left > 0 && !checked_mul(start, a->step, &first)) ||
+        (whole > 1 && !checked_mul(round, a->step, &stride)) ||
+        (rest > 0 && !checked_mul(start + whole * round, a->step, &last)))
         return too_large();
     struct dt_shape *shape = dt_shape_new(whole, stride, 1);
     struct dtype *inner = a->type, *blocks;

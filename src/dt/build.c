@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "dt/kind.h"
 #include "dt/layout.h"
 #include "dt/recipe.h"
@@ -24,8 +25,8 @@ static int no_memory(void)
 struct dt_shape *dt_shape_new(MPI_Count repeat, MPI_Aint stride, MPI_Count count)
 {
     size_t bytes;
-    if (__builtin_mul_overflow((size_t)count, sizeof(struct dt_part), &bytes) ||
-        __builtin_add_overflow(bytes, sizeof(struct dt_shape), &bytes))
+    if (!checked_mul((size_t)count, sizeof(struct dt_part), &bytes) ||
+        !checked_add(bytes, sizeof(struct dt_shape), &bytes))
         return NULL;
     struct dt_shape *s = calloc(1, bytes);
     if (s) {
@@ -55,19 +56,19 @@ static void range_repeat(struct range *r, MPI_Count n, MPI_Count step)
     MPI_Count reach;
     if (!r->any || n == 0)
         return;
-    r->bad |= __builtin_mul_overflow(n - 1, step, &reach);
+    r->bad |= !checked_mul(n - 1, step, &reach);
     if (!r->bad && reach < 0)
-        r->bad |= __builtin_add_overflow(r->low, reach, &r->low);
+        r->bad |= !checked_add(r->low, reach, &r->low);
     else if (!r->bad)
-        r->bad |= __builtin_add_overflow(r->high, reach, &r->high);
+        r->bad |= !checked_add(r->high, reach, &r->high);
 }
 
 /* Adds the bounds [low, high) of one element of a part to a range. */
 static void range_add_part(struct range *r, const struct dt_part *part, MPI_Count low, MPI_Count high)
 {
     struct range one = {.any = true};
-    one.bad = __builtin_add_overflow(low, part->offset, &one.low);
-    one.bad |= __builtin_add_overflow(high, part->offset, &one.high);
+    one.bad = !checked_add(low, part->offset, &one.low);
+    one.bad |= !checked_add(high, part->offset, &one.high);
     range_repeat(&one, part->count, part->type->extent);
     r->bad |= one.bad;
     if (!one.bad)
@@ -76,8 +77,8 @@ static void range_add_part(struct range *r, const struct dt_part *part, MPI_Coun
 
 /* Sums over the type map. */
 struct measure {
-    struct range data;  /* where data lies */
-    struct range marks; /* where bounds set by hand lie */
+    struct range data;  /* from the lowest displacement to the highest end of an entry */
+    struct range marks; /* from the lowest lb_marker to the highest ub_marker (MPI 5.0, 5.1.7) */
     MPI_Count size, elements;
     uint16_t align;
     uint8_t kind;
@@ -90,10 +91,9 @@ static void measure_part(struct measure *m, const struct dt_part *part)
     MPI_Count size, elements;
     if (part->count == 0 || (t->size == 0 && !t->marked))
         return;
-    m->bad |= __builtin_mul_overflow(t->size, part->count, &size) ||
-              __builtin_add_overflow(m->size, size, &m->size);
-    m->bad |= __builtin_mul_overflow(t->elements, part->count, &elements) ||
-              __builtin_add_overflow(m->elements, elements, &m->elements);
+    m->bad |= !checked_mul(t->size, part->count, &size) || !checked_add(m->size, size, &m->size);
+    m->bad |= !checked_mul(t->elements, part->count, &elements) ||
+              !checked_add(m->elements, elements, &m->elements);
     if (t->marked)
         range_add_part(&m->marks, part, t->lb, t->lb + t->extent);
     if (t->size > 0) {
@@ -111,13 +111,19 @@ static bool measure_shape(const struct dt_shape *s, struct measure *m)
         measure_part(m, &s->part[i]);
     range_repeat(&m->data, s->repeat, s->stride);
     range_repeat(&m->marks, s->repeat, s->stride);
-    m->bad |= __builtin_mul_overflow(m->size, s->repeat, &m->size);
-    m->bad |= __builtin_mul_overflow(m->elements, s->repeat, &m->elements);
+    m->bad |= !checked_mul(m->size, s->repeat, &m->size);
+    m->bad |= !checked_mul(m->elements, s->repeat, &m->elements);
     return !m->bad && !m->data.bad && !m->marks.bad;
 }
 
-/* lb and ub as the standard's definitions 5.1 give them: from the marks when there are any, else from the
- * data with the extent rounded up to the strictest alignment. */
+/* Bounds by MPI 5.0, 5.1, definition (5.1), and 5.1.7. Both speak of the entries of the type map, which are basic types, and
+ * of markers:
+ *     lb     = the lowest displacement                             or, with markers, the lowest lb_marker
+ *     ub     = the highest end of an entry, plus epsilon           or, with markers, the highest ub_marker
+ * Epsilon makes ub - lb a multiple of the strictest alignment. A constructor places copies of the old type's entries (and
+ * markers) one extent apart, but it copies no epsilon: padding of the old type moves the next element, and does not count in
+ * the new type's ub. For example, hvector(2, 1, 9) of {(int, 0), (char, 4)}, whose extent is 8, has the entries (int, 0),
+ * (char, 4), (int, 9), (char, 13), and an extent of 14 + 2. MPICH has 17 here and Open MPI 20: docs/conformance.md. */
 static bool apply_measure(struct dtype *t, const struct measure *m)
 {
     t->size = m->size;
@@ -127,16 +133,16 @@ static bool apply_measure(struct dtype *t, const struct measure *m)
     t->marked = m->marks.any;
     if (m->data.any) {
         t->true_lb = m->data.low;
-        if (__builtin_sub_overflow(m->data.high, m->data.low, &t->true_extent))
+        if (!checked_sub(m->data.high, m->data.low, &t->true_extent))
             return false;
     }
     if (m->marks.any) {
         t->lb = m->marks.low;
-        return !__builtin_sub_overflow(m->marks.high, m->marks.low, &t->extent);
+        return checked_sub(m->marks.high, m->marks.low, &t->extent);
     }
     t->lb = t->true_lb;
     MPI_Count slack = t->true_extent % t->align;
-    return !__builtin_add_overflow(t->true_extent, slack ? t->align - slack : 0, &t->extent);
+    return checked_add(t->true_extent, slack ? t->align - slack : 0, &t->extent);
 }
 
 int dtype_new(struct dt_shape *shape, struct dtype **out)

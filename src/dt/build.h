@@ -36,7 +36,7 @@ int dtype_strided(MPI_Count count, MPI_Count blocklength, MPI_Aint stride, struc
 /* Sets lb and ub by hand: they stick to types made of this one. */
 void dtype_mark(struct dtype *t, MPI_Aint lb, MPI_Aint extent);
 
-/* The constructors. `wide` says that the user called the `_c` form, which MPI_Type_get_envelope must tell. */
+/* The constructors. `wide`: the user called the `_c` form, which MPI_Type_get_envelope returns. */
 int dtype_contiguous(MPI_Count count, struct dtype *old, bool wide, struct dtype **out);
 int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old, bool wide,
                  struct dtype **out);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "dt/build.h"
 #include "dt/recipe.h"
 
@@ -53,7 +54,7 @@ int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struc
     MPI_Count bytes;
     if (count < 0 || blocklength < 0)
         return bad_count(count < 0 ? "count" : "blocklength", MIN(count, blocklength));
-    if (__builtin_mul_overflow(stride, old->extent, &bytes))
+    if (!checked_mul(stride, old->extent, &bytes))
         return bad_reach();
     int rc = dtype_strided(count, blocklength, bytes, old, &t);
     if (rc)
@@ -104,7 +105,7 @@ static int blocks_part(const struct blocks *b, MPI_Count i, struct dt_part *part
         return bad_count("a block length", n);
     if (!type)
         return err_set(MPI_ERR_TYPE, "entry %lld of array_of_types is not a datatype", (long long)i);
-    if (__builtin_mul_overflow(ivec_get(b->displacements, (size_t)i), b->unit, &offset))
+    if (!checked_mul(ivec_get(b->displacements, (size_t)i), b->unit, &offset))
         return bad_reach();
     *part = (struct dt_part){n, offset, type};
     return 0;
@@ -125,7 +126,7 @@ static int make_blocks(const struct blocks *b, struct dtype **out)
     return dtype_new(s, out);
 }
 
-/* The recipe of every constructor with lists. `wide` is of the counts; `bytes` says that displacements are
+/* The recipe of every constructor with lists. `wide` is of the counts; `bytes`: displacements are
  * addresses in the small form. */
 static struct dt_recipe *blocks_recipe(const struct blocks *b, int combiner, bool wide, bool bytes)
 {
@@ -194,7 +195,7 @@ int dtype_hindexed_block(MPI_Count count, MPI_Count blocklength, struct ivec dis
 int dtype_struct(MPI_Count count, struct ivec blocklengths, struct ivec displacements,
                  const MPI_Datatype *types, struct dtype **out)
 {
-    /* An empty structure may come with a NULL list; blocks_recipe tells by the pointer whether there is one.
+    /* An empty structure may come with a NULL list; blocks_recipe takes a NULL pointer for no list.
      */
     static const MPI_Datatype none[1];
     static const int zero[1];
@@ -219,7 +220,7 @@ int dtype_resized(struct dtype *old, MPI_Count lb, MPI_Count extent, bool wide, 
 {
     struct dtype *t;
     MPI_Count ub;
-    if (__builtin_add_overflow(lb, extent, &ub))
+    if (!checked_add(lb, extent, &ub))
         return bad_reach();
     int rc = make_same(old, &t);
     if (rc)

@@ -14,7 +14,7 @@ void dt_get_count(const struct dtype *t, MPI_Count bytes, MPI_Count *count)
         *count = bytes % t->size ? MPI_UNDEFINED : bytes / t->size;
 }
 
-/* Walks `in` units (bytes or elements) into a sequence of t and says how many of the other unit that is; -1
+/* Walks `in` units (bytes or elements) into a sequence of t and returns the number of the other unit; -1
  * when it ends inside a basic element. */
 static MPI_Count convert(const struct dtype *t, MPI_Count in, bool to_elements);
 
@@ -43,13 +43,15 @@ static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elem
 static MPI_Count convert(const struct dtype *t, MPI_Count in, bool to_elements)
 {
     MPI_Count unit_in = to_elements ? t->size : t->elements, unit_out = to_elements ? t->elements : t->size;
-    MPI_Count whole = in / unit_in * unit_out, rest = in % unit_in;
+    MPI_Count whole, rest = in % unit_in;
+    if (!checked_mul(in / unit_in, unit_out, &whole))
+        return -1;
     if (rest == 0)
         return whole;
     if (!t->shape)
         return -1;
     MPI_Count more = convert_shape(t, rest, to_elements);
-    return more < 0 ? -1 : whole + more;
+    return more < 0 || !checked_add(whole, more, &whole) ? -1 : whole;
 }
 
 void dt_get_elements(const struct dtype *t, MPI_Count bytes, MPI_Count *elements)
@@ -67,5 +69,7 @@ int dt_set_elements(const struct dtype *t, MPI_Count elements, MPI_Count *bytes)
     if (t->size == 0 && elements > 0)
         return err_set(MPI_ERR_ARG, "the datatype has no elements");
     *bytes = elements == 0 ? 0 : convert(t, elements, false);
-    return 0;
+    return *bytes >= 0 ? 0
+                       : err_set(MPI_ERR_COUNT, "%lld elements of the datatype have more than 2^63 bytes",
+                                 (long long)elements);
 }

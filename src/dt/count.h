@@ -6,13 +6,13 @@
 
 #include "dt/dtype.h"
 
-/* Whole elements of the type in so many bytes; MPI_UNDEFINED when they do not come out even. */
+/* Whole elements of the type in `bytes` bytes; MPI_UNDEFINED when they do not come out even. */
 void dt_get_count(const struct dtype *t, MPI_Count bytes, MPI_Count *count);
 
-/* Basic elements in so many bytes; MPI_UNDEFINED when the last one is cut. */
+/* Basic elements in `bytes` bytes; MPI_UNDEFINED when the last one is cut. */
 void dt_get_elements(const struct dtype *t, MPI_Count bytes, MPI_Count *elements);
 
-/* Bytes of the first so many basic elements of a sequence of this type. MPI_ERR_ARG when it has none. */
+/* Bytes of the first `elements` basic elements of a sequence of this type. MPI_ERR_ARG when it has none. */
 int dt_set_elements(const struct dtype *t, MPI_Count elements, MPI_Count *bytes);
 
 #endif

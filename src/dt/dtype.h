@@ -7,6 +7,7 @@
 
 #include <mpi.h>
 
+#include "base/checked.h"
 #include "base/err.h"
 #include "base/objmem.h"
 
@@ -111,12 +112,29 @@ void dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const v
 int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
             MPI_Count to_count, const struct dtype *to_type);
 
-/* Smallest span of memory that holds `count` elements, and where it starts relative to the buffer: for
- * temporary buffers of reductions. */
+/* The smallest span of memory that holds `count` elements, and where it starts relative to the buffer (gap). False if one
+ * of them does not fit in 64 bits. The extent may be negative. */
+static inline bool dt_span_checked(const struct dtype *t, MPI_Count count, MPI_Aint *gap, MPI_Count *span)
+{
+    MPI_Count reach;
+    *gap = t->true_lb;
+    *span = 0;
+    if (count == 0)
+        return true;
+    if (!checked_mul(count - 1, t->extent, &reach))
+        return false;
+    if (reach < 0)
+        return checked_add(t->true_lb, reach, gap) && checked_sub(t->true_extent, reach, span);
+    return checked_add(t->true_extent, reach, span);
+}
+
+/* The same for memory that exists, which is smaller than 2^63 bytes. */
 static inline MPI_Count dt_span(const struct dtype *t, MPI_Count count, MPI_Aint *gap)
 {
-    *gap = t->true_lb;
-    return count == 0 ? 0 : t->true_extent + (count - 1) * t->extent;
+    MPI_Count span;
+    const bool fits = dt_span_checked(t, count, gap, &span);
+    ASSERT(fits);
+    return fits ? span : 0;
 }
 
 #endif

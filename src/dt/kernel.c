@@ -2,7 +2,7 @@
  * that the compiler turns into vector code; element types are declared unaligned, which costs nothing on our
  * processors.
  *
- * Iterations are independent even when out is one of the operands, which INDEPENDENT tells the vectoriser.
+ * Iterations are independent even when out is one of the operands, which INDEPENDENT declares to the vectoriser.
  * Signed integers are added as unsigned ones: an overflow wraps.
  *
  * SPDX-License-Identifier: Apache-2.0 */

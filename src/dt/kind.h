@@ -47,7 +47,7 @@ enum dt_num {
     NUM_CHAR = CHAR_MIN < 0 ? NUM_I8 : NUM_U8,
 };
 
-/* The groups of types by which the standard says what an operator may be applied to. */
+/* The groups of types by which the standard defines the operands of an operator. */
 enum dt_class {
     CLASS_OTHER,     /* Fortran and wide characters, MPI_PACKED: no operator */
     CLASS_CHARACTER, /* MPI_CHAR */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "dt/build.h"
 
 /* A loop of at most this many blocks inside a list is written out, so that its blocks can join their
@@ -51,7 +52,7 @@ static void node_release(struct dt_node *n)
     free(n);
 }
 
-/* Fills *n with count repetitions of child, simplified; says whether child ended up inside it (or its own
+/* Fills *n with count repetitions of child, simplified; returns whether child became part of it (or its own
  * child did, which *held then names). */
 static void loop_fill(struct dt_node *n, uint64_t count, int64_t stride, struct dt_node *child,
                       struct dt_node **held)
@@ -66,8 +67,8 @@ static void loop_fill(struct dt_node *n, uint64_t count, int64_t stride, struct 
     n->loop.stride = stride;
     n->loop.child = child;
     int64_t reach;
-    if (child->type == NODE_LOOP &&
-        !__builtin_mul_overflow((int64_t)child->loop.count, child->loop.stride, &reach) && reach == stride) {
+    if (child->type == NODE_LOOP && checked_mul((int64_t)child->loop.count, child->loop.stride, &reach) &&
+        reach == stride) {
         n->loop.count = count * child->loop.count;
         n->loop.stride = child->loop.stride;
         n->loop.child = child->loop.child;

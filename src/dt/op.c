@@ -135,11 +135,11 @@ static int visit_same(void *context, struct dtype *basic, MPI_Count count, char 
     return *first == basic ? 0 : 1;
 }
 
-int op_check_accumulate(const struct op *op, const struct dtype *t)
+int op_check_accumulate(const struct op *op, const struct dtype *t, MPI_Count count)
 {
     if (!op->handle)
         return err_set(MPI_ERR_OP, "accumulate operations take predefined operators only");
-    if (op->code == OP_REPLACE || op->code == OP_NO_OP || t->size == 0)
+    if (op->code == OP_REPLACE || op->code == OP_NO_OP || t->size == 0 || count == 0)
         return 0;
     if (t->obj.predefined)
         return op_check(op, t);

@@ -51,7 +51,7 @@ int op_check(const struct op *op, const struct dtype *t);
 
 /* The same for accumulating into windows, where MPI_REPLACE and MPI_NO_OP are operators too and a derived
  * type will do when all its data is of one predefined type. */
-int op_check_accumulate(const struct op *op, const struct dtype *t);
+int op_check_accumulate(const struct op *op, const struct dtype *t, MPI_Count count);
 
 /* inout[i] = in[i] op inout[i], in typed layout (the MPI_Reduce_local order: `in` is the left operand). */
 void op_apply(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);

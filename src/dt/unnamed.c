@@ -1,4 +1,4 @@
-/* unnamed.c: predefined types without a name: the Fortran kinds asked for by precision, pairs of a value and
+/* unnamed.c: predefined types without a name: the Fortran kinds by precision, pairs of a value and
  * an index, and the types found by their size. Asking twice gives the same type, which lives as long as the
  * process.
  *

@@ -1,8 +1,4 @@
-/* channel.c: see channel.h. Nothing that arrives is trusted until its code is verified.
- *     connects --> {magic, nonce}
- *     accepts  --> {magic, nonce, code of "accept" and both nonces}
- *     connects --> {code of "connect" and both nonces}
- *     both     --> {length, bytes, code of direction, number, length and bytes} ...
+/* channel.c: see channel.h. Each message is {length, bytes, code of direction, number, length and bytes}.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -14,7 +10,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,47 +17,38 @@
 #include "base/err.h"
 #include "obj/proc.h"
 
-#define GREETING_SECONDS 20u /* for a greeting: whoever connects and says nothing must not keep a server */
-#define SILENCE_SECONDS  600u
-
-static const char magic[8] = "fpmeet1";
-
-struct greeting {
-    char magic[8];
-    uint8_t nonce[CHANNEL_NONCE];
-};
+#define SILENCE_SECONDS 600u
 
 static uint64_t deadline_in(uint64_t seconds)
 {
     return clock_ns() + seconds * 1000000000u;
 }
 
-/* Short naps: whatever else this process is to do goes on meanwhile. */
-static int nap(struct proc *p, int fd, short events)
+int channel_poll(struct proc *p, struct pollfd *fds, unsigned n, struct net_waiter *w)
 {
-    struct pollfd ready = {.fd = fd, .events = events};
-    int n = poll(&ready, 1, 0);
-    if (n != 0 || net_progress(p->net) > 0)
-        return n;
+    int ready = poll(fds, n, 0);
+    if (ready != 0 || net_progress(p->net) > 0)
+        return ready;
+    if (p->net->doctor)
+        net_wait_observe(p->net, w, clock_ns());
     if (p->net->lock)
         biglock_drop(p->net->lock);
-    n = poll(&ready, 1, 1);
+    ready = poll(fds, n, 1);
     if (p->net->lock)
         biglock_take(p->net->lock);
-    return n;
+    return ready;
 }
 
-int channel_wait(struct proc *p, int fd, short events, uint64_t deadline, const struct channel_watch *watch)
+int channel_wait(struct proc *p, int fd, short events, uint64_t deadline)
 {
-    for (;;) {
-        if (nap(p, fd, events) > 0)
-            return 0;
-        int rc = watch ? watch->look(watch->arg) : 0;
-        if (rc)
-            return rc;
-        if (clock_ns() > deadline)
-            return err_set(MPI_ERR_PORT, "the other side of the connection does not answer");
-    }
+    const struct net_named what = {"other group of processes, at a connection", NET_NOBODY, false};
+    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    struct pollfd ready = {.fd = fd, .events = events};
+    int n;
+    while ((n = channel_poll(p, &ready, 1, &w)) <= 0 && clock_ns() <= deadline)
+        ;
+    net_wait_end(p->net, &w);
+    return n > 0 ? 0 : err_set(MPI_ERR_PORT, "the other side of the connection does not answer");
 }
 
 static int lost(const char *what)
@@ -80,7 +66,7 @@ static int write_all(struct channel *c, const void *data, size_t len, uint64_t d
             continue;
         if (n < 0 && errno != EAGAIN)
             return lost("sending");
-        int rc = n < 0 ? channel_wait(c->proc, c->fd, POLLOUT, deadline, NULL) : 0;
+        int rc = n < 0 ? channel_wait(c->proc, c->fd, POLLOUT, deadline) : 0;
         if (rc)
             return rc;
         at += n > 0 ? n : 0;
@@ -89,8 +75,7 @@ static int write_all(struct channel *c, const void *data, size_t len, uint64_t d
     return 0;
 }
 
-static int read_all(struct channel *c, void *data, size_t len, uint64_t deadline,
-                    const struct channel_watch *watch)
+static int read_all(struct channel *c, void *data, size_t len, uint64_t deadline)
 {
     char *at = data;
     while (len > 0) {
@@ -100,7 +85,7 @@ static int read_all(struct channel *c, void *data, size_t len, uint64_t deadline
             continue;
         if (n == 0 || (n < 0 && errno != EAGAIN))
             return lost("receiving");
-        int rc = n < 0 ? channel_wait(c->proc, c->fd, POLLIN, deadline, watch) : 0;
+        int rc = n < 0 ? channel_wait(c->proc, c->fd, POLLIN, deadline) : 0;
         if (rc)
             return rc;
         at += n > 0 ? n : 0;
@@ -109,79 +94,35 @@ static int read_all(struct channel *c, void *data, size_t len, uint64_t deadline
     return 0;
 }
 
-static void prove(const uint8_t *key, const char *who, const uint8_t *connects, const uint8_t *accepts,
-                  uint8_t out[SHA256_SIZE])
+void channel_adopt(struct channel *c, struct proc *p, int fd, bool own_fd, const struct handshake *h)
 {
-    struct hmac_sha256 h;
-    hmac_sha256_init(&h, key, CHANNEL_KEY);
-    hmac_sha256_add(&h, who, strlen(who));
-    hmac_sha256_add(&h, connects, CHANNEL_NONCE);
-    hmac_sha256_add(&h, accepts, CHANNEL_NONCE);
-    hmac_sha256_end(&h, out);
+    *c = (struct channel){.proc = p, .fd = fd, .own_fd = own_fd, .accepts = h->accepts};
+    memcpy(c->session, h->session, sizeof(c->session));
 }
 
-static int unproven(void)
+void channel_send_at_once(int fd)
 {
-    return err_set(
-        MPI_ERR_PORT,
-        "the other side of the connection does not know the port's key, or is not Fishplate of this version");
-}
-
-static int greet_as_connector(struct channel *c, const uint8_t *key, struct greeting *mine,
-                              struct greeting *theirs, const struct channel_watch *watch)
-{
-    uint8_t code[SHA256_SIZE], want[SHA256_SIZE];
-    int rc = write_all(c, mine, sizeof(*mine), deadline_in(GREETING_SECONDS));
-    /* The other side may accept much later. */
-    rc = rc ? rc : read_all(c, theirs, sizeof(*theirs), UINT64_MAX, watch);
-    rc = rc ? rc : read_all(c, code, sizeof(code), deadline_in(GREETING_SECONDS), NULL);
-    if (rc)
-        return rc;
-    prove(key, "accept", mine->nonce, theirs->nonce, want);
-    if (memcmp(theirs->magic, magic, sizeof(magic)) != 0 || !secret_equal(code, want, sizeof(code)))
-        return unproven();
-    prove(key, "connect", mine->nonce, theirs->nonce, code);
-    prove(key, "session", mine->nonce, theirs->nonce, c->session);
-    return write_all(c, code, sizeof(code), deadline_in(GREETING_SECONDS));
-}
-
-static int greet_as_acceptor(struct channel *c, const uint8_t *key, struct greeting *mine,
-                             struct greeting *theirs)
-{
-    uint8_t code[SHA256_SIZE], want[SHA256_SIZE];
-    uint64_t deadline = deadline_in(GREETING_SECONDS);
-    int rc = read_all(c, theirs, sizeof(*theirs), deadline, NULL);
-    if (rc == 0 && memcmp(theirs->magic, magic, sizeof(magic)) != 0)
-        return unproven();
-    prove(key, "accept", theirs->nonce, mine->nonce, code);
-    rc = rc ? rc : write_all(c, mine, sizeof(*mine), deadline);
-    rc = rc ? rc : write_all(c, code, sizeof(code), deadline);
-    rc = rc ? rc : read_all(c, code, sizeof(code), deadline, NULL);
-    if (rc)
-        return rc;
-    prove(key, "connect", theirs->nonce, mine->nonce, want);
-    prove(key, "session", theirs->nonce, mine->nonce, c->session);
-    return secret_equal(code, want, sizeof(code)) ? 0 : unproven();
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* not of TCP: no effect */
 }
 
 int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool accepts,
-                 const uint8_t key[CHANNEL_KEY], const struct channel_watch *watch)
+                 const uint8_t key[HANDSHAKE_KEY])
 {
-    struct greeting mine, theirs;
-    *c = (struct channel){.proc = p, .fd = fd, .own_fd = own_fd, .accepts = accepts};
-    /* A message is written in pieces: the kernel would keep the second until the other side acknowledges the first, which it delays
-     * for 40 ms. A user's socket (MPI_Comm_join) stays as it is, whatever kind it has. */
-    if (own_fd)
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    memcpy(mine.magic, magic, sizeof(magic));
-    int rc = getrandom(mine.nonce, sizeof(mine.nonce), 0) == (ssize_t)sizeof(mine.nonce)
-                 ? 0
-                 : err_set(MPI_ERR_PORT, "the kernel gave no random bytes");
-    if (rc == 0)
-        rc = accepts ? greet_as_acceptor(c, key, &mine, &theirs)
-                     : greet_as_connector(c, key, &mine, &theirs, watch);
+    struct handshake h;
+    const uint64_t deadline = deadline_in(SILENCE_SECONDS);
+    *c = (struct channel){.proc = p, .fd = fd, .own_fd = own_fd};
+    int rc = handshake_begin(&h, accepts, key);
+    while (!rc) {
+        const enum handshake_result r = handshake_advance(&h, fd);
+        if (r == HANDSHAKE_DONE)
+            break;
+        rc = r == HANDSHAKE_MORE ? channel_wait(p, fd, handshake_events(&h), deadline) : handshake_error(r);
+    }
     if (rc)
         channel_close(c);
+    else
+        channel_adopt(c, p, fd, own_fd, &h);
+    secret_wipe(&h, sizeof(h));
     return rc;
 }
 
@@ -222,18 +163,18 @@ int channel_receive(struct channel *c, void **data, size_t *len)
     uint8_t code[SHA256_SIZE], want[SHA256_SIZE];
     uint32_t length;
     uint64_t deadline = deadline_in(SILENCE_SECONDS);
-    int rc = read_all(c, &length, sizeof(length), deadline, NULL);
+    int rc = read_all(c, &length, sizeof(length), deadline);
     if (rc)
         return rc;
     char *bytes = length <= CHANNEL_MAX ? malloc((size_t)length + 1) : NULL;
     if (!bytes)
         return err_set(MPI_ERR_NO_MEM, "out of memory for %u bytes from the other side of the connection",
                        length);
-    rc = read_all(c, bytes, length, deadline, NULL);
-    rc = rc ? rc : read_all(c, code, sizeof(code), deadline, NULL);
+    rc = read_all(c, bytes, length, deadline);
+    rc = rc ? rc : read_all(c, code, sizeof(code), deadline);
     if (rc == 0) {
         seal(c, !c->accepts, c->received++, bytes, length, want);
-        rc = secret_equal(code, want, sizeof(code)) ? 0 : unproven();
+        rc = secret_equal(code, want, sizeof(code)) ? 0 : handshake_error(HANDSHAKE_STRANGER);
     }
     if (rc) {
         free(bytes);

@@ -1,6 +1,5 @@
-/* channel.h: the socket between the roots of two groups that connect. Both prove that they know the port's
- * key; everything sent afterwards is authenticated with a key derived from it for this connection alone.
- * Waiting makes progress, so that the rest of the library continues.
+/* channel.h: the socket between the roots of two groups that connect, after the handshake: every message is authenticated with
+ * the key of this connection. Waiting makes progress, so that the rest of the library continues.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DYN_CHANNEL_H
@@ -10,12 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/sha256.h"
+#include "dyn/handshake.h"
 
+struct pollfd;
 struct proc;
-
-#define CHANNEL_KEY   16
-#define CHANNEL_NONCE 16
+struct net_waiter;
 
 struct channel {
     struct proc *proc;
@@ -26,19 +24,23 @@ struct channel {
     uint64_t sent, received; /* messages */
 };
 
-/* Looks while one waits for the other end; an error class ends the waiting. */
-struct channel_watch {
-    int (*look)(void *arg);
-    void *arg;
-};
+/* poll(2) for at most a millisecond, with progress: less if something happened. The caller ends the waiter (net_wait_end). Another thread may have the big lock meanwhile. */
+int channel_poll(struct proc *p, struct pollfd *fds, unsigned n, struct net_waiter *w);
 
 /* Waits until the file is ready for these events of poll(2). deadline in ns of clock_ns(), UINT64_MAX: none.
- * 0, MPI_ERR_PORT when it is late, or what the watch said. */
-int channel_wait(struct proc *p, int fd, short events, uint64_t deadline, const struct channel_watch *watch);
+ * 0, or MPI_ERR_PORT if the time is over. */
+int channel_wait(struct proc *p, int fd, short events, uint64_t deadline);
 
-/* Greets the other end over a connected socket, which must not block. */
+/* A message is written in pieces: TCP would keep the second until the other side acknowledges the first, which it delays for
+ * 40 ms. Not for a user's socket (MPI_Comm_join). */
+void channel_send_at_once(int fd);
+
+/* A channel over a connected socket, which must not block, whose handshake is done. */
+void channel_adopt(struct channel *c, struct proc *p, int fd, bool own_fd, const struct handshake *h);
+
+/* The same with the handshake. */
 int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool accepts,
-                 const uint8_t key[CHANNEL_KEY], const struct channel_watch *watch);
+                 const uint8_t key[HANDSHAKE_KEY]);
 void channel_close(struct channel *c);
 
 /* One message each. Received ones are allocated and may have any length up to CHANNEL_MAX. */

@@ -13,7 +13,7 @@
 #include "dyn/meet.h"
 
 /* Whoever holds the socket is trusted: the key hides nothing. */
-static const uint8_t no_key[CHANNEL_KEY];
+static const uint8_t no_key[HANDSHAKE_KEY];
 
 static int socket_failed(const char *what)
 {
@@ -30,7 +30,7 @@ static int draw_lots(struct proc *p, int fd, bool *accepts)
         if (send(fd, &mine, sizeof(mine), MSG_NOSIGNAL) != (ssize_t)sizeof(mine))
             return socket_failed("sending");
         for (size_t got = 0; got < sizeof(theirs);) {
-            int rc = channel_wait(p, fd, POLLIN, UINT64_MAX, NULL);
+            int rc = channel_wait(p, fd, POLLIN, UINT64_MAX);
             if (rc)
                 return rc;
             errno = 0;
@@ -49,6 +49,6 @@ int meet_join(struct proc *p, int fd, struct comm **out)
     struct channel channel = {.fd = -1};
     bool accepts;
     int rc = draw_lots(p, fd, &accepts);
-    rc = rc ? rc : channel_open(&channel, p, fd, false, accepts, no_key, NULL);
+    rc = rc ? rc : channel_open(&channel, p, fd, false, accepts, no_key);
     return rc ? rc : meet(p->self, 0, &channel, 0, "joined with", out);
 }

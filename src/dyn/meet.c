@@ -13,21 +13,11 @@
 #include <sys/random.h>
 
 #include "base/err.h"
+#include "base/kill_point.h"
 #include "coll/coll.h"
 #include "dyn/port.h"
-#include "net/guest.h"
+#include "dyn/verdict.h"
 #include "obj/create.h"
-
-#define SENTENCE 400
-
-/* What a root tells its own group, and the other root. */
-struct verdict {
-    int32_t error;
-    uint32_t count; /* cards that follow */
-    int32_t tag;    /* of the agreement's messages between the roots; the acceptor's counts */
-    int32_t root;   /* among them */
-    char sentence[SENTENCE];
-};
 
 static struct dtype *byte_type(void)
 {
@@ -44,19 +34,6 @@ int share_bytes(struct comm *comm, int root, void *data, size_t len)
     struct coll_args a = {
         .kind = COLL_BCAST, .name = "MPI_Bcast", .comm = comm, .root = root, .recv = bytes(data, len)};
     return coll_run(&a);
-}
-
-static struct verdict verdict_of(int error)
-{
-    struct verdict v = {.error = error};
-    if (error)
-        snprintf(v.sentence, sizeof(v.sentence), "%s", err_detail(error));
-    return v;
-}
-
-static int verdict_error(const struct verdict *v)
-{
-    return v->error ? err_set(v->error, "%.*s", SENTENCE - 1, v->sentence) : 0;
 }
 
 int share_error(struct comm *comm, int root, int error)
@@ -94,11 +71,13 @@ static int first_error(const struct entry *all, int n)
     return 0;
 }
 
-/* At the root: tells the other root, and hears from it. The cards that came are allocated. */
+/* At the root: sends a verdict to the other root and receives the other's. their_cards: allocated; NULL: none are expected. */
 static int swap(struct channel *c, const struct verdict *mine, const struct net_card *cards,
                 struct verdict *theirs, struct net_card **their_cards)
 {
-    size_t size = sizeof(*mine) + mine->count * sizeof(*cards), len;
+    const size_t size = sizeof(*mine) + mine->count * sizeof(*cards);
+    const struct net_card *came;
+    size_t len;
     char *out = malloc(size);
     void *in = NULL;
     if (!out)
@@ -109,25 +88,18 @@ static int swap(struct channel *c, const struct verdict *mine, const struct net_
         memcpy(out + sizeof(*mine), cards, mine->count * sizeof(*cards));
     int rc = channel_send(c, out, size);
     free(out);
+    KILL_POINT(meet_verdict_sent);
     rc = rc ? rc : channel_receive(c, &in, &len);
     if (rc)
         return rc;
-    if (len >= sizeof(*theirs))
-        memcpy(theirs, in, sizeof(*theirs));
-    if (len < sizeof(*theirs) || len != sizeof(*theirs) + (uint64_t)theirs->count * sizeof(*cards)) {
-        free(in);
-        return err_set(MPI_ERR_PORT, "the other side of the connection uses a different version of "
-                                     "Fishplate");
-    }
-    theirs->sentence[SENTENCE - 1] = '\0';
-    *their_cards = NULL;
-    if (theirs->count) {
-        memmove(in, (char *)in + sizeof(*theirs), theirs->count * sizeof(*cards));
+    rc = verdict_decode(in, len, their_cards != NULL, theirs, &came);
+    if (!rc && their_cards) {
+        memmove(in, came, theirs->count * sizeof(*came));
         *their_cards = in;
     } else {
         free(in);
     }
-    return verdict_error(theirs);
+    return rc;
 }
 
 /* First swap: who is there. */
@@ -180,10 +152,9 @@ static int settle(struct comm *comm, int root, struct channel *c, int error)
     int rc = gather(comm, root, &mine, all);
     if (comm->rank == root) {
         struct verdict theirs;
-        struct net_card *none;
         rc = rc ? rc : first_error(all, comm->size);
         struct verdict v = verdict_of(rc);
-        int swapped = swap(c, &v, NULL, &theirs, &none);
+        int swapped = swap(c, &v, NULL, &theirs, NULL);
         rc = rc ? verdict_error(&v) : swapped;
     }
     free(all);
@@ -231,7 +202,9 @@ static int meet_others(struct comm *comm, int root, struct channel *channel, str
     if (!rc)
         rc = numbers ? learn_cards(comm, v, cards, numbers)
                      : err_set(MPI_ERR_NO_MEM, "out of memory for %u processes", v->count);
+    KILL_POINT(meet_cards_learned);
     rc = settle(comm, root, channel, rc);
+    KILL_POINT(meet_settled);
     rc = rc ? rc : agree(comm, root, v, numbers, how, out);
     for (uint32_t i = 0; numbers && i < v->count; i++)
         net_guest_drop(comm->proc->net, numbers[i]);
@@ -283,9 +256,23 @@ int meet_accept(struct comm *comm, int root, const char *port, struct comm **out
     return meet(comm, root, &channel, rc, "clients of", out);
 }
 
-int meet_connect(struct comm *comm, int root, const char *port, const char *how, struct comm **out)
+static int connect_root(struct comm *comm, const char *port, const struct info *info, struct channel *channel)
+{
+    const char *text = info ? info_get(info, "timeout") : NULL;
+    unsigned long seconds = PORT_CONNECT_SECONDS;
+    char *end = NULL;
+    if (text)
+        seconds = strtoul(text, &end, 10);
+    if (text && (end == text || *end || *text == '-' || seconds > UINT32_MAX))
+        return err_set(MPI_ERR_INFO_VALUE,
+                       "the info key timeout is \"%.60s\", which is not a number of seconds", text);
+    return port_connect(comm->proc, port, (unsigned)seconds, channel);
+}
+
+int meet_connect(struct comm *comm, int root, const char *port, const struct info *info, const char *how,
+                 struct comm **out)
 {
     struct channel channel = {.fd = -1};
-    int rc = comm->rank == root ? port_connect(comm->proc, port, &channel) : 0;
+    int rc = comm->rank == root ? connect_root(comm, port, info, &channel) : 0;
     return meet(comm, root, &channel, rc, how, out);
 }

@@ -7,15 +7,17 @@
 
 #include "dyn/channel.h"
 #include "obj/comm.h"
+#include "obj/info.h"
 
 /* Collective over an intracommunicator. The root has a channel to the root of the other group, or an error (with its
  * sentence) that all shall return; elsewhere both are ignored. Closes the channel. `how`: for the label. */
 int meet(struct comm *comm, int root, struct channel *channel, int root_error, const char *how,
          struct comm **out);
 
-/* MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join. */
+/* MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join. info: of the root, with the key timeout (seconds); may be NULL. */
 int meet_accept(struct comm *comm, int root, const char *port, struct comm **out);
-int meet_connect(struct comm *comm, int root, const char *port, const char *how, struct comm **out);
+int meet_connect(struct comm *comm, int root, const char *port, const struct info *info, const char *how,
+                 struct comm **out);
 int meet_join(struct proc *p, int fd, struct comm **out);
 
 /* The ranks of a communicator get `len` bytes, and 0 or an error with its sentence, from the root. */

@@ -1,4 +1,4 @@
-/* names.c: see names.h. A file appears whole or not at all (link), and belongs to the process that it names:
+/* names.c: see names.h. A file appears complete or not at all (link), and belongs to the process that it names:
  * when that process has ended without unpublishing it, the name is free again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/ownfile.h"
 #include "base/tunable.h"
 #include "dyn/port.h"
 #include "obj/proc.h"
@@ -26,56 +27,69 @@ static TUNABLE_STRING(
     "clients run on different hosts.");
 
 #define FILE_MAX (MPI_MAX_PORT_NAME + 512)
+/* The folder vanishes while a name is published if another process removes the last name just then. */
+#define FOLDER_TRIES 1000
+
+#define HEX_SIZE (2 * SHA256_SIZE + 1)
 
 struct name {
     struct list link;
-    char path[PATH_MAX];
+    char file[HEX_SIZE];
 };
 
-/* A process as a name's file has it: the machine, its number there, and when it was started. */
+/* The process that published a name: its machine, its number on that machine, and when it was started. */
 struct owner {
     char machine[64];
     long pid;
     unsigned long long started;
 };
 
-static const char *folder(char *room, size_t size)
+static void folder_path(char *path, size_t size)
 {
     if (*folder_choice.text)
-        snprintf(room, size, "%s", folder_choice.text);
+        snprintf(path, size, "%s", folder_choice.text);
     else
-        snprintf(room, size, "/tmp/fishplate-names-%u", (unsigned)getuid());
-    return room;
+        snprintf(path, size, "/tmp/fishplate-names-%u", (unsigned)geteuid());
 }
 
-/* Somebody else's folder under that name would hand out keys, or take them. */
-static int folder_check(const char *path)
+/* Returns a descriptor or -1 with errno. Everything else refers to files by this descriptor: the folder that was checked and the
+ * folder that is used are the same one, whatever other users rename. */
+static int folder_open(bool create)
 {
-    struct stat s;
-    if (lstat(path, &s) != 0)
-        return err_set(MPI_ERR_ACCESS, "the folder of published names %s cannot be used: %s", path,
-                       strerror(errno));
-    if (!S_ISDIR(s.st_mode) || s.st_uid != getuid() || (s.st_mode & 077) != 0)
-        return err_set(
-            MPI_ERR_ACCESS,
-            "%s is not a folder that only this user can look into (chmod 700), so names are not kept there; "
-            "FISHPLATE_NAME_DIR names another one",
-            path);
-    return 0;
+    char path[PATH_MAX];
+    folder_path(path, sizeof(path));
+    return ownfile_open_folder(path, create);
 }
 
-static int path_of(const char *service, const char *suffix, char *out, size_t size)
+static int folder_failed(int error)
+{
+    char path[PATH_MAX];
+    folder_path(path, sizeof(path));
+    if (error == EPERM || error == ENOTDIR)
+        return err_set(MPI_ERR_ACCESS,
+                       "%s is not a folder of this user to which nobody else has access (chmod 700), so no "
+                       "names are published or looked up there; FISHPLATE_NAME_DIR names another folder",
+                       path);
+    return err_set(MPI_ERR_ACCESS, "the folder of published names %s cannot be used: %s", path,
+                   strerror(error));
+}
+
+static int write_failed(int error)
+{
+    char path[PATH_MAX];
+    folder_path(path, sizeof(path));
+    return err_set(MPI_ERR_OTHER, "the name cannot be written to the folder %s: %s", path, strerror(error));
+}
+
+static void file_of(const char *service, char file[HEX_SIZE])
 {
     uint8_t digest[SHA256_SIZE];
-    char dir[PATH_MAX / 2], hex[2 * SHA256_SIZE + 1];
     struct sha256 s;
     sha256_init(&s);
     sha256_add(&s, service, strlen(service));
     sha256_end(&s, digest);
     for (int i = 0; i < SHA256_SIZE; i++)
-        snprintf(hex + 2 * i, 3, "%02x", digest[i]);
-    int n = snprintf(out, size, "%s/%s%s", folder(dir, sizeof(dir)), hex, suffix);
-    return n > 0 && (size_t)n < size ? 0 : err_set(MPI_ERR_ARG, "FISHPLATE_NAME_DIR is too long");
+        snprintf(file + 2 * i, 3, "%02x", digest[i]);
 }
 
 static void this_machine(char *out, size_t size)
@@ -103,7 +117,7 @@ static unsigned long long start_of(long pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Elsewhere nobody can tell, so it is believed to live. */
+/* A process of another machine is taken to be running: only that machine knows. */
 static bool owner_lives(const struct owner *o)
 {
     char machine[64];
@@ -111,15 +125,11 @@ static bool owner_lives(const struct owner *o)
     return strcmp(machine, o->machine) != 0 || start_of(o->pid) == o->started;
 }
 
-/* The file of a name: who published it, then the port. False: there is none, or it is no such file. */
-static bool read_file(const char *path, struct owner *o, char *port)
+/* Reads who published a name, and the port. False: it is no file of a name. */
+static bool file_read(int fd, struct owner *o, char *port)
 {
     char text[FILE_MAX + 1];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, FILE_MAX);
-    close(fd);
+    const ssize_t n = pread(fd, text, FILE_MAX, 0);
     if (n <= 0)
         return false;
     text[n] = '\0';
@@ -134,64 +144,89 @@ static bool read_file(const char *path, struct owner *o, char *port)
     return true;
 }
 
-static int write_file(const char *path, const char *port)
+/* Returns 0 or an errno. */
+static int file_write(int folder, const char *file, const char *port)
 {
     char text[FILE_MAX], machine[64];
     this_machine(machine, sizeof(machine));
-    int len = snprintf(text, sizeof(text), "fishplate-name 1 %s %ld %llu\n%s\n", machine, (long)getpid(),
-                       start_of(getpid()), port);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool good = fd >= 0 && write(fd, text, (size_t)len) == (ssize_t)len;
-    int why = errno;
-    if (fd >= 0)
-        close(fd);
-    if (good)
-        return 0;
-    if (fd >= 0)
-        unlink(path);
-    return err_set(MPI_ERR_OTHER, "the name cannot be written to %s: %s", path, strerror(why));
+    const int len = snprintf(text, sizeof(text), "fishplate-name 1 %s %ld %llu\n%s\n", machine,
+                             (long)getpid(), start_of(getpid()), port);
+    const int fd = ownfile_create(folder, file, O_WRONLY);
+    if (fd < 0)
+        return errno;
+    const ssize_t n = write(fd, text, (size_t)len);
+    const int error = n == (ssize_t)len ? 0 : n < 0 ? errno : ENOSPC;
+    close(fd);
+    if (error)
+        unlinkat(folder, file, 0);
+    return error;
 }
 
-static int taken(const char *service)
+static bool is_same_file(int fd, int folder, const char *file)
 {
-    return err_set(MPI_ERR_SERVICE, "the name \"%.100s\" is published already, by a process that is running",
-                   service);
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && fstatat(folder, file, &b, AT_SYMLINK_NOFOLLOW) == 0 &&
+           a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* One that was left by a process that has ended makes room. */
-static int link_file(const char *from, const char *path, const char *service)
+/* Removes the file of a process that has ended. False: the process that it names runs. Two processes may do this for one name: the
+ * lock, and looking again under the lock, keep the second one from removing the file that the first one has made since. */
+static bool file_remove_stale(int folder, const char *file)
 {
     char port[MPI_MAX_PORT_NAME];
-    for (int tries = 0; tries < 3; tries++) {
-        struct owner o;
-        if (link(from, path) == 0)
-            return 0;
-        if (errno != EEXIST)
-            return err_set(MPI_ERR_OTHER, "the name cannot be written to %s: %s", path, strerror(errno));
-        if (read_file(path, &o, port) && owner_lives(&o))
-            return taken(service);
-        unlink(path);
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    struct owner o;
+    const int fd = ownfile_open(folder, file, O_RDWR);
+    bool runs = false;
+    if (fd < 0)
+        return errno == ENOENT || unlinkat(folder, file, 0) == 0;
+    if (fcntl(fd, F_OFD_SETLKW, &lock) == 0 && is_same_file(fd, folder, file)) {
+        runs = file_read(fd, &o, port) && owner_lives(&o);
+        if (!runs)
+            unlinkat(folder, file, 0);
     }
-    return taken(service);
+    close(fd);
+    return !runs;
+}
+
+/* Returns 0, EEXIST (published by a process that runs) or another errno. */
+static int publish_in(int folder, const char *file, const char *port)
+{
+    char fresh[HEX_SIZE + 32];
+    snprintf(fresh, sizeof(fresh), "%s.%ld", file, (long)getpid());
+    unlinkat(folder, fresh, 0); /* left by a process that had this number before */
+    int error = file_write(folder, fresh, port);
+    if (error)
+        return error;
+    do
+        error = linkat(folder, fresh, folder, file, 0) == 0 ? 0 : errno;
+    while (error == EEXIST && file_remove_stale(folder, file));
+    unlinkat(folder, fresh, 0);
+    return error;
 }
 
 int name_publish(struct proc *p, const char *service, const char *port)
 {
-    char dir[PATH_MAX / 2], fresh[PATH_MAX], suffix[32];
     struct dyn *d = dyn_of(p);
     struct name *name = d ? calloc(1, sizeof(*name)) : NULL;
     if (!name)
         return err_set(MPI_ERR_NO_MEM, "out of memory: cannot publish a name");
-    snprintf(suffix, sizeof(suffix), ".%ld", (long)getpid());
-    mkdir(folder(dir, sizeof(dir)), 0700); /* or it is there */
-    int rc = folder_check(dir);
-    rc = rc ? rc : path_of(service, "", name->path, sizeof(name->path));
-    rc = rc ? rc : path_of(service, suffix, fresh, sizeof(fresh));
-    rc = rc ? rc : write_file(fresh, port);
-    if (rc == 0) {
-        rc = link_file(fresh, name->path, service);
-        unlink(fresh);
+    file_of(service, name->file);
+    int rc = 0, error = ENOENT;
+    for (int tries = 0; !rc && error == ENOENT && tries < FOLDER_TRIES; tries++) {
+        const int folder = folder_open(true);
+        if (folder >= 0) {
+            error = publish_in(folder, name->file, port);
+            close(folder);
+        } else if (errno != ENOENT) {
+            rc = folder_failed(errno);
+        }
     }
+    if (!rc && error)
+        rc = error == EEXIST
+                 ? err_set(MPI_ERR_SERVICE,
+                           "the name \"%.100s\" is published already, by a process that is running", service)
+                 : write_failed(error);
     if (rc)
         free(name);
     else
@@ -201,47 +236,69 @@ int name_publish(struct proc *p, const char *service, const char *port)
 
 static void name_free(struct name *name)
 {
-    char dir[PATH_MAX / 2];
-    unlink(name->path);
+    char path[PATH_MAX];
+    const int folder = folder_open(false);
+    if (folder >= 0) {
+        unlinkat(folder, name->file, 0);
+        close(folder);
+    }
     list_remove(&name->link);
     free(name);
+    folder_path(path, sizeof(path));
     if (!*folder_choice.text)
-        rmdir(folder(dir, sizeof(dir))); /* the last one takes the folder along */
+        rmdir(path); /* fails as long as there are other names */
 }
 
 int name_unpublish(struct proc *p, const char *service, const char *port)
 {
-    char path[PATH_MAX];
-    int rc = path_of(service, "", path, sizeof(path));
+    char file[HEX_SIZE];
     (void)port;
-    if (rc == 0 && p->dyn)
+    file_of(service, file);
+    if (p->dyn)
         list_foreach(pos, &p->dyn->names)
         {
             struct name *name = list_entry(pos, struct name, link);
-            if (strcmp(name->path, path) == 0) {
+            if (strcmp(name->file, file) == 0) {
                 name_free(name);
                 return 0;
             }
         }
-    return rc ? rc : err_set(MPI_ERR_SERVICE, "this process has not published the name \"%.100s\"", service);
+    return err_set(MPI_ERR_SERVICE, "this process has not published the name \"%.100s\"", service);
+}
+
+/* Returns 0 or an errno. */
+static int lookup_in(int folder, const char *file, char *port)
+{
+    char found[MPI_MAX_PORT_NAME];
+    struct owner o;
+    const int fd = ownfile_open(folder, file, O_RDONLY);
+    if (fd < 0)
+        return errno;
+    const bool good = file_read(fd, &o, found) && owner_lives(&o);
+    close(fd);
+    if (good)
+        strcpy(port, found);
+    return good ? 0 : ENOENT;
 }
 
 int name_lookup(struct proc *p, const char *service, char *port)
 {
-    char dir[PATH_MAX / 2], path[PATH_MAX], found[MPI_MAX_PORT_NAME];
-    struct owner o;
+    char path[PATH_MAX], file[HEX_SIZE];
     (void)p;
-    int rc = path_of(service, "", path, sizeof(path));
-    if (rc == 0 && access(folder(dir, sizeof(dir)), F_OK) == 0)
-        rc = folder_check(dir);
-    if (rc)
-        return rc;
-    if (!read_file(path, &o, found) || !owner_lives(&o))
-        return err_set(MPI_ERR_NAME,
-                       "no running process of this user has published the name \"%.100s\" (looked in %s)",
-                       service, dir);
-    strcpy(port, found);
-    return 0;
+    const int folder = folder_open(false);
+    int error = errno;
+    if (folder < 0 && error != ENOENT)
+        return folder_failed(error);
+    if (folder >= 0) {
+        file_of(service, file);
+        error = lookup_in(folder, file, port);
+        close(folder);
+    }
+    folder_path(path, sizeof(path));
+    return error ? err_set(MPI_ERR_NAME,
+                           "no running process of this user has published the name \"%.100s\" (folder %s)",
+                           service, path)
+                 : 0;
 }
 
 void names_close(struct dyn *d)

@@ -1,5 +1,5 @@
-/* port.c: see port.h. A name is fishplate:1:<key>:<machine>:<port>:<address>,<address>...; on the same
- * machine the loopback address is used, otherwise the addresses are tried in turn.
+/* port.c: see port.h. The handshakes of all callers advance at the same time, so that callers that send nothing delay nobody;
+ * base/acceptor.h limits their number and their time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -8,40 +8,46 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/acceptor.h"
 #include "base/addresses.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/hash.h"
+#include "base/kill_point.h"
 #include "dyn/names.h"
+#include "dyn/port_name.h"
 #include "obj/proc.h"
 
-#define NAME_HEAD       "fishplate:1:"
-#define ADDRESSES_MAX   16
-#define CONNECT_SECONDS 10u
+#define CALLERS_MAX 64
+#define CALLER_MS   20000
+#define BACKLOG     512 /* connections that the kernel holds until MPI_Comm_accept is called */
+#define SAME_TRIES  16  /* numbers that are tried until one is free at all addresses */
+
+enum { LISTENERS_MAX = 1 + PORT_ADDRESSES };
+
+/* A connection whose other end has not proved that it knows the key; then one that has, and waits for MPI_Comm_accept. */
+struct caller {
+    struct acceptor_caller in; /* first: the acceptor's list */
+    struct list proved;
+    struct port *port;
+    int fd;
+    struct handshake handshake;
+};
 
 struct port {
     struct list link;
-    int fd;
-    int accepting; /* so many threads wait in MPI_Comm_accept */
+    int listeners[LISTENERS_MAX], count; /* the first one is the Unix socket */
+    int accepting;                       /* threads that wait in MPI_Comm_accept */
     bool closed;
-    uint8_t key[CHANNEL_KEY];
+    uint8_t key[HANDSHAKE_KEY];
     char name[MPI_MAX_PORT_NAME];
-};
-
-/* What a name says. */
-struct target {
-    uint8_t key[CHANNEL_KEY];
-    uint64_t network;
-    uint16_t port;
-    struct in_addr addresses[ADDRESSES_MAX + 1];
-    int count;
+    struct acceptor acceptor;
+    struct list proved; /* several may prove themselves while one is waited for */
 };
 
 static void dyn_close(struct proc *p)
@@ -69,67 +75,226 @@ struct dyn *dyn_of(struct proc *p)
     return p->dyn;
 }
 
-/* Two processes in one network name space reach each other over the loopback. */
-static uint64_t network_number(void)
+/* ---- listening ---- */
+
+/* A descriptor, or -1 with errno. */
+static int listen_at(const void *address, socklen_t len)
 {
-    char text[128] = "";
-    uint64_t hash = HASH_START;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (f) {
-        if (fgets(text, sizeof(text), f))
-            hash = hash_text(hash, text);
-        fclose(f);
-    }
-    ssize_t n = readlink("/proc/self/ns/net", text, sizeof(text));
-    return n > 0 ? hash_add(hash, text, (size_t)n) : hash;
+    const struct sockaddr *a = address;
+    const int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (bind(fd, a, len) == 0 && listen(fd, BACKLOG) == 0))
+        return fd;
+    const int error = errno;
+    close(fd);
+    errno = error;
+    return -1;
 }
 
-static int listen_anywhere(int *out, uint16_t *number)
+static int listen_failed(void)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t len = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, len) != 0 || listen(fd, 128) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
-        int why = errno;
-        if (fd >= 0)
-            close(fd);
-        return err_set(MPI_ERR_PORT, "a port cannot be opened: %s", strerror(why));
-    }
-    *out = fd;
-    *number = ntohs(address.sin_port);
+    return err_set(MPI_ERR_PORT, "a port cannot be opened: %s", err_reason(errno));
+}
+
+static int listen_here(struct port *port, uint64_t local)
+{
+    struct sockaddr_un address;
+    const socklen_t len = port_name_local_address(local, &address);
+    const int fd = listen_at(&address, len);
+    if (fd < 0)
+        return listen_failed();
+    port->listeners[port->count++] = fd;
     return 0;
 }
 
-static void write_name(const struct port *port, uint16_t number, char *out)
+static void close_listeners(struct port *port, int from)
 {
-    char key[2 * CHANNEL_KEY + 1], addresses[MPI_MAX_PORT_NAME - 128];
-    for (int i = 0; i < CHANNEL_KEY; i++)
-        snprintf(key + 2 * i, 3, "%02x", port->key[i]);
-    own_addresses(addresses, sizeof(addresses), ADDRESSES_MAX);
-    snprintf(out, MPI_MAX_PORT_NAME, NAME_HEAD "%s:%016llx:%u:%s", key, (unsigned long long)network_number(),
-             number, addresses);
+    while (port->count > from)
+        close(port->listeners[--port->count]);
 }
 
-int port_open(struct proc *p, char *name)
+static uint16_t number_of(int fd)
+{
+    struct sockaddr_in address;
+    socklen_t len = sizeof(address);
+    return getsockname(fd, (struct sockaddr *)&address, &len) == 0 ? ntohs(address.sin_port) : 0;
+}
+
+/* Listens at all addresses under one number, which the kernel chooses for the first. An address that vanished is left out. False
+ * with errno EADDRINUSE: the number is in use at another address. */
+static bool listen_at_all(struct port *port, struct port_name *name, const struct in_addr *addresses, int n)
+{
+    name->port = 0;
+    name->count = 0;
+    for (int i = 0; i < n; i++) {
+        const struct sockaddr_in address = {
+            .sin_family = AF_INET, .sin_port = htons(name->port), .sin_addr = addresses[i]};
+        const int fd = listen_at(&address, sizeof(address));
+        if (fd < 0 && errno == EADDRNOTAVAIL)
+            continue;
+        if (fd < 0)
+            return false;
+        port->listeners[port->count++] = fd;
+        if (name->count == 0)
+            name->port = number_of(fd);
+        name->addresses[name->count++] = addresses[i];
+    }
+    return true;
+}
+
+/* At the addresses of this machine that others may reach, not at the loopback address. */
+static int listen_to_network(struct port *port, struct port_name *name)
+{
+    struct in_addr addresses[PORT_ADDRESSES];
+    const int n = own_address_list(addresses, PORT_ADDRESSES);
+    for (int tries = 0; tries < SAME_TRIES; tries++) {
+        if (listen_at_all(port, name, addresses, n))
+            return 0;
+        close_listeners(port, 1);
+        if (errno != EADDRINUSE)
+            break;
+    }
+    return listen_failed();
+}
+
+/* ---- callers ---- */
+
+static struct acceptor_caller *caller_admit(void *ctx, int fd)
+{
+    struct caller *c = calloc(1, sizeof(*c));
+    if (!c)
+        return NULL;
+    c->port = ctx;
+    c->fd = fd;
+    channel_send_at_once(fd);
+    list_init(&c->proved);
+    if (handshake_begin(&c->handshake, true, c->port->key) == 0)
+        return &c->in;
+    free(c);
+    return NULL;
+}
+
+static void caller_free(struct caller *c)
+{
+    if (c->fd >= 0)
+        close(c->fd);
+    secret_wipe(&c->handshake, sizeof(c->handshake));
+    free(c);
+}
+
+static void caller_reject(void *ctx, struct acceptor_caller *in)
+{
+    (void)ctx;
+    caller_free((struct caller *)in);
+}
+
+static const struct acceptor_ops acceptor_ops = {caller_admit, caller_reject};
+
+static bool is_local_stranger(int fd)
+{
+    int domain = 0;
+    socklen_t len = sizeof(domain);
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_UNIX &&
+           !port_name_peer_is_own(fd);
+}
+
+static void caller_advance(struct caller *c)
+{
+    struct port *port = c->port;
+    const enum handshake_result r =
+        is_local_stranger(c->fd) ? HANDSHAKE_STRANGER : handshake_advance(&c->handshake, c->fd);
+    if (r == HANDSHAKE_MORE)
+        return;
+    acceptor_remove(&port->acceptor, &c->in);
+    if (r == HANDSHAKE_DONE) {
+        list_append(&port->proved, &c->proved);
+        KILL_POINT(port_caller_proved);
+    } else {
+        caller_free(c);
+    }
+}
+
+/* Everything that can be done without waiting. */
+static int port_advance(struct port *port)
+{
+    const uint64_t now = clock_ns() / 1000000;
+    int error = 0;
+    acceptor_expire(&port->acceptor, now);
+    for (int i = 0; i < port->count && !error; i++)
+        error = acceptor_take(&port->acceptor, port->listeners[i], now);
+    for (struct acceptor_caller *c = port->acceptor.first, *next; c; c = next) {
+        next = c->next;
+        caller_advance((struct caller *)c);
+    }
+    /* Callers that wait may prove themselves and need nothing more. */
+    return error && !port->acceptor.first && list_empty(&port->proved)
+               ? err_set(MPI_ERR_PORT, "MPI_Comm_accept cannot take a connection: %s", err_reason(error))
+               : 0;
+}
+
+static void port_wait(struct proc *p, struct port *port, struct net_waiter *w)
+{
+    struct pollfd fds[LISTENERS_MAX + CALLERS_MAX];
+    unsigned n = 0;
+    for (int i = 0; i < port->count; i++)
+        fds[n++] = (struct pollfd){.fd = port->listeners[i], .events = POLLIN};
+    for (const struct acceptor_caller *in = port->acceptor.first; in && n < COUNT_OF(fds); in = in->next) {
+        const struct caller *c = (const struct caller *)in;
+        fds[n++] = (struct pollfd){.fd = c->fd, .events = handshake_events(&c->handshake)};
+    }
+    channel_poll(p, fds, n, w);
+}
+
+/* ---- ports ---- */
+
+/* The last of those who accept at a port that was closed meanwhile frees it. */
+static void port_free(struct port *port)
+{
+    if (!port->closed)
+        list_remove(&port->link);
+    port->closed = true;
+    if (port->accepting)
+        return;
+    acceptor_close(&port->acceptor);
+    list_foreach_safe(pos, after, &port->proved)
+    {
+        struct caller *c = list_entry(pos, struct caller, proved);
+        list_remove(&c->proved);
+        caller_free(c);
+    }
+    close_listeners(port, 0);
+    secret_wipe(port->key, sizeof(port->key));
+    free(port);
+}
+
+static int make_name(enum port_scope scope, struct port *port)
+{
+    struct port_name name = {.network = port_name_this_network()};
+    if (getrandom(name.key, sizeof(name.key), 0) != (ssize_t)sizeof(name.key) ||
+        getrandom(&name.local, sizeof(name.local), 0) != (ssize_t)sizeof(name.local))
+        return err_set(MPI_ERR_PORT, "the kernel gave no random bytes for the key of a port");
+    int rc = listen_here(port, name.local);
+    rc = rc || scope == PORT_MACHINE ? rc : listen_to_network(port, &name);
+    memcpy(port->key, name.key, sizeof(port->key));
+    port_name_write(&name, port->name);
+    secret_wipe(&name, sizeof(name));
+    return rc;
+}
+
+int port_open(struct proc *p, enum port_scope scope, char *name)
 {
     struct dyn *d = dyn_of(p);
     struct port *port = d ? calloc(1, sizeof(*port)) : NULL;
-    uint16_t number;
     if (!port)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a port");
-    int rc = getrandom(port->key, sizeof(port->key), 0) == (ssize_t)sizeof(port->key)
-                 ? 0
-                 : err_set(MPI_ERR_PORT, "the kernel gave no random bytes for the key of a port");
-    rc = rc ? rc : listen_anywhere(&port->fd, &number);
-    if (rc) {
-        free(port);
-        return rc;
-    }
-    write_name(port, number, port->name);
+    list_init(&port->proved);
+    acceptor_open(&port->acceptor, CALLERS_MAX, CALLER_MS, &acceptor_ops, port);
     list_append(&d->ports, &port->link);
-    strcpy(name, port->name);
-    return 0;
+    const int rc = make_name(scope, port);
+    if (rc)
+        port_free(port);
+    else
+        strcpy(name, port->name);
+    return rc;
 }
 
 static struct port *port_find(struct proc *p, const char *name)
@@ -143,19 +308,6 @@ static struct port *port_find(struct proc *p, const char *name)
                 return port;
         }
     return NULL;
-}
-
-/* The last of those who accept at a port that was closed meanwhile frees it. */
-static void port_free(struct port *port)
-{
-    if (!port->closed)
-        list_remove(&port->link);
-    port->closed = true;
-    if (port->accepting)
-        return;
-    close(port->fd);
-    secret_wipe(port->key, sizeof(port->key));
-    free(port);
 }
 
 int port_close(struct proc *p, const char *name)
@@ -172,124 +324,40 @@ void ports_close(struct dyn *d)
     list_foreach_safe(pos, after, &d->ports) port_free(list_entry(pos, struct port, link));
 }
 
-/* While a thread accepts, another one may close the port. */
-struct accept_watch {
-    const struct port *port;
-    const struct channel_watch *next;
-};
-
-static int look(void *arg)
+static int accept_at(struct proc *p, struct port *port, const struct port_watch *watch, struct net_waiter *w,
+                     struct channel *out)
 {
-    const struct accept_watch *w = arg;
-    if (w->port->closed)
-        return err_set(MPI_ERR_PORT, "the port was closed while MPI_Comm_accept waited for a client");
-    return w->next ? w->next->look(w->next->arg) : 0;
-}
-
-static int accept_at(struct proc *p, struct port *port, const struct channel_watch *next, struct channel *out)
-{
-    struct accept_watch both = {port, next};
-    const struct channel_watch watch = {look, &both};
     for (;;) {
-        int rc = channel_wait(p, port->fd, POLLIN, UINT64_MAX, &watch);
+        int rc = port_advance(port);
+        if (!list_empty(&port->proved)) {
+            struct caller *c = list_entry(port->proved.next, struct caller, proved);
+            list_remove(&c->proved);
+            channel_adopt(out, p, c->fd, true, &c->handshake);
+            c->fd = -1;
+            caller_free(c);
+            return 0;
+        }
+        rc = rc ? rc : watch ? watch->check(watch->arg) : 0;
         if (rc)
             return rc;
-        int fd = accept4(port->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        /* Whoever does not know the key, or has gone, is not who we wait for. */
-        if (fd >= 0 && channel_open(out, p, fd, true, true, port->key, NULL) == 0)
-            return 0;
+        port_wait(p, port, w);
+        if (port->closed) /* by another thread */
+            return err_set(MPI_ERR_PORT, "the port was closed while MPI_Comm_accept waited for a client");
     }
 }
 
-int port_accept(struct proc *p, const char *name, const struct channel_watch *watch, struct channel *out)
+int port_accept(struct proc *p, const char *name, const struct port_watch *watch, struct channel *out)
 {
     struct port *port = port_find(p, name);
     if (!port)
         return err_set(MPI_ERR_PORT, "the root has not opened the port \"%.60s\" with MPI_Open_port", name);
+    const struct net_named what = {"process that connects to a port", NET_NOBODY, false};
+    struct net_waiter w = {.what = NET_NAMED, .of = &what};
     port->accepting++;
-    int rc = accept_at(p, port, watch, out);
+    const int rc = accept_at(p, port, watch, &w, out);
+    net_wait_end(p->net, &w);
     port->accepting--;
     if (port->closed)
         port_free(port);
     return rc;
-}
-
-static bool read_key(const char **at, uint8_t *key)
-{
-    for (int i = 0; i < CHANNEL_KEY; i++, *at += 2) {
-        unsigned byte;
-        if (sscanf(*at, "%2x", &byte) != 1 || !(*at)[1])
-            return false;
-        key[i] = (uint8_t)byte;
-    }
-    return *(*at)++ == ':';
-}
-
-static bool read_name(const char *name, struct target *t)
-{
-    const char *at = name + strlen(NAME_HEAD);
-    unsigned long long network;
-    unsigned port;
-    int used;
-    *t = (struct target){0};
-    if (strncmp(name, NAME_HEAD, strlen(NAME_HEAD)) != 0 || strlen(at) < 2 * CHANNEL_KEY ||
-        !read_key(&at, t->key) || sscanf(at, "%16llx:%5u:%n", &network, &port, &used) != 2 ||
-        port > UINT16_MAX)
-        return false;
-    t->network = network;
-    t->port = (uint16_t)port;
-    if (t->network == network_number())
-        t->addresses[t->count++].s_addr = htonl(INADDR_LOOPBACK);
-    for (at += used; *at && t->count <= ADDRESSES_MAX;) {
-        char text[INET_ADDRSTRLEN] = "";
-        size_t len = strcspn(at, ",");
-        if (len < sizeof(text))
-            memcpy(text, at, len);
-        if (inet_pton(AF_INET, text, &t->addresses[t->count]) == 1)
-            t->count++;
-        at += len + (at[len] == ',');
-    }
-    return true;
-}
-
-/* A connected socket, or -1 and errno. */
-static int dial(struct proc *p, const struct target *t, int which)
-{
-    struct sockaddr_in to = {
-        .sin_family = AF_INET, .sin_port = htons(t->port), .sin_addr = t->addresses[which]};
-    int error = 0, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    socklen_t len = sizeof(error);
-    if (fd < 0)
-        return -1;
-    if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0)
-        return fd;
-    error = errno;
-    if (error == EINPROGRESS) {
-        int rc = channel_wait(p, fd, POLLOUT, clock_ns() + CONNECT_SECONDS * 1000000000ull, NULL);
-        if (rc != 0)
-            error = ETIMEDOUT;
-        else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error == 0)
-            return fd;
-    }
-    close(fd);
-    errno = error;
-    return -1;
-}
-
-int port_connect(struct proc *p, const char *name, struct channel *out)
-{
-    struct target t;
-    if (!read_name(name, &t))
-        return err_set(MPI_ERR_PORT, "\"%.60s\" is not the name of a port", name);
-    int why = ENETUNREACH;
-    for (int i = 0; i < t.count; i++) {
-        int fd = dial(p, &t, i);
-        if (fd >= 0)
-            return channel_open(out, p, fd, true, false, t.key, NULL);
-        why = errno;
-    }
-    return err_set(MPI_ERR_PORT,
-                   "no process listens at that port (%s): it was closed, or the process that opened it "
-                   "has ended",
-                   strerror(why));
 }

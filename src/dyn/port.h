@@ -1,4 +1,4 @@
-/* port.h: the ports that MPI_Open_port opens: a listening socket and a key. The name of a port contains both,
+/* port.h: the ports that MPI_Open_port opens: listening sockets and a key. The name of a port (port_name.h) contains both,
  * so that only a process that knows the name can connect.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -17,17 +17,26 @@ struct dyn {
 /* Made when first needed; NULL: no memory. Closed with the process. */
 struct dyn *dyn_of(struct proc *p);
 
-struct port;
+/* Who can connect: processes of this machine and user, or processes of any machine in a network of this one. */
+enum port_scope { PORT_MACHINE, PORT_NETWORK };
 
 /* name has room for MPI_MAX_PORT_NAME characters. */
-int port_open(struct proc *p, char *name);
+int port_open(struct proc *p, enum port_scope scope, char *name);
 int port_close(struct proc *p, const char *name);
 void ports_close(struct dyn *d);
 
-/* Waits for someone who connects to a port of this process and knows its key. */
-int port_accept(struct proc *p, const char *name, const struct channel_watch *watch, struct channel *out);
+/* Called while port_accept waits; an error class ends the wait. */
+struct port_watch {
+    int (*check)(void *arg);
+    void *arg;
+};
 
-/* Connects to a port of any process. */
-int port_connect(struct proc *p, const char *name, struct channel *out);
+/* Waits for a process that connects to a port of this process and proves that it knows its key. watch may be NULL. */
+int port_accept(struct proc *p, const char *name, const struct port_watch *watch, struct channel *out);
+
+#define PORT_CONNECT_SECONDS 300
+
+/* Connects to a port of any process, which may accept later: an error after `seconds`, or at once if nothing listens there. */
+int port_connect(struct proc *p, const char *name, unsigned seconds, struct channel *out);
 
 #endif

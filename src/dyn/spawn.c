@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/kill_point.h"
 #include "dyn/meet.h"
 #include "dyn/port.h"
 
@@ -136,18 +137,32 @@ static int look(void *arg)
     return boot_spawn_look(w->proc->boot, w->id, w->since);
 }
 
+/* The children run on this machine. The key file may name a host. */
+static bool spawns_here(const struct proc *p, const struct spawn_program *programs, int n)
+{
+    static const char *const keys[] = {"host", "hosts", "file"};
+    for (int i = 0; i < n; i++)
+        for (size_t k = 0; programs[i].info && k < COUNT_OF(keys); k++)
+            if (info_get(programs[i].info, keys[k]))
+                return false;
+    return p->boot->one_machine;
+}
+
 static int start(struct proc *p, const struct spawn_program *programs, int n, struct channel *channel)
 {
     char port[MPI_MAX_PORT_NAME];
     struct waiting w = {.proc = p};
-    struct channel_watch watch = {look, &w};
-    int rc = port_open(p, port);
+    struct port_watch watch = {look, &w};
+    int rc = port_open(p, spawns_here(p, programs, n) ? PORT_MACHINE : PORT_NETWORK, port);
     if (rc)
         return rc;
+    KILL_POINT(spawn_port_open);
     rc = request(p, programs, n, port, w.id);
+    KILL_POINT(spawn_requested);
     w.since = clock_ns();
     w.next = w.since + LOOK_NS;
     rc = rc ? rc : port_accept(p, port, &watch, channel);
+    KILL_POINT(spawn_accepted);
     if (!rc)
         boot_spawn_met(p->boot, w.id);
     port_close(p, port);
@@ -180,7 +195,7 @@ int spawn_meet_parents(struct proc *p)
 {
     if (!p->boot->parent || p->parent)
         return 0;
-    int rc = meet_connect(p->world, 0, p->boot->parent, "parents of", &p->parent);
+    int rc = meet_connect(p->world, 0, p->boot->parent, NULL, "parents of", &p->parent);
     if (!rc)
         strcpy(p->parent->name, "MPI_COMM_PARENT");
     return rc;

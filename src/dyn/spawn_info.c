@@ -60,7 +60,7 @@ static int check_arch(const char *wanted)
     struct utsname here;
     if (uname(&here) != 0 || strcasecmp(wanted, here.machine) == 0)
         return 0;
-    return err_set(MPI_ERR_SPAWN, "the info key arch asks for %.60s, and the processors of this job are %s",
+    return err_set(MPI_ERR_SPAWN, "the info key arch requires %.60s, but the processors of this job are %s",
                    wanted, here.machine);
 }
 

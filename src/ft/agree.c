@@ -22,11 +22,11 @@ static uint64_t *set(struct agree *a, unsigned which)
 {
     return a->data + 3 * (size_t)a->nwords + which * (size_t)a->nbits;
 }
-#define HAVE(a) set(a, 0) /* whose contribution is in the sum */
-#define DEAD(a) set(a, 1)
-#define GONE(a) set(a, 2) /* the dead of the decision */
-#define TOLD(a) set(a, 3) /* who was sent the decision in this epoch */
-#define SETS    4
+#define HAVE(a)     set(a, 0) /* whose contribution is in the sum */
+#define DEAD(a)     set(a, 1)
+#define GONE(a)     set(a, 2) /* the dead of the decision */
+#define INFORMED(a) set(a, 3) /* places that were sent the decision in this epoch */
+#define SETS        4
 
 static bool has(const uint64_t *s, uint32_t i)
 {
@@ -89,7 +89,7 @@ bool agree_gone(const struct agree *a, uint32_t rank)
     return has(GONE((struct agree *)(uintptr_t)a), rank);
 }
 
-/* ---- the tree: places among those who live ---- */
+/* ---- the tree: places among the living members ---- */
 
 static uint32_t place_of(struct agree *a, uint32_t rank)
 {
@@ -142,9 +142,9 @@ static void send(struct agree *a, const struct agree_out *out, uint32_t to, enum
 
 static void tell(struct agree *a, const struct agree_out *out, uint32_t to)
 {
-    if (has(TOLD(a), to))
+    if (has(INFORMED(a), to))
         return;
-    add(TOLD(a), to);
+    add(INFORMED(a), to);
     send(a, out, to, AGREE_DOWN, true);
 }
 
@@ -166,7 +166,7 @@ static void decide(struct agree *a)
 
 static void try_to_decide(struct agree *a)
 {
-    if (a->decided || a->heard) {
+    if (a->decided || a->has_received_decision) {
         decide(a);
         return;
     }
@@ -192,7 +192,7 @@ static void advance(struct agree *a, const struct agree_out *out)
     const uint32_t parent = rank_at(a, place & (place - 1));
     if (a->sent_to == parent && !a->dirty)
         return;
-    const bool decision = a->decided || a->heard;
+    const bool decision = a->decided || a->has_received_decision;
     if (!decision && !(a->begun && subtree_is_here(a, place)))
         return;
     a->sent_to = parent;
@@ -220,9 +220,9 @@ static void enter_epoch(struct agree *a, uint32_t epoch)
         return;
     a->epoch = epoch;
     a->sent_to = a->n;
-    a->heard = false;
+    a->has_received_decision = false;
     memset(HAVE(a), 0, a->nbits * sizeof(uint64_t));
-    memset(TOLD(a), 0, a->nbits * sizeof(uint64_t));
+    memset(INFORMED(a), 0, a->nbits * sizeof(uint64_t));
     sum_clear(a);
     a->dirty = true;
     if (a->begun)
@@ -275,11 +275,11 @@ void agree_hear(struct agree *a, uint32_t from, const struct agree_message *m, c
         take_decision(a, m);
         decide(a);
     } else if (m->decided) {
-        if (!a->heard) {
+        if (!a->has_received_decision) {
             take_decision(a, m);
             a->dirty = true;
         }
-        a->heard = true;
+        a->has_received_decision = true;
     } else {
         take_contributions(a, m);
     }

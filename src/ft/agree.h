@@ -36,15 +36,15 @@ struct agree_message {
 /* Memory without pointers: it can be copied and compared. */
 struct agree {
     uint32_t n, me, nwords, nbits; /* nbits: 64-bit words of a set */
-    uint32_t nmost;                /* of the words, so many at the end: the greatest instead of the AND */
+    uint32_t nmost;                /* the last `nmost` words are combined by maximum instead of AND */
     uint32_t epoch;
     uint32_t decided_epoch; /* in which the decision was made or confirmed; n: in none */
     uint32_t sent_to;       /* parent that has what we know, in this epoch; n: nobody */
     bool begun;             /* this process takes part: it has contributed */
     bool decided;
-    bool heard;      /* of a decision, from below; it is in value and gone */
-    bool dirty;      /* more is known than the parent was told */
-    uint64_t data[]; /* see the functions below */
+    bool has_received_decision; /* from a child; it is in value and gone */
+    bool dirty;                 /* the parent was not sent the newest state */
+    uint64_t data[];            /* see the functions below */
 };
 
 size_t agree_size(uint32_t n, uint32_t nwords);

@@ -189,11 +189,13 @@ static int shrink_hook(struct net_hook *hook)
     return 1;
 }
 
-/* Inside progress, where the other communicator is being made: a process that is the only one left would try for ever here. */
+/* Inside progress, where the other communicator is being made: a process that is the only one left would try for ever here.
+ * In front of the other hooks: net_progress walks the list from there, so that a hook that was appended while another one
+ * runs would run in the same walk, which would not end. */
 static void shrink_later(struct ft_request *r)
 {
     r->again.progress = shrink_hook;
-    list_append(&r->comm->proc->net->hooks, &r->again.link);
+    list_prepend(&r->comm->proc->net->hooks, &r->again.link);
 }
 
 /* No id is free everywhere: another communicator was being made at some process, or ids that wait have to be used again. */

@@ -12,7 +12,7 @@
 /* Once communicators exist. */
 int ft_open(struct proc *p);
 
-/* Tells all members; each that hears it tells others, so that it reaches all that live although some die. */
+/* Notifies all members; each notified member notifies others, so that all living members are reached although some die. */
 void ft_revoke(struct comm *c);
 
 /* *flag becomes the AND of everyone's. MPIX_ERR_PROC_FAILED at all of them when a member has died that not all have
@@ -20,7 +20,7 @@ void ft_revoke(struct comm *c);
 int ft_agree(struct comm *c, int *flag);
 int ft_agree_start(struct comm *c, int *flag, struct request **out);
 
-/* A communicator of those who live. start: *made is set when the request is complete. */
+/* A communicator of the living members. start: *made is set when the request is complete. */
 int ft_shrink(struct comm *c, struct comm **made);
 int ft_shrink_start(struct comm *c, MPI_Comm *made, struct request **out);
 

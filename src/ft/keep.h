@@ -1,4 +1,4 @@
-/* keep.h: how long a decided agreement is kept for those who have not heard. With its words, each process contributes the number of
+/* keep.h: how long a decided agreement is kept for members that have not received the decision. With its words, each process contributes the number of
  * the first agreement on the communicator that it has not decided; the least of these numbers comes with the decision. Every
  * process that is not named dead in the decision has contributed, so all who live have decided what is below that number,
  * however many agreements are under way at once. What is kept is bounded by what the program has under way.

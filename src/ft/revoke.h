@@ -1,4 +1,4 @@
-/* revoke.h: the part of ft.h that tells all members that their communicator is revoked.
+/* revoke.h: the part of ft.h that notifies all members that their communicator is revoked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_FT_REVOKE_H

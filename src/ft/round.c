@@ -1,6 +1,7 @@
 /* round.c: see round.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/kill_point.h"
 #include "ft/round.h"
 
 #include <stdlib.h>
@@ -107,7 +108,9 @@ static void send_to(void *arg, uint32_t to, const struct agree_message *m)
                              .source = (int32_t)r->members.me,
                              .tag = (int32_t)r->number,
                              .word = r->agree->nwords};
+    KILL_POINT(agree_sending);
     ft_send(r->proc, r->members.numbers[to], &h, m, agree_message_size(r->agree));
+    KILL_POINT(agree_sent);
 }
 
 static struct agree_out out_of(struct ft_round *r)
@@ -133,7 +136,7 @@ static uint32_t first_open(const struct ft *ft, const struct comm *c)
     list_foreach(pos, &ft->rounds)
     {
         const struct ft_round *r = list_entry(pos, struct ft_round, link);
-        if (r->context == c->context && !r->told && r->number < first)
+        if (r->context == c->context && !r->is_reported && r->number < first)
             first = r->number;
     }
     return first;
@@ -141,9 +144,9 @@ static uint32_t first_open(const struct ft *ft, const struct comm *c)
 
 static void look(struct ft_round *r)
 {
-    if (r->told || !r->agree->decided || !r->agree->begun)
+    if (r->is_reported || !r->agree->decided || !r->agree->begun)
         return;
-    r->told = true;
+    r->is_reported = true;
     r->over(r, r->arg);
     if (r->number != FT_FAREWELL)
         forget_below(r->proc->ft, r->context, keep_from(r->agree));
@@ -196,7 +199,7 @@ static void leave(struct proc *p)
     list_foreach_safe(pos, after, &ft->rounds)
     {
         struct ft_round *r = list_entry(pos, struct ft_round, link);
-        if (r->spent || (all && r->told))
+        if (r->spent || (all && r->is_reported))
             ft_round_free(r);
     }
 }
@@ -242,7 +245,7 @@ static struct ft_round *round_new(struct comm *c, uint32_t nwords, uint32_t nmos
     return r;
 }
 
-/* Before it says anything: who is known to be dead. */
+/* Before the first message: the members that are known to be dead. */
 static void tell_dead(struct ft_round *r)
 {
     struct agree_out out = out_of(r);
@@ -325,7 +328,7 @@ static void look_again(struct ft *ft)
     list_foreach(pos, &ft->rounds)
     {
         struct ft_round *r = list_entry(pos, struct ft_round, link);
-        if (r->number != FT_FAREWELL || r->told)
+        if (r->number != FT_FAREWELL || r->is_reported)
             continue;
         tell_dead(r);
         look(r);

@@ -9,7 +9,7 @@
 #include "obj/comm.h"
 #include "p2p/request.h"
 
-/* Frames: frame_header.flags says which. context: the communicator's; tag: number of the agreement on it; source: place
+/* Frames, distinguished by frame_header.flags. context: the communicator's; tag: number of the agreement on it; source: place
  * among the members. */
 enum ft_frame { FT_REVOKE, FT_AGREE, FT_LEFT };
 
@@ -26,8 +26,8 @@ struct ft_round {
     uint32_t context, number;
     struct agree *agree;
     struct agree_message *scratch;
-    bool told;  /* `over` has run */
-    bool spent; /* nobody will ask for it any more */
+    bool is_reported; /* `over` has run */
+    bool spent;       /* nobody will ask for it any more */
     void (*over)(struct ft_round *r, void *arg);
     void *arg;
 };
@@ -43,9 +43,9 @@ struct ft_early {
 };
 
 struct ft {
-    struct list rounds; /* newest last; decided ones stay for those who have not heard */
+    struct list rounds; /* newest last; decided ones stay for members that have not received the decision */
     struct list early;
-    int inside;        /* so many functions of round.c are running, one inside another */
+    int inside;        /* nesting depth of the running functions of round.c */
     bool spent;        /* some of the rounds are */
     uint32_t *revoked; /* contexts of communicators that were revoked before this process had them */
     uint32_t nrevoked;
@@ -59,7 +59,7 @@ void ft_members_close(struct ft_members *m);
 int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint32_t nmost,
                    void (*over)(struct ft_round *r, void *arg), void *arg);
 
-/* This process gives up a communicator on which it has agreed. A decision is kept for those who may not have heard it: until
+/* This process gives up a communicator on which it has agreed. A decision is kept for members that may not have received it: until
  * all living members have given the communicator up. They find that out by one more agreement, the farewell, which
  * nobody waits for. A process that is asked for one that it has forgotten knows that everybody has left, and says so. */
 void ft_round_leave(struct comm *c);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
 #include "io/datarep.h"
 #include "io/mapped.h"
 #include "io/posix.h"
@@ -59,11 +60,13 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
     int rc = datarep_file_size(f->view.rep, type, &size);
     if (rc)
         return rc;
-    int64_t start, length, end;
-    if (__builtin_mul_overflow(offset, f->view.unit, &start) ||
-        __builtin_mul_overflow(count, size, &length) || __builtin_add_overflow(start, length, &end))
-        return err_set(MPI_ERR_ARG, "%s: the offset %lld is beyond the largest place in a file", f->name,
-                       (long long)offset);
+    int64_t start, length;
+    if (!checked_mul(offset, f->view.unit, &start) || !checked_mul(count, size, &length) ||
+        !view_fits(&f->view, (uint64_t)start, (uint64_t)length))
+        return err_set(
+            MPI_ERR_ARG,
+            "%s: %lld elements from the offset %lld end beyond the largest offset of a file (2^63 - 1)",
+            f->name, (long long)count, (long long)offset);
     a->start = (uint64_t)start;
     a->length = (uint64_t)length;
     if (f->view.tile->size == 0 && a->length > 0) {

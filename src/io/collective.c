@@ -123,7 +123,7 @@ bool collective_buffers(const struct file *f, bool write, const int64_t *records
         bytes += record[RECORD_LENGTH];
         pieces += record[RECORD_PIECES];
     }
-    if (bytes == 0 || choice == IO_DISABLE)
+    if (bytes == 0 || choice == IO_DISABLE || reached > INT64_MAX / 2) /* domains are rounded up */
         return false;
     const int64_t windows = (reached - from) / f->hints.cb_buffer_size;
     if (windows > pieces && (choice == IO_AUTOMATIC || windows > WINDOWS_MAX)) /* most would be empty */

@@ -20,10 +20,12 @@ struct io_buffers;
  * small file beside the file. See pointer.c. */
 struct io_shared {
     _Atomic int64_t *word;
-    uint64_t offset; /* of the word in the node's area */
-    char *path;      /* of the side file */
-    int fd;          /* of the side file; -1 until this rank needs it */
-    int64_t initial; /* what an empty side file stands for */
+    uint64_t offset;     /* of the word in the node's area */
+    char *path;          /* of the side file */
+    int fd;              /* of the side file; -1 until this rank needs it */
+    uint64_t key;        /* what the side file must contain */
+    uint64_t generation; /* of the pointer, one more with each view */
+    int64_t initial;     /* where the pointer of this generation starts */
 };
 
 /* Which split collective operation is under way (MPI-5.0, 14.4.5). */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/checked.h"
 #include "io/agree.h"
 #include "io/datarep.h"
 #include "io/posix.h"
@@ -119,9 +120,14 @@ static int current_disp(struct file *f, int64_t *disp)
         return err_set(MPI_ERR_ARG, "%s: with MPI_MODE_SEQUENTIAL disp must be MPI_DISPLACEMENT_CURRENT",
                        f->name);
     const int rc = pointer_take(f, 0, &at);
-    if (!rc)
-        *disp = view_offset(&f->view, (uint64_t)at * (uint64_t)f->view.unit);
-    return rc;
+    if (rc)
+        return rc;
+    int64_t position;
+    if (!checked_mul(at, f->view.unit, &position) || !view_fits(&f->view, (uint64_t)position, 1))
+        return err_set(MPI_ERR_ARG, "%s: the shared file pointer is beyond the largest offset of a file",
+                       f->name);
+    *disp = view_offset(&f->view, (uint64_t)position);
+    return 0;
 }
 
 static int make_view(struct file *f, int64_t disp, struct dtype *etype, struct dtype *filetype,
@@ -178,7 +184,8 @@ int file_set_view(struct file *f, int64_t disp, struct dtype *etype, struct dtyp
     rc = file_set_info(f, info);
     if (!rc)
         rc = tiles_agree(f);
-    return rc ? rc : agree_error(f->comm, f->name, pointer_begin(f, 0));
+    pointer_restart(f, 0);
+    return rc ? rc : agree_error(f->comm, f->name, 0);
 }
 
 /* The end of the file in etypes: the first that lies behind it. */
@@ -207,8 +214,8 @@ int file_seek(struct file *f, int64_t from, int64_t offset, int whence, int64_t 
     if (rc)
         return rc;
     int64_t place;
-    if (__builtin_add_overflow(base, offset, &place))
-        return err_set(MPI_ERR_ARG, "%s: the offset %lld is beyond the largest place in a file", f->name,
+    if (!checked_add(base, offset, &place))
+        return err_set(MPI_ERR_ARG, "%s: the offset %lld is beyond the largest offset of a file", f->name,
                        (long long)offset);
     if (place < 0)
         return err_set(MPI_ERR_ARG, "%s: the pointer would be before the start of the view (%lld)", f->name,

@@ -70,7 +70,8 @@ void io_op_ready(struct io_op *op)
 
 int io_op_quiesce(struct file *f)
 {
-    struct net_waiter w = {.what = NET_SOMETHING};
+    const struct net_named what = {"operations on a file that is being closed", NET_NOBODY, false};
+    struct net_waiter w = {.what = NET_NAMED, .of = &what};
     list_foreach(node, &f->ops)
     {
         if (!list_entry(node, struct io_op, link)->base.freed)
@@ -308,7 +309,8 @@ int io_op_run(struct access *a, int rc, MPI_Count *bytes)
     rc = begin(a, rc, true, &op);
     if (rc)
         return rc;
-    struct net_waiter w = {.what = NET_SOMETHING};
+    const struct net_named what = {"data of a file from other ranks", NET_NOBODY, false};
+    struct net_waiter w = {.what = NET_NAMED, .of = &what};
     while (op->stage != IO_DONE) {
         if (op->linked) {
             op->linked = false;

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/kill_point.h"
 #include "base/objmem.h"
 #include "boot/boot.h"
 #include "io/agree.h"
@@ -154,6 +155,7 @@ static int share_hints(struct file *f)
 static int open_all(struct file *f)
 {
     int rc = f->comm->rank == 0 ? open_first(f) : 0;
+    KILL_POINT(file_first_opened);
     rc = agree_error(f->comm, f->name, rc);
     if (!rc && f->comm->rank == 0) {
         stripes_find(f);
@@ -173,6 +175,7 @@ static int open_all(struct file *f)
     }
     f->near = near;
     f->in_memory = in_memory;
+    KILL_POINT(file_other_opened);
     return agree_error(f->comm, f->name, rc);
 }
 
@@ -182,13 +185,13 @@ static int begin_pointers(struct file *f)
     int rc = view_make(&f->view, 0, byte, byte, datarep_find("native"), file_writes(f));
     if (!rc)
         rc = pointer_open(f);
+    rc = agree_error(f->comm, f->name, rc);
     if (rc || !(f->amode & MPI_MODE_APPEND))
         return rc;
     rc = f->comm->rank == 0 ? file_size(f, &f->position) : 0;
     const int failed = agree_bcast(f->comm, &f->position, sizeof(f->position));
     rc = rc ? rc : failed;
-    if (!rc)
-        rc = pointer_begin(f, f->position);
+    pointer_restart(f, f->position);
     return agree_error(f->comm, f->name, rc);
 }
 

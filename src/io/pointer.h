@@ -1,5 +1,5 @@
 /* pointer.h: the shared file pointer. Ranks on one node keep it in a word of the node's memory. Between nodes it is a small
- * file beside the file, changed under an fcntl lock, which works on NFS too; there is no server.
+ * file in the folder of the file, changed under an fcntl lock, which works on NFS too (sidefile.h); there is no server.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IO_POINTER_H
@@ -14,7 +14,7 @@ void pointer_close(struct file *f, bool remove);
 /* Adds so many etypes and tells where the pointer stood before. */
 int pointer_take(struct file *f, int64_t etypes, int64_t *before);
 int pointer_set(struct file *f, int64_t etypes);
-/* All ranks call it while nobody uses the pointer, and agree afterwards: where it stands when the view is new. */
-int pointer_begin(struct file *f, int64_t etypes);
+/* The pointer starts anew at `etypes`. All ranks call it while none of them uses the pointer, and synchronise afterwards. */
+void pointer_restart(struct file *f, int64_t etypes);
 
 #endif

@@ -12,7 +12,7 @@
 /* An errno as an MPI error class, with a sentence: "NAME: DOING failed: TEXT". */
 int posix_error(const char *name, const char *doing, int error);
 
-/* Writes all of it; *done says how much is in the file, also when it fails. */
+/* Writes all of it; *done: how much is in the file, also when it fails. */
 int posix_write(struct file *f, const void *buf, size_t len, int64_t offset, size_t *done);
 /* Less than len only at the end of the file. */
 int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *done);

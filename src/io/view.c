@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io/view.h"
 
+#include "base/checked.h"
 #include "io/datarep.h"
 
 /* Blocks of one tile that are looked at before a view is taken; a filetype with more is trusted from there on. */
@@ -88,6 +89,21 @@ void view_drop(struct view *v)
     if (v->etype)
         dtype_release(v->etype);
     *v = (struct view){0};
+}
+
+bool view_fits(const struct view *v, uint64_t start, uint64_t length)
+{
+    const struct dtype *t = v->tile;
+    uint64_t last;
+    int64_t base, end;
+    if (length == 0 || t->size == 0)
+        return true;
+    if (!checked_add(start, length - 1, &last) || last >= INT64_MAX)
+        return false;
+    if (v->contiguous)
+        return checked_add(v->disp, (int64_t)last + 1, &end);
+    return checked_mul_add((int64_t)(last / (uint64_t)t->size), t->extent, v->disp, &base) &&
+           checked_add(base, t->true_lb + t->true_extent, &end);
 }
 
 /* The cursor counts in whole tiles from `base`, so that its numbers stay small. */
@@ -189,6 +205,9 @@ uint64_t view_bytes_before(const struct view *v, int64_t offset)
         return 0;
     if (v->contiguous || v->tile->extent <= 0)
         return (uint64_t)beyond;
-    const uint64_t tiles = (uint64_t)(beyond / v->tile->extent) + 1;
-    return view_position(v, 0, tiles * (uint64_t)v->tile->size, offset);
+    const uint64_t tiles = (uint64_t)(beyond / v->tile->extent) + 1, size = (uint64_t)v->tile->size;
+    uint64_t end = MIN(tiles, INT64_MAX / size) * size; /* tiles may overlap, and their bytes exceed 2^63 */
+    while (!view_fits(v, 0, end))
+        end -= size;
+    return view_position(v, 0, end, offset);
 }

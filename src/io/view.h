@@ -28,6 +28,10 @@ int view_make(struct view *v, int64_t disp, struct dtype *etype, struct dtype *f
 void view_copy(const struct view *from, struct view *to);
 void view_drop(struct view *v);
 
+/* Whether stream bytes [start, start + length) have offsets that a file can have (at most 2^63 - 1). All functions below rely on
+ * it, except view_bytes_before. The whole last tile counts, also if the bytes end inside of it. */
+bool view_fits(const struct view *v, uint64_t start, uint64_t length);
+
 /* A walk over the places in the file of stream bytes [start, end). */
 struct view_walk {
     const struct view *view;

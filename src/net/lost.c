@@ -113,7 +113,6 @@ struct peer *net_revoked_peer(struct net *net)
                           .transport = net->transports[net->ntransports - 1],
                           .net = net,
                           .eager_max = UINT64_MAX - 1,
-                          .eager_sure = UINT64_MAX - 1,
                           .eager_below = UINT64_MAX};
     list_init(&peer->pending);
     list_init(&peer->stalled_link);
@@ -130,6 +129,21 @@ bool net_is_lost(const struct net *net, uint32_t number)
     return !dead || *dead; /* a guest who is gone does not come back */
 }
 
+/* Among the first `limit` deaths that the launcher has published. */
+static bool is_published(const struct net_lost *l, uint32_t limit, uint64_t world, uint32_t rank)
+{
+    const struct notice *n;
+    for (uint32_t i = 0; i < limit && (n = notice_get(l->page, i)) != NULL; i++)
+        if (n->rank == rank && n->world == world)
+            return true;
+    return false;
+}
+
+bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank)
+{
+    return net->lost && is_published(net->lost, UINT32_MAX, world, rank);
+}
+
 static bool note_dead(struct net *net, uint32_t number)
 {
     bool *dead = number < net->size ? &net->lost->dead[number] : net_guest_dead(net, number);
@@ -142,13 +156,14 @@ static void bury(struct net *net, uint32_t number)
 {
     struct peer **place = net_peer_place(net, number), *peer = place ? *place : NULL;
     log_debug("process %u has died", number);
+    net->ndead++;
     if (peer) {
         peer->ops = &lost_transport; /* transfers that end now must not start others */
         if (peer->transport->ops->lost)
             peer->transport->ops->lost(peer->transport, peer);
         peer->opening = false;
         /* Whatever its length, a message to it is tried at once, and fails. */
-        peer->eager_max = peer->eager_sure = UINT64_MAX - 1;
+        peer->eager_max = UINT64_MAX - 1;
         peer->eager_below = UINT64_MAX;
     }
     if (net->died)
@@ -217,11 +232,8 @@ bool net_lost_peer(struct net *net, uint32_t number)
 /* A guest may have died before this process met it. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
 {
-    struct net_lost *l = net->lost;
-    const struct notice *n;
-    for (uint32_t i = 0; l && i < l->next && (n = notice_get(l->page, i)) != NULL; i++)
-        if (n->rank == rank && n->world == world)
-            note_dead(net, number);
+    if (net->lost && is_published(net->lost, net->lost->next, world, rank) && note_dead(net, number))
+        net->ndead++;
 }
 
 /* ---- the thread ---- */

@@ -16,7 +16,7 @@ int net_lost_open(struct net *net);
 /* Before the transports go: nobody rings their doorbell any more. */
 void net_lost_close(struct net *net);
 
-/* Looks at what the launcher has told since the last time; returns how many processes were lost. */
+/* Processes the deaths that the launcher has published since the last call; returns the number of processes that were lost. */
 int net_lost_look(struct net *net);
 
 /* A transport gives a peer up. False: this job does not go on without it. Upper layers hear of it at the next progress. */
@@ -24,6 +24,11 @@ bool net_lost_peer(struct net *net, uint32_t number);
 
 /* Has this process died, as far as is known here? Also asked for guests that were never connected. */
 bool net_is_lost(const struct net *net, uint32_t number);
+
+/* Has the launcher reported that this process ended? It does so after it has reaped the process, so that the process writes nothing any
+ * more; net_is_lost is also true of processes that a transport or another rank gave up. Also true of a death of which this process
+ * has not been notified yet. Always false where a death ends the job. */
+bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank);
 
 /* A guest has this number from now on; it may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number);

@@ -49,10 +49,11 @@ struct net {
     struct net_lost *lost;           /* processes that have died; NULL: a death ends the job */
     const _Atomic uint32_t *notices; /* changes when the launcher tells of a death; NULL likewise */
     uint32_t lost_seen;              /* its value when it was last looked at */
+    uint32_t ndead;                  /* processes of this and other jobs that were lost (net/lost.h) */
     uint32_t
         unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
     bool multicast_refused; /* a group could not be joined: not tried again unless somebody asks */
-    bool published;         /* a transport told the boot layer something that peers will ask for */
+    bool published;         /* a transport published keys in the boot layer that peers will read */
     char *why_missing; /* why a transport could not be opened, when somebody needs to know; NULL: all could */
     struct doorbell *_Atomic doorbell; /* moved by a thread while others ring it */
     struct doorbell own_doorbell;      /* used when no transport shares memory */
@@ -75,7 +76,7 @@ struct net {
     void (*connected)(void *ctx, struct peer *peer);
     /* A process has died (lost.h); peer: NULL when it was never used. May be NULL. */
     void (*died)(void *ctx, uint32_t number, struct peer *peer);
-    /* A connection failed before it told whether this put or get was done. May be NULL: nobody knows more. */
+    /* A connection failed before this put or get was reported as complete. NULL: its status cannot be queried. */
     enum net_fate (*fate)(void *ctx, struct net_op *op, uint64_t *number);
     /* The other end: has the transfer of that number been seen to end here? Nothing of it is on its way any more. */
     bool (*asked)(void *ctx, const struct peer *from, uint64_t number);
@@ -148,10 +149,10 @@ void net_wait_among(struct net *net, const _Atomic int *flag, const void *of);
  * `ready` must be given: it is looked at once more after this process has announced that it sleeps. When only
  * code that runs inside progress changes it, `ready` may be NULL.
  */
-/* NET_UNTOLD: the doctor does not hear of it. All others must call net_wait_end after the last step. */
+/* NET_UNRECORDED: the doctor does not hear of it. All others must call net_wait_end after the last step. */
 enum net_awaited {
-    NET_UNTOLD,
-    NET_SOMETHING,
+    NET_UNRECORDED,
+    NET_NAMED, /* struct net_named */
     NET_FLAG,
     NET_ANY_OF,
     NET_ALL_OF,
@@ -160,20 +161,27 @@ enum net_awaited {
     NET_ROOM,
     NET_PEER /* room at this peer */
 };
+/* What is awaited has a name, and perhaps one process that can bring it about. */
+struct net_named {
+    const char *name; /* without an article: "lock of ...", "answer to ..." */
+    uint32_t rank;    /* job rank, or NET_NOBODY: several, or not known */
+    bool is_lock;     /* which that rank holds */
+};
+#define NET_NOBODY UINT32_MAX
 struct net_waiter {
     bool (*ready)(void *arg);
     void *arg;
     /* For the doctor: what is awaited, and the flag, requests, envelope, communicator or peer behind it. */
     enum net_awaited what;
     const void *of;
-    uint64_t told;    /* the doctor's number of this wait, 0 until it has heard of it */
-    uint64_t begun;   /* when the clock was first looked at */
-    uint64_t shown;   /* when the doctor was last told */
-    bool stirred;     /* something has arrived since then */
-    unsigned idle;    /* consecutive steps without an event */
-    unsigned look;    /* when to look at the clock next */
-    unsigned refused; /* times that it would have slept and was told not to, without an event */
-    uint64_t since;   /* when spinning began, 0 until it is asked */
+    uint64_t record_id; /* of this wait in the diagnosis page; 0: not recorded yet */
+    uint64_t begun;     /* when the clock was first looked at */
+    uint64_t shown;     /* when the diagnosis page was last updated */
+    bool stirred;       /* something has arrived since then */
+    unsigned idle;      /* consecutive steps without an event */
+    unsigned look;      /* when to look at the clock next */
+    unsigned refused;   /* times that a sleep was refused without an event */
+    uint64_t since;     /* when spinning began, 0 until it is asked */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
 /* Lets others have this processor, for whom this rank has done what they wait for. */
@@ -188,13 +196,15 @@ struct net_doctor {
     void (*ends)(struct net *net, struct net_waiter *w);
     void (*tick)(struct net *net, uint64_t now);
 };
-void net_wait_told(struct net *net, struct net_waiter *w) __attribute__((cold));
+void net_wait_update_record(struct net *net, struct net_waiter *w) __attribute__((cold));
+/* Only with net->doctor: a thread that waits without net_wait_step has nothing to do at this moment. */
+void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now);
 
 /* After the last step. */
 static inline void net_wait_end(struct net *net, struct net_waiter *w)
 {
-    if (unlikely(w->told != 0))
-        net_wait_told(net, w);
+    if (unlikely(w->record_id != 0))
+        net_wait_update_record(net, w);
 }
 
 /* The shortest time that the hooks may be left alone (struct net_hook); `all`: also those that never may, else only those that
@@ -239,19 +249,24 @@ static inline void net_order_local(const struct net *net)
         atomic_signal_fence(memory_order_seq_cst);
 }
 
-/* Wakes the process with this job rank if it sleeps; it must be on this node (its memory was changed, and it
- * may wait for that). Cheap when it is awake. Orders the caller's earlier stores before the look at the
- * sleeper, as net_order_local does. */
-void net_ring_local(struct net *net, uint32_t rank);
-
-/* The same in two parts, for those who often wake the same processes. */
-struct doorbell *net_bell_local(const struct net *net, uint32_t rank);
+/* The doorbell of a process of this node, by its rank in the job. */
+static inline struct doorbell *net_bell_local(const struct net *net, uint32_t rank)
+{
+    return net->local->ops->doorbell(net->local, rank);
+}
 void net_wake_local(struct doorbell *bell) __attribute__((cold));
+/* Wakes the process of the doorbell if it sleeps, since memory that it may wait for was changed: inexpensive while it is awake.
+ * Orders the caller's earlier stores before the load of `sleepers`, as net_order_local does. */
 static inline void net_ring_bell_local(const struct net *net, struct doorbell *bell)
 {
     net_order_local(net);
     if (unlikely(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) != 0))
         net_wake_local(bell);
+}
+
+static inline void net_ring_local(struct net *net, uint32_t rank)
+{
+    net_ring_bell_local(net, net_bell_local(net, rank));
 }
 
 /* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and

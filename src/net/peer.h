@@ -18,14 +18,6 @@ struct net_pending {
 
 #define PEER_CLASSES 8
 
-/* Large messages that go to and fro between this rank and a peer: p2p's (p2p/echo.h). */
-struct peer_echo {
-    uint32_t took; /* ns: the message that was led by the peer, to be told to it; 0: none */
-    uint8_t size;  /* class of the last message */
-    uint8_t turns; /* messages in a row, each the answer to the one before it */
-    bool ours;     /* this rank has sent the last one */
-};
-
 /* What every small message touches comes first, in two cache lines. */
 struct peer {
     const struct transport_ops *ops; /* copied from the transport: one load less on every send */
@@ -35,25 +27,17 @@ struct peer {
     uint64_t eager_below; /* shorter messages are sent at once without a further look; 0: look first (p2p) */
     uint64_t sent_messages, sent_bytes;               /* what p2p has sent to it, for FISHPLATE_STATS */
     uint32_t told[PEER_CLASSES], heard[PEER_CLASSES]; /* messages in frames to and from it: p2p's counts */
-    uint64_t eager_max;  /* protocol limit, filled by p2p when the peer connects */
-    uint64_t eager_sure; /* up to this a message is sent at once in any case; above it is medium (p2p) */
-    void *protocol;      /* p2p's own */
+    uint64_t eager_max; /* protocol limit, filled by p2p when the peer connects */
+    void *protocol;     /* p2p's own */
     struct transport_caps caps;
     struct list stalled_link; /* net->stalled */
     struct net *net;
     uint32_t announced; /* large messages that it has not answered yet: p2p's count */
-    uint32_t answered;  /* messages heard from it when one of medium size was last sent: p2p's count */
-    struct {
-        uint8_t left;   /* so many medium messages go as the last one that was measured (p2p) */
-        bool announced; /* ... that is, announced; else at once */
-    } medium[4];        /* by size */
     uint32_t rank;      /* in the job (MPI_COMM_WORLD of the first process set), or the number of a guest */
     uint32_t node;
-    struct peer_echo echo;
-    uint8_t told_way; /* how it wants large messages to move that cross its own: p2p's */
-    bool stalled;     /* on net->stalled */
-    bool opening;     /* refuses frames because the connection is not open yet: said by the transport */
-    bool local;       /* same (virtual) node */
+    bool stalled; /* on net->stalled */
+    bool opening; /* refuses frames because the connection is not open yet: said by the transport */
+    bool local;   /* same (virtual) node */
     bool self;
     const struct net_card *card; /* of a guest; NULL: a process of this world */
     uint32_t paces;              /* its first record in net->paces (pace.h), 0: none */

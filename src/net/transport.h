@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct boot;
+struct doorbell;
 struct net;
 struct net_card;
 struct net_port;
@@ -253,6 +254,10 @@ struct transport_ops {
      * already, and then the caller must poll instead of sleeping. */
     bool (*arm)(struct transport *t);
     void (*disarm)(struct transport *t);
+
+    /* NULL but for the transport between processes of a node (net->local). The doorbell of a process of this node, by its rank in
+     * the job. */
+    struct doorbell *(*doorbell)(const struct transport *t, uint32_t rank);
 
     /* NULL where there are no adapters. The ports of this node, each with the reason why it is used or not;
      * t is NULL outside of a job that uses the transport. The caller frees *ports. */

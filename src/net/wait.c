@@ -26,8 +26,8 @@ static TUNABLE_INT(
 static COUNTER(sleeps, "net_sleeps", "Times a waiting thread went to sleep on the doorbell.");
 
 #define POLLS_PER_LOOK 64        /* idle polls between two looks at the clock */
-#define REFUSALS       16        /* so often a thread that would sleep is told that something has arrived */
-#define RETELL_NS      2000000   /* between two descriptions of a wait during which something arrives */
+#define REFUSALS       16        /* sleeps in a row that are refused because something has arrived */
+#define UPDATE_NS      2000000   /* between two descriptions of a wait during which something arrives */
 #define LOOK_NS        100000000 /* between two looks for mistakes, while a thread sleeps */
 
 void net_doorbell_ring(struct doorbell *bell)
@@ -66,31 +66,31 @@ void net_sleep(struct net *net, uint32_t rings, uint64_t at_most_ns)
     syscall(SYS_futex, &net->doorbell->rings, FUTEX_WAIT, rings, at_most_ns ? &limit : NULL, NULL, 0);
 }
 
-void net_wait_told(struct net *net, struct net_waiter *w)
+void net_wait_update_record(struct net *net, struct net_waiter *w)
 {
     net->doctor->ends(net, w);
-    w->told = 0;
+    w->record_id = 0;
 }
 
-/* Is the doctor to be told, or told anew because something has arrived since? A rank that hears something every few
- * milliseconds is not told less often than one that hears nothing. */
+/* Is the record of this wait to be written, or updated because something has arrived since? A rank that receives something every few
+ * milliseconds has its record updated as often as a rank that receives nothing. */
 static bool is_worth_telling(const struct net_waiter *w, uint64_t now)
 {
-    if (w->what == NET_UNTOLD)
+    if (w->what == NET_UNRECORDED)
         return false;
-    return w->told ? w->stirred && now - w->shown >= RETELL_NS
-                   : now - w->begun >= PAGE_PATIENCE_MS * 1000000u;
+    return w->record_id ? w->stirred && now - w->shown >= UPDATE_NS
+                        : now - w->begun >= PAGE_PATIENCE_MS * 1000000u;
 }
 
 /* Nothing arrives at this moment: what the doctor does about it. The clock is looked at here and not in waits that end
  * soon. */
-static void look_at_clock(struct net *net, struct net_waiter *w, uint64_t now)
+void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now)
 {
     if (w->since == 0)
         w->since = now;
     if (w->begun == 0)
         w->begun = now;
-    if (w->told == 0 && now - net->ticked >= PAGE_TICK_MS * 1000000u) {
+    if (w->record_id == 0 && now - net->ticked >= PAGE_TICK_MS * 1000000u) {
         net->ticked = now;
         net->doctor->tick(net, now);
     }
@@ -139,9 +139,9 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
         if (net->look)
             look(net, now);
         if (likely(net->doctor != NULL)) {
-            look_at_clock(net, w, now);
-            if ((w->told == 0 || w->stirred) && w->what != NET_UNTOLD && limit != NET_NAP_NS)
-                limit = w->stirred ? RETELL_NS : PAGE_PATIENCE_MS * 1000000u;
+            net_wait_observe(net, w, now);
+            if ((w->record_id == 0 || w->stirred) && w->what != NET_UNRECORDED && limit != NET_NAP_NS)
+                limit = w->stirred ? UPDATE_NS : PAGE_PATIENCE_MS * 1000000u;
         }
         if (rest != NET_FOREVER && (limit == 0 || rest < limit))
             limit = MAX(rest, 1u);
@@ -158,7 +158,7 @@ static __attribute__((cold, noinline)) void stir(struct net *net, struct net_wai
 
 static inline void net_waiter_restart(struct net *net, struct net_waiter *w)
 {
-    if (unlikely(w->told != 0))
+    if (unlikely(w->record_id != 0))
         stir(net, w);
     w->idle = w->look = w->refused = 0;
     w->since = 0;
@@ -191,7 +191,7 @@ static void idle_alone(struct net *net, struct net_waiter *w)
         return; /* another thread may have brought what we wait for: look before sleeping */
     uint64_t now = clock_ns();
     if (likely(net->doctor != NULL))
-        look_at_clock(net, w, now);
+        net_wait_observe(net, w, now);
     if (w->since == 0)
         w->since = now;
     else if (now - w->since >= (uint64_t)spin_us.value * 1000)

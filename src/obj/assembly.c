@@ -298,7 +298,7 @@ static void spread(struct assembly *a)
     spread_head(a, a->record_size > 0);
 }
 
-/* Those who wait for this process are alive and would not hear of a death on the other side: they are told. */
+/* The processes that wait for this one are alive and would not be notified of a death on the other side: this process notifies them. */
 static void give_up(struct assembly *a)
 {
     const bool unsaid = a->gang.bridged && a->place == 0 && a->state <= GATHERED;

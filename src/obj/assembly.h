@@ -38,7 +38,7 @@ struct assembly {
     struct gang gang;
     uint64_t *words; /* in: mine; out: the AND of everyone's on both sides */
     unsigned nwords;
-    unsigned nmost;       /* of the words, so many at the end: the greatest instead of the AND */
+    unsigned nmost;       /* the last `nmost` words are combined by maximum instead of AND */
     const void *record;   /* mine */
     unsigned record_size; /* the same for everyone; 0: no records */
     char *records;        /* out: of my side by rank in members, then of the other side; free() it */

@@ -78,7 +78,7 @@ void comm_speaks(struct comm *c, uint32_t context_id);
 
 int comm_peer_connect(struct comm *c, int rank, struct peer **out);
 
-/* Who sends messages with this envelope (p2p asks it for large receives), or NULL. */
+/* Who sends messages with this envelope (queried by p2p for large receives), or NULL. */
 struct peer *comm_peer_of(void *proc, struct envelope env);
 
 /* The peer behind a valid rank (not MPI_PROC_NULL): one load once it has been used. */

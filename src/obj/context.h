@@ -22,7 +22,7 @@
 enum { CONTEXT_ID_WORLD, CONTEXT_ID_SELF, CONTEXT_ID_BOOTSTRAP, CONTEXT_ID_PARENT, CONTEXT_IDS_RESERVED };
 
 /* A number is epoch * CONTEXT_IDS + id. A context on the wire is twice that, for point-to-point, or one more, for collectives;
- * its highest bit says that it belongs to no communicator (p2p/partitioned.h). */
+ * its highest bit: it belongs to no communicator (p2p/partitioned.h). */
 #define CONTEXT_EPOCHS (1u << 18)
 _Static_assert(2ull * CONTEXT_EPOCHS * CONTEXT_IDS == 1ull << 31, "a context has 31 bits");
 static inline uint32_t context_of_id(uint32_t number)

@@ -46,7 +46,7 @@ int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed);
 /* Builds from the ids agreed on; group references are taken over. */
 int creation_make(struct creation *c, struct group *group, struct group *remote);
 
-/* The makers. Results are NULL where the standard says MPI_COMM_NULL. */
+/* The constructors. Results are NULL where the standard has MPI_COMM_NULL. */
 int comm_dup_start(struct comm *parent, struct info *info, struct creation **out);
 int comm_dup(struct comm *parent, struct info *info, struct comm **out);
 int comm_create(struct comm *parent, struct group *group, struct comm **out);

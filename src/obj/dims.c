@@ -1,4 +1,4 @@
-/* dims.c: MPI_Dims_create, exactly: among all ways to write a number as a product of k factors, the one whose
+/* dims.c: MPI_Dims_create, exactly: among all products of k factors that equal a number, the one whose
  * largest and smallest factor differ least, and among those the one with the largest smallest factor, then
  * the largest second smallest, and so on. A search over divisors, cut off wherever it can no longer win.
  *

@@ -115,9 +115,9 @@ int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sou
     return hints_apply(&(*out)->info, info);
 }
 
-/* Both ends of every edge this process was told of. */
+/* Both ends of every edge that this process declared. */
 static int collect(struct comm *c, int n, const int *sources, const int *degrees, const int *destinations,
-                   const int *weights, struct ends *told)
+                   const int *weights, struct ends *declared)
 {
     int64_t total = 0;
     for (int i = 0; i < n; i++) {
@@ -131,7 +131,7 @@ static int collect(struct comm *c, int n, const int *sources, const int *degrees
     if (!rc)
         rc = check_weights("weights", weights, total);
     if (!rc)
-        rc = ends_reserve(told, 2 * (size_t)total + 1);
+        rc = ends_reserve(declared, 2 * (size_t)total + 1);
     int64_t at = 0;
     for (int i = 0; i < n && !rc; i++) {
         for (int k = 0; k < degrees[i]; k++, at++) {
@@ -139,15 +139,15 @@ static int collect(struct comm *c, int n, const int *sources, const int *degrees
                 .owner = sources[i], .other = destinations[at], .weight = weights ? weights[at] : 0};
             e.teller = c->rank;
             e.number = (int32_t)at;
-            told->list[told->count++] = e;
+            declared->list[declared->count++] = e;
             e.owner = destinations[at];
             e.other = sources[i];
             e.incoming = 1;
-            told->list[told->count++] = e;
+            declared->list[declared->count++] = e;
         }
     }
     if (!rc)
-        qsort(told->list, told->count, sizeof(*told->list), by_owner);
+        qsort(declared->list, declared->count, sizeof(*declared->list), by_owner);
     return rc;
 }
 
@@ -185,28 +185,28 @@ struct outbox {
 };
 
 /* One synchronous message to every other process that owns an end; my own ends need none. */
-static int post_ends(struct comm *c, int tag, struct ends *told, struct ends *mine, struct outbox *out)
+static int post_ends(struct comm *c, int tag, struct ends *declared, struct ends *mine, struct outbox *out)
 {
     int rc = MPI_SUCCESS;
-    out->requests = malloc((told->count + 1) * sizeof(struct request *));
+    out->requests = malloc((declared->count + 1) * sizeof(struct request *));
     if (!out->requests)
         return no_memory();
-    for (size_t i = 0, next; i < told->count && !rc; i = next) {
-        int owner = told->list[i].owner;
-        for (next = i; next < told->count && told->list[next].owner == owner;)
+    for (size_t i = 0, next; i < declared->count && !rc; i = next) {
+        int owner = declared->list[i].owner;
+        for (next = i; next < declared->count && declared->list[next].owner == owner;)
             next++;
         size_t bytes = (next - i) * sizeof(struct edge_end);
         struct peer *peer;
         if (owner == c->rank) {
             rc = ends_reserve(mine, next - i);
             if (!rc)
-                memcpy(mine->list + mine->count, told->list + i, bytes);
+                memcpy(mine->list + mine->count, declared->list + i, bytes);
             mine->count += rc ? 0 : next - i;
             continue;
         }
         rc = comm_peer(c, owner, &peer);
         if (!rc)
-            rc = p2p_isend(c->proc->p2p, told->list + i, (MPI_Count)bytes, byte_type(), peer,
+            rc = p2p_isend(c->proc->p2p, declared->list + i, (MPI_Count)bytes, byte_type(), peer,
                            comm_coll_envelope(c, c->rank, tag), SEND_SYNCHRONOUS, &out->requests[out->count]);
         out->count += rc ? 0 : 1;
     }
@@ -226,7 +226,8 @@ static bool outbox_empty(struct outbox *out)
 }
 
 /* Runs the exchange; the communicator comes out of the same creation that ends it. */
-static int exchange(struct comm *c, struct ends *told, struct ends *mine, int local_error, struct comm **out)
+static int exchange(struct comm *c, struct ends *declared, struct ends *mine, int local_error,
+                    struct comm **out)
 {
     struct creation *create;
     struct outbox sent = {0};
@@ -235,7 +236,7 @@ static int exchange(struct comm *c, struct ends *told, struct ends *mine, int lo
         return rc;
     int tag = create->agree.round.gang.tag - ASSEMBLY_TAG_FIRST + ASSEMBLY_TAG_EDGES;
     if (!local_error)
-        local_error = post_ends(c, tag, told, mine, &sent);
+        local_error = post_ends(c, tag, declared, mine, &sent);
     struct net_waiter waiter = {.what = NET_FLAG, .of = &create->request.complete};
     for (bool started = false;;) {
         int taken = take_arrived(c, tag, mine);
@@ -288,15 +289,15 @@ static int topology_from_ends(struct ends *mine, bool weighted, struct topology 
 int dist_graph_create(struct comm *parent, int n, const int *sources, const int *degrees,
                       const int *destinations, const int *weights, struct info *info, struct comm **out)
 {
-    struct ends told = {0}, mine = {0};
+    struct ends declared = {0}, mine = {0};
     if (parent->remote)
         return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(parent));
-    int local_error = collect(parent, n, sources, degrees, destinations, weights, &told);
+    int local_error = collect(parent, n, sources, degrees, destinations, weights, &declared);
     struct comm *made = NULL;
-    int rc = exchange(parent, &told, &mine, local_error, &made);
+    int rc = exchange(parent, &declared, &mine, local_error, &made);
     if (!rc)
         rc = topology_from_ends(&mine, weights != NULL, &made->topology);
-    free(told.list);
+    free(declared.list);
     free(mine.list);
     if (!rc)
         rc = hints_apply(&made->info, info);

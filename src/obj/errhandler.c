@@ -40,7 +40,7 @@ void errhandler_open(void)
     errhandler_initial = &predefined[initial.value];
 }
 
-/* Errors of file operations without a file: returned unless the program says otherwise (MPI-5.0, 14.7). */
+/* Errors of file operations without a file: returned unless the program sets another handler (MPI-5.0, 14.7). */
 struct errhandler *errhandler_of_no_file = &predefined[ERRHANDLER_RETURN];
 
 struct errhandler *errhandler_predefined(MPI_Errhandler handle)

@@ -11,7 +11,7 @@
 struct comm_fault {
     uint32_t *dead;
     int ndead;
-    int nacked; /* the first so many of them are known to the program */
+    int nacked; /* the first `nacked` of them were acknowledged by the program */
     bool revoked;
 };
 
@@ -30,7 +30,7 @@ static inline bool comm_is_revoked(const struct comm *c)
     return c->fault && c->fault->revoked;
 }
 
-/* Those who died, and those of them that were acknowledged. */
+/* The failed members, and those of them that were acknowledged. */
 int comm_failed_group(struct comm *c, bool acked, struct group **out);
 /* The first n are known to the program; returns how many are. */
 int comm_acknowledge(struct comm *c, int n);

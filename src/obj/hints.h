@@ -1,4 +1,4 @@
-/* hints.h: the info keys that communicators know. What is not listed here is dropped, as the standard asks.
+/* hints.h: the info keys that communicators know. Keys that are not listed here are dropped, as the standard requires.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_OBJ_HINTS_H
@@ -6,7 +6,7 @@
 
 #include "obj/info.h"
 
-/* The kind of hardware that MPI_Comm_split_type divided by: told to the user, never taken from one. */
+/* The kind of hardware that MPI_Comm_split_type divided by: returned to the user, never accepted as input. */
 #define HINT_HARDWARE "mpi_hw_resource_type"
 
 /* Takes over the hints in `info` (may be NULL) that communicators know; *kept is made when there is something

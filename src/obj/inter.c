@@ -69,7 +69,7 @@ static int build_inter(struct creation *c)
     return creation_make(c, group_retain(gang->members), remote);
 }
 
-/* A name is short and costs nothing; what it takes to reach a process is told only where worlds meet. */
+/* A name is short; the addresses of a process are exchanged only when worlds connect. */
 static void inter_prepare(struct creation *c, int leader, bool cards)
 {
     struct proc *p = c->agree.round.gang.proc;

@@ -6,12 +6,16 @@
 #include "obj/proc.h"
 
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
+#include "gpu/gpu.h"
+#include "net/memhook.h"
 #include "obj/attr.h"
 #include "obj/attr_table.h"
 #include "obj/comm.h"
@@ -59,6 +63,8 @@ static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p, bo
     }
     if (net)
         net_close(net);
+    gpu_close();
+    memhook_close(gpu_forget_range, NULL);
     if (boot) {
         take_leave(boot);
         boot_close(boot);
@@ -70,6 +76,27 @@ static void parked_close(void)
 {
     if (parked.boot && parked.owner == getpid())
         layers_close(parked.boot, parked.net, parked.p2p, false);
+}
+
+/* A rank that another rank's failure ends loses what is in its buffers: lines that it has printed are written at once. A program
+ * that wants large buffers calls setvbuf after MPI_Init. One that has chosen not to buffer at all keeps that. */
+static void buffer_lines(const struct boot *b)
+{
+    if (strcmp(b->launcher, "singleton") != 0 && !isatty(STDOUT_FILENO) && __fbufsize(stdout) != 1)
+        setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+/* GPU memory comes into use: the cache of host memory needs to know what is unmapped. Without hooks every buffer is queried. */
+static void watch_unmapped_memory(void)
+{
+    const char *why = "";
+    if (memhook_open(gpu_forget_range, NULL, &why))
+        gpu_trust_hooks();
+    else
+        log_info("GPU memory: the kind of memory of every buffer is queried from the driver, because "
+                 "unmapped memory is "
+                 "not noticed here: %s",
+                 why);
 }
 
 static int layers_open(struct proc *p)
@@ -94,9 +121,11 @@ static int layers_open(struct proc *p)
     if (p->boot->rank == 0)
         tunables_report();
     log_identity((int)p->boot->rank, p->boot->host);
-    if (p->boot->notices && !isatty(STDOUT_FILENO))
-        setvbuf(stdout, NULL, _IOLBF, 0); /* what a rank says before it dies is heard */
-    rc = net_open(p->boot, &p->net);
+    buffer_lines(p->boot);
+    gpu_on_activate(watch_unmapped_memory);
+    rc = gpu_open();
+    if (!rc)
+        rc = net_open(p->boot, &p->net);
     if (!rc)
         rc = p2p_open(p->net, &p->p2p);
     if (!rc)
@@ -199,7 +228,7 @@ int proc_open(int thread_level, struct proc **out)
         rc = objects_open(p);
     }
     if (rc) {
-        /* Without a word: a launcher that was told would let the others wait for this one. */
+        /* Without notifying the launcher, which would otherwise let the other ranks wait for this one. */
         parked.left = true;
         objects_close(p);
         layers_close(p->boot, p->net, p->p2p, false);
@@ -265,7 +294,7 @@ int proc_close(struct proc *p)
     if (p->rma_closing)
         p->rma_closing(p);
     objects_close(p);
-    p2p_on_fault(p->p2p, NULL, NULL, NULL); /* nobody asks any more, and the process goes */
+    p2p_on_fault(p->p2p, NULL, NULL, NULL); /* no more queries: the process ends */
     proc_unlock(p);
     /* Between nodes connections are taken down while all ranks are there to answer. */
     bool keep = !p->world_used || p->boot->nnodes == 1;
@@ -276,8 +305,8 @@ int proc_close(struct proc *p)
     else
         layers_close(p->boot, p->net, p->p2p, true);
     biglock_destroy(&p->lock);
-    free(p->coll_trials);
-    free(p->coll_found);
+    free(p->coll_budget);
+    free(p->coll_results);
     free(p->context_epochs);
     free(p);
     return rc;

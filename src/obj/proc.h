@@ -47,17 +47,16 @@ struct proc {
     struct attr_table *keyvals;
     /* Set by coll: a communicator goes away, drop c->coll and the like. */
     void (*comm_closing)(struct comm *c);
-    void
-        *coll_found; /* src/coll: which barriers and algorithms trials found to be fastest; freed with this */
-    void *coll_trials; /* src/coll: what trials have cost; likewise */
-    struct dyn *dyn;   /* ports and published names; NULL until there is one */
+    void *coll_results; /* src/coll: what communicators have measured of algorithms; freed with this */
+    void *coll_budget;  /* src/coll: what measuring has cost; likewise */
+    struct dyn *dyn;    /* ports and published names; NULL until there is one */
     void (*dyn_closing)(struct proc *p);
     struct page *page;        /* what others can read about this process; NULL when there is none */
     struct bsend_pool *bsend; /* process-wide attached buffer */
     struct rma *rma;          /* src/rma: the windows, opened with the first one */
     /* Set by rma: the process ends, drop what it has. */
     void (*rma_closing)(struct proc *p);
-    /* Set by rma (FISHPLATE_DEBUG=rma): a call begins, or (false) ends. Only a process that is `threaded` asks. */
+    /* Set by rma (FISHPLATE_DEBUG=rma): a call begins, or (false) ends. Used only if the process is `threaded`. */
     void (*within)(bool begins);
     struct ft *ft; /* src/ft: agreements; NULL: a death ends the job */
     /* Set by ft: a process has died; a communicator has been made; one that agreed goes; wait for all that live; the process ends. */
@@ -65,7 +64,7 @@ struct proc {
     void (*comm_born)(struct comm *c);
     void (*comm_left)(struct comm *c);
     int (*quiesce)(struct proc *p);
-    int (*meet_again)(struct comm *c); /* a barrier of those who live; NULL: a death ends the job */
+    int (*meet_again)(struct comm *c); /* a barrier of the living members; NULL: a death ends the job */
     void (*rma_member_died)(struct proc *p, uint32_t number);
     void (*ft_closing)(struct proc *p);
     struct list sessions;

@@ -19,7 +19,7 @@ struct session {
     struct list link;  /* on proc->sessions */
     struct proc *proc;
     struct errhandler *errhandler;
-    struct info *info;        /* what MPI_Session_get_info tells */
+    struct info *info;        /* returned by MPI_Session_get_info */
     struct bsend_pool *bsend; /* buffer attached to this session */
     int thread_level;
 };

@@ -129,7 +129,7 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     rc = creation_run(c, out);
     if (!rc && *out)
         rc = hints_apply(&(*out)->info, info);
-    /* The program did not say which hardware, so it is told in the info it gave. */
+    /* The program did not name the hardware, so its info object returns the name. */
     if (!rc && *out && info && type == MPI_COMM_TYPE_HW_UNGUIDED)
         rc = info_set(info, HINT_HARDWARE, info_get((*out)->info, HINT_HARDWARE));
     return rc;

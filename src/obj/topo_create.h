@@ -19,7 +19,7 @@ int cart_check(const struct comm *parent, int ndims, const int *dims, const int 
 int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sources,
                                const int *source_weights, int outdegree, const int *destinations,
                                const int *destination_weights, struct info *info, struct comm **out);
-/* Any edges, each said once by whoever likes. weights may be NULL. */
+/* Any edges, each given once by any process. weights may be NULL. */
 int dist_graph_create(struct comm *parent, int n, const int *sources, const int *degrees,
                       const int *destinations, const int *weights, struct info *info, struct comm **out);
 

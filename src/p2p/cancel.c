@@ -2,6 +2,7 @@
  * has left, the receiver is asked whether the message still waits there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/faulty.h"
 #include "p2p/message.h"
 #include "p2p/offer.h"
 
@@ -22,10 +23,10 @@ int recv_cancel(struct request *base)
 {
     struct p2p *p = base->p2p;
     struct p2p_request *r = p2p_request(base);
-    if (base->complete && base->error != MPIX_ERR_PROC_FAILED_PENDING)
-        return 0;
+    if (r->state == STATE_RECV_SUSPENDED)
+        fault_resume(r);
     if (base->complete)
-        base->error = 0; /* still posted, although its possible sender has died (fault.c) */
+        return 0;
     /* A receive that was matched is no longer posted, even when its data is still on the way. */
     if (r->match.posted) {
         if (request_is(r, OFFERED_STATES)) { /* its memory may be written to at this moment */

@@ -35,10 +35,7 @@ void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *
         return;
     }
     int rc = recv_matched(r, env, len);
-    if (unlikely(len > from->eager_sure))
-        medium_copy(p, r, payload, len);
-    else
-        recv_copy(r, payload, len);
+    recv_copy(r, payload, len);
     request_done(r, rc);
 }
 

@@ -8,7 +8,7 @@
 #include "base/copy.h"
 #include "base/counter.h"
 #include "base/pool.h"
-#include "p2p/choice.h"
+#include "p2p/traffic.h"
 #include "p2p/fault.h"
 #include "p2p/frames.h"
 #include "p2p/ids.h"
@@ -22,20 +22,17 @@
 struct p2p {
     struct net *net;
     struct match_table posted, unexpected;
-    uint64_t order;           /* numbers posted receives and waiting messages */
-    struct pool requests;     /* struct p2p_request */
-    struct pool messages;     /* struct message with MESSAGE_SMALL bytes */
-    struct pool controls;     /* control frames that found no room */
-    struct ids ids;           /* cookies of requests that peers know of */
-    struct choice choices[2]; /* how large messages move best, by caps.cpu_moves */
-    struct choice sends;      /* medium ones: at once (WAY_PIECES), or announced (WAY_READ) */
-    uint32_t copied;          /* medium ones that arrived at once */
-    uint32_t copy_cost;       /* ... what 64 KiB of them took to copy, ns; 0: not known */
-    struct last_bytes looks;  /* transfers whose last byte is looked at */
-    struct pool gets;         /* struct get: transfers of the GET protocol */
-    struct pool pipes;        /* struct pipe: pieces of the PIPE protocol */
-    struct list links;        /* struct link: peers that offers went to or came from */
-    uint64_t offer_above;     /* receives with more room may be offered */
+    uint64_t order;            /* numbers posted receives and waiting messages */
+    struct pool requests;      /* struct p2p_request */
+    struct pool messages;      /* struct message with MESSAGE_SMALL bytes */
+    struct pool controls;      /* control frames that found no room */
+    struct ids ids;            /* cookies of requests that peers know of */
+    struct traffic traffic[2]; /* costs of large messages, by caps.cpu_moves */
+    struct last_bytes looks;   /* transfers whose last byte is looked at */
+    struct pool gets;          /* struct get: transfers of the GET protocol */
+    struct pool pipes;         /* struct pipe: pieces of the PIPE protocol */
+    struct list links;         /* struct link: peers that offers went to or came from */
+    uint64_t offer_above;      /* receives with more room may be offered */
     uint64_t
         look_from; /* receives with so much room are looked at when they are posted: to be offered, or judged */
     bool faults;   /* a process has died or a communicator was revoked: receives are judged (fault.h) */
@@ -79,8 +76,8 @@ struct p2p_request {
     bool block;           /* the data is one block of memory */
     struct net_mem mem;
     struct net_key key;
-    struct choice_ticket ticket; /* large receive, measured send: to be told what it cost */
-    struct pace_mark mark;       /* large receive: when its data began to move */
+    struct traffic_ticket ticket; /* large receive: for its cost */
+    struct pace_mark mark;        /* large receive: when its data began to move */
     union {
         struct hold_part hold;
         struct pieces_part pieces;
@@ -231,29 +228,23 @@ void recv_copy(struct p2p_request *r, const void *payload, size_t len);
  * complete now; else its offer is void. */
 bool offer_ends(struct p2p_request *r);
 
+/* recv.c: prepares a posted receive for a frame that matches it: an offer becomes void, a suspended receive active. True: the
+ * receive is complete, since the sender has filled the offered memory meanwhile. */
+bool recv_is_filled(struct p2p_request *r);
+
 /* The posted receive that takes this message, no longer posted; or NULL. */
 static inline struct p2p_request *take_posted(struct p2p *p, struct envelope env)
 {
     struct match_entry *e;
     while ((e = posted_find(&p->posted, env)) != NULL) {
         struct p2p_request *r = container_of(e, struct p2p_request, match);
-        if (unlikely(r->state != STATE_RECV_UNMATCHED) && offer_ends(r))
+        if (unlikely(r->state != STATE_RECV_UNMATCHED) && recv_is_filled(r))
             continue;
         posted_remove(&p->posted, e);
         return r;
     }
     return NULL;
 }
-
-/* medium.c: messages that fit into a frame and may still be faster announced and read. */
-bool medium_at_once(struct peer *to, uint64_t length);
-bool medium_announced(struct p2p *p, struct p2p_request *r);
-/* It was sent at once. */
-void medium_sent(struct p2p *p, struct p2p_request *r, int rc);
-/* It was announced, and has taken the receiver so long; 0: not known. */
-void medium_took(struct p2p *p, struct p2p_request *r, uint64_t ns);
-/* Copies what arrived at once, and notes now and then how long that takes. */
-void medium_copy(struct p2p *p, struct p2p_request *r, const void *payload, size_t len);
 
 /* eager.c */
 void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,

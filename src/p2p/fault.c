@@ -9,7 +9,7 @@
 #include "p2p/offer.h"
 #include "p2p/partitioned.h"
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 
 static COUNTER(failed, "p2p_failed_requests",
                "Sends and receives that ended because a process died or a communicator "
@@ -44,19 +44,24 @@ int p2p_probe_fault(struct p2p *p, struct envelope env)
 
 /* ---- receives that are posted ---- */
 
-/* Complete for those who wait, but still posted: a message may come, and makes it an ordinary one again. */
+/* Calls that complete the request return MPIX_ERR_PROC_FAILED_PENDING and leave it active. It stays posted. */
 static void suspend(struct p2p_request *r)
 {
-    if (r->base.error == MPIX_ERR_PROC_FAILED_PENDING)
-        return;
+    request_turn(r, STATE_RECV_SUSPENDED);
     request_complete(&r->base, MPIX_ERR_PROC_FAILED_PENDING);
 }
 
-/* The program knows of the deaths now. */
-static void unsuspend(struct p2p_request *r)
+/* Other threads read `complete` again under the lock before they use the result. */
+void fault_resume(struct p2p_request *r)
 {
+    request_turn(r, STATE_RECV_UNMATCHED);
     r->base.error = 0;
     atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
+}
+
+bool p2p_is_suspended(const struct request *base)
+{
+    return base->ops == &recv_ops && ((const struct p2p_request *)base)->state == STATE_RECV_SUSPENDED;
 }
 
 static bool is_internal(const struct request *r)
@@ -68,16 +73,6 @@ static bool is_internal(const struct request *r)
 static bool is_persistent(const struct p2p_request *r)
 {
     return r->base.on_complete != NULL && !(r->match.env.context & 1);
-}
-
-void p2p_end_pending(struct request *base)
-{
-    struct p2p_request *r = p2p_request(base);
-    if (base->error != MPIX_ERR_PROC_FAILED_PENDING)
-        return;
-    counter_add(&failed, 1);
-    posted_remove(&base->p2p->posted, &r->match);
-    base->error = explain(MPIX_ERR_PROC_FAILED);
 }
 
 /* False: not yet. The living peer may be writing into it and is asked first; then request_cancelled ends it. */
@@ -94,11 +89,28 @@ static bool end_posted(struct p2p *p, struct p2p_request *r, int error)
     return true;
 }
 
+void p2p_end_suspended(struct request *base)
+{
+    struct p2p_request *r = p2p_request(base);
+    if (!p2p_is_suspended(base))
+        return;
+    fault_resume(r);
+    end_posted(base->p2p, r, MPIX_ERR_PROC_FAILED);
+}
+
+void p2p_free_suspended(struct request *base)
+{
+    fault_resume(p2p_request(base));
+    base->freed = true;
+}
+
 /* True when it has ended. */
 static bool judge_posted(struct p2p *p, struct p2p_request *r)
 {
     int error = judge(p, r->match.env);
     if (error == MPIX_ERR_PROC_FAILED_PENDING) {
+        if (r->state == STATE_RECV_SUSPENDED)
+            return false;
         if (!r->stack && !is_internal(&r->base)) {
             suspend(r);
             return false;
@@ -106,8 +118,8 @@ static bool judge_posted(struct p2p *p, struct p2p_request *r)
         if (!r->stack && !is_persistent(r))
             return false;
         error = MPIX_ERR_PROC_FAILED;
-    } else if (r->base.error == MPIX_ERR_PROC_FAILED_PENDING) {
-        unsuspend(r);
+    } else if (r->state == STATE_RECV_SUSPENDED) {
+        fault_resume(r);
     }
     return error && end_posted(p, r, error);
 }
@@ -206,18 +218,18 @@ void p2p_judge_again(struct p2p *p)
 static void fail_known(struct p2p *p, struct p2p_request *r)
 {
     counter_add(&failed, 1);
+    int error = MPIX_ERR_PROC_FAILED;
     if (request_is(r, OFFERED_STATES)) {
         if (r->match.posted)
             posted_remove(&p->posted, &r->match);
         offer_end(r, 0, false);
+        error = r->base.error ? r->base.error : error; /* end_posted */
     }
     if (request_is(r, STATE_BIT(SEND_PIPE) | STATE_BIT(RECV_PIPE)))
         pipe_drop(r);
     request_unpublish(r);
     request_unregister(r);
-    if (r->base.error == 0 || r->base.error == MPIX_ERR_PROC_FAILED_PENDING)
-        r->base.error = explain(MPIX_ERR_PROC_FAILED);
-    request_fail(r, r->base.error);
+    request_fail(r, explain(error));
 }
 
 static void fail_all_known(struct p2p *p, const struct peer *peer)

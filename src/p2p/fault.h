@@ -22,8 +22,12 @@ void p2p_judge_again(struct p2p *p);
 /* What the judge says about a message that is probed for: an error of a blocking probe, else 0. */
 int p2p_probe_fault(struct p2p *p, struct envelope env);
 
-/* A receive that is complete for those who wait and still posted (MPIX_ERR_PROC_FAILED_PENDING) ends. Others stay as they are. */
-void p2p_end_pending(struct request *r);
+/* A suspended receive is still posted, although calls that complete it return MPIX_ERR_PROC_FAILED_PENDING. */
+bool p2p_is_suspended(const struct request *r);
+/* Ends a suspended receive with MPIX_ERR_PROC_FAILED. Other requests stay as they are. */
+void p2p_end_suspended(struct request *r);
+/* The program has freed a suspended receive: the receive stays posted and releases itself when it completes. */
+void p2p_free_suspended(struct request *r);
 
 /* Has anything failed yet? Then receives and probes are judged. */
 bool p2p_has_faults(const struct p2p *p);

@@ -12,4 +12,8 @@ bool fault_posted(struct p2p *p, struct p2p_request *r);
 /* A message has arrived that no receive waits for. True: none ever will, and its sender was told. */
 bool fault_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h, uint64_t cookie);
 
+/* A suspended receive becomes an ordinary posted one: its message or an acknowledgement has come, or the program has cancelled
+ * or freed it. */
+void fault_resume(struct p2p_request *r);
+
 #endif

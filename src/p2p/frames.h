@@ -16,13 +16,11 @@ enum frame_kind {
     FRAME_EAGER_SYNC, /* word: sender's cookie; payload: the data; answered by FRAME_ACK when matched */
     FRAME_ACK,        /* word: cookie */
     FRAME_RTS,        /* word: length; aux: last byte; payload: struct rts; a message that is announced */
-    FRAME_FIN,   /* word: sender's cookie; aux: error class; context: ns it took; the receiver has read the
-                         data, or cannot take it */
+    FRAME_FIN, /* word: sender's cookie; aux: error class; the receiver has read the data, or cannot take it */
     FRAME_CTS,   /* word: sender's cookie; payload: struct cts; send it in pieces */
     FRAME_PIECE, /* word: receiver's cookie; payload: the next bytes */
     FRAME_CTS_WRITE, /* word: sender's cookie; flags: CTS_*; payload: struct cts_write; write it into this memory */
-    FRAME_WRITTEN, /* word: receiver's cookie; aux: error class; context: ns a split write took; payload:
-                         length; the data is there */
+    FRAME_WRITTEN, /* word: receiver's cookie; aux: error class; payload: length; the data is there */
     FRAME_RTR,    /* word: receiver's cookie; context, source, tag; aux: last byte; flags: RTR_LOOKS; payload:
                          struct rtr; a receive offers its memory */
     FRAME_TAKEN,  /* word: receiver's cookie; its receive is being written to: it takes no other message */
@@ -37,10 +35,8 @@ enum frame_kind {
     FRAME_KINDS
 };
 
-/* struct rts: the receiver may read the data; the sender could write it; or register and write it in pieces. And the
- * way + 1 that messages which cross this one are to go, or this one itself, and the ns that the last one took which went as
- * it was told (way.h). */
-enum { RTS_READ = 1, RTS_WRITE = 2, RTS_PIPE = 4, RTS_WAY = 0x70, RTS_WAY_SHIFT = 4, RTS_TOOK_SHIFT = 32 };
+/* struct rts: the receiver may read the data; the sender could write it; or register and write it in pieces. */
+enum { RTS_READ = 1, RTS_WRITE = 2, RTS_PIPE = 4 };
 enum { RTR_LOOKS = 1 }; /* the receiver looks at the last byte */
 enum {
     CTS_SPLIT = 1,      /* only a part: the receiver reads the rest and says when it has */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 
 static COUNTER(wasted, "p2p_offers_void", "Offered receives that got their message in another way, or none.");
 static COUNTER(crossed, "p2p_offers_crossed", "Offers that arrived when messages were under way already.");
@@ -24,7 +24,6 @@ struct link *link_make(struct p2p *p, struct peer *peer)
     if (!l)
         return NULL;
     l->peer = peer;
-    l->trust.level = TRUST_START;
     list_init(&l->offered);
     list_init(&l->writes);
     list_append(&p->links, &l->all);
@@ -77,7 +76,6 @@ void offer_end(struct p2p_request *r, uint64_t length, bool used)
     request_unregister(r);
     list_remove(&r->offer.link);
     l->noffered--;
-    trust_learn(&l->trust, used);
 }
 
 /* The receive gets its message another way, or not at all. */
@@ -127,7 +125,7 @@ void offer_recall(struct p2p_request *r)
 void recalled_arrived(struct p2p *p, struct peer *from)
 {
     struct link *l = link_of(from);
-    CHECK(l != NULL && l->recalling, "offers were given back that nobody had asked for");
+    CHECK(l != NULL && l->recalling, "offers were returned that were not recalled");
     while (!list_empty(&l->offered)) {
         struct p2p_request *r = list_entry(l->offered.next, struct p2p_request, offer.link);
         bool cancel = r->state == STATE_RECV_RECALLED;
@@ -151,7 +149,7 @@ static void look_first(struct peer *to)
 {
     const struct link *l = link_of(to);
     bool look = l->offers.count > 0 || (!to->caps.put_ordered && !list_empty(&l->writes));
-    to->eager_below = look ? 0 : to->eager_sure + 1;
+    to->eager_below = look ? 0 : to->eager_max + 1;
 }
 
 void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
@@ -175,7 +173,6 @@ void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
         return;
     }
     counter_add(&crossed, 1);
-    trust_learn(&l->hold, true); /* waiting a moment would have helped */
 }
 
 bool offer_claim(struct peer *to, struct envelope env, struct offer *offer)
@@ -219,14 +216,7 @@ void offer_writes(struct p2p_request *r)
 
 bool offer_awaited(const struct p2p_request *r)
 {
-    bool sure;
-    enum p2p_protocol protocol = way_offers(r->peer, &sure);
-    if (!r->registered || protocol == PROTOCOL_RENDEZVOUS)
-        return false;
-    const struct link *l = link_of(r->peer);
-    /* A nonblocking send would stay here until the program calls again, while the receiver could be reading.
-     */
-    if (!sure && !(r->stack && l && l->hold.level > 0))
+    if (!r->registered || !protocol_awaits_offers() || protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS)
         return false;
     uint64_t limit = MAX((uint64_t)r->peer->caps.latency_ns * HOLD_LATENCIES, (uint64_t)HOLD_NS_MIN);
     return clock_ns() - r->hold.since < limit;

@@ -17,13 +17,11 @@ struct link {
     /* as a receiver */
     struct list offered; /* requests whose receive is offered */
     int noffered;
-    bool recalling;     /* offers were asked back and the answer has not come: none goes meanwhile */
-    struct trust trust; /* does it pay to offer? */
+    bool recalling; /* offers were asked back and the answer has not come: none goes meanwhile */
     /* as a sender */
     struct offers offers;
     struct list writes; /* requests that are being written into offers */
     bool answer;        /* when they are done, answer FRAME_RECALL */
-    struct trust hold;  /* does it pay to wait a moment for an offer? */
 };
 
 static inline struct link *link_of(const struct peer *peer)

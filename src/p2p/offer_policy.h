@@ -78,31 +78,4 @@ static inline bool offers_take(struct offers *o, struct envelope env, struct off
     return false;
 }
 
-/* Does it pay to offer? Offers that were used make the receiver confident, wasted ones do not; then it only
- * tries again now and then. */
-#define TRUST_START 2
-#define TRUST_MOST  8
-#define TRUST_RETRY 32
-
-struct trust {
-    int8_t level;
-    uint8_t skipped;
-};
-
-static inline bool trust_asks(struct trust *t)
-{
-    if (t->level > 0)
-        return true;
-    t->skipped = (uint8_t)((t->skipped + 1) % TRUST_RETRY);
-    return t->skipped == 0;
-}
-
-static inline void trust_learn(struct trust *t, bool used)
-{
-    if (used)
-        t->level = (int8_t)(t->level + 2 < TRUST_MOST ? t->level + 2 : TRUST_MOST);
-    else if (t->level > 0)
-        t->level--;
-}
-
 #endif

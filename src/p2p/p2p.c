@@ -3,23 +3,22 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/p2p.h"
 
+#include <string.h>
+
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/tunable.h"
 #include "net/lost.h"
 #include "p2p/message.h"
 #include "p2p/offer.h"
+#include "p2p/protocol.h"
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
 #include "p2p/write.h"
 
 static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
                     "Largest message in bytes that is sent at once, before the receiver has answered. "
                     "Unless it is set, the transport chooses; `fishplate info --protocols` shows the "
                     "value in force. At most one frame of the transport.");
-
-/* Where a processor can read the other rank's memory, messages above this size may be faster announced and read
- * than copied twice: measured (medium.c). */
-#define EAGER_SURE 6144
 
 static void deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
                     size_t len)
@@ -149,11 +148,7 @@ static void connected(void *ctx, struct peer *peer)
     bool suggested = peer->caps.eager_best && eager_max.source == SOURCE_DEFAULT;
     uint64_t best = suggested ? peer->caps.eager_best : (uint64_t)eager_max.value;
     peer->eager_max = MIN(best, peer->caps.frame_max);
-    peer->eager_sure = peer->eager_max;
-    if ((peer->caps.cpu_moves || peer->caps.software) && peer->caps.get &&
-        eager_max.source == SOURCE_DEFAULT && way_measures() && !p->net->oversubscribed)
-        peer->eager_sure = MIN(peer->eager_max, (uint64_t)EAGER_SURE);
-    peer->eager_below = p->debug ? 1 : peer->eager_sure + 1;
+    peer->eager_below = p->debug ? 1 : peer->eager_max + 1;
     p->offer_above = MIN(p->offer_above, peer->eager_max);
     p->look_from = MIN(p->look_from, p->offer_above + 1);
 }
@@ -206,6 +201,8 @@ int p2p_open(struct net *net, struct p2p **out)
     list_init(&p->notes);
     list_init(&p->partitioned);
     last_bytes_open(&p->looks, net);
+    traffic_open(&p->traffic[false], PATH_READ);
+    traffic_open(&p->traffic[true], PATH_PIECES);
     p->offer_above = (uint64_t)eager_max.value;
     p->look_from = p->offer_above + 1;
     p->dice = (uint32_t)clock_ns() ^ net->rank << 20;
@@ -226,8 +223,19 @@ int p2p_open(struct net *net, struct p2p **out)
     return 0;
 }
 
+static void log_choices(const struct p2p *p)
+{
+    char text[4096];
+    if (log_threshold < LOG_INFO)
+        return;
+    p2p_describe_choices(p, text, sizeof(text));
+    for (char *rest, *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        log_info("messages to rank %u: %s", p->net->rank, line);
+}
+
 void p2p_close(struct p2p *p)
 {
+    log_choices(p);
     messages_drop(p, NULL); /* what nobody received */
     notes_close(p);
     last_bytes_close(&p->looks); /* receives that were offered and never got a message */

@@ -16,6 +16,9 @@ struct p2p;
 
 enum send_mode { SEND_STANDARD, SEND_SYNCHRONOUS, SEND_READY };
 
+/* What was learned about large messages, a line for each class of sizes and kind of traffic (traffic.h). */
+size_t p2p_describe_choices(const struct p2p *p, char *out, size_t size);
+
 int p2p_open(struct net *net, struct p2p **out);
 void p2p_close(struct p2p *p);
 struct net *p2p_net(struct p2p *p);

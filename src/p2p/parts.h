@@ -44,15 +44,14 @@ struct write_part {
     uint8_t phase;    /* enum write_phase */
     bool tell;        /* the receiver must be told when it is written */
     bool looked;      /* it is not, since it looks at the last byte */
-    bool timed; /* ... and how long that took: a part of a message, which the receiver measures as a whole */
-    bool taken_told; /* SEND_PUT: the receiver has been told that its receive is taken */
+    bool whole;       /* not a part of a split message: its speed is recorded (net/pace.h) */
+    bool taken_told;  /* SEND_PUT: the receiver has been told that its receive is taken */
 };
 
 /* RECV_READ, RECV_SPLIT*. */
 struct read_part {
     struct read read;
-    uint64_t ns; /* split: how long its own part took, once it is there */
-    int status;  /* split: the error of the part that came first */
+    int status; /* split: the error of the part that came first */
 };
 
 /* SEND_PIPE, RECV_PIPE. */

@@ -15,6 +15,14 @@ void recv_copy(struct p2p_request *r, const void *payload, size_t len)
         dt_unpack_all(r->type, r->count, r->buf, payload, take);
 }
 
+bool recv_is_filled(struct p2p_request *r)
+{
+    if (r->state != STATE_RECV_SUSPENDED)
+        return offer_ends(r);
+    fault_resume(r);
+    return false;
+}
+
 /* A message that ends inside a basic element was not sent as what is received. That is looked for only where
  * the elements have to be told apart anyway: in one block, bytes stay bytes. */
 int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length)

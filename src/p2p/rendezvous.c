@@ -11,7 +11,7 @@
 #include "p2p/faulty.h"
 #include "p2p/message.h"
 #include "p2p/offer.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 #include "p2p/write.h"
 
 static COUNTER(announced, "p2p_rendezvous", "Messages that were announced before their data moved.");
@@ -39,11 +39,10 @@ static int rts_send(struct p2p_request *r)
         rts.can = (r->peer->caps.get ? RTS_READ : 0) | (r->peer->caps.put ? RTS_WRITE : 0);
         r->header.aux = (uint8_t)r->buf[r->length - 1];
     }
-    if (way_can_pipe(r) && (r->registered || way_in_a_pipe(r))) {
+    if (protocol_can_pipe(r) && (r->registered || protocol_forces_pipe(r))) {
         rts.can |= RTS_PIPE;
-        rts.address = r->registered ? rts.address : way_piece(r, r->length);
+        rts.address = r->registered ? rts.address : protocol_piece(r, r->length);
     }
-    rts.can |= way_told(r->base.p2p, r->peer, r->length);
     int rc = peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
     if (rc == ERR_AGAIN)
         return rc;
@@ -51,7 +50,6 @@ static int rts_send(struct p2p_request *r)
         return rts_failed(r, rc);
     request_turn(r, STATE_SEND_ANNOUNCED);
     r->peer->announced++;
-    way_announced(r->peer, r->length);
     r->peer->told[envelope_class(header_envelope(&r->header))]++;
     peer_count(r->peer, r->length);
     counter_add(&announced, 1);
@@ -70,8 +68,6 @@ static int rendezvous_go(struct p2p_request *r)
         if (offer_awaited(r) && !peer_is_lost(r->peer))
             return ERR_AGAIN;
         request_turn(r, STATE_SEND_TURN);
-        if (r->peer->protocol)
-            trust_learn(&link_of(r->peer)->hold, false);
     }
     int rc = likely(r->peer->eager_below != 0) ? 0 : offer_pass(r->peer, header_envelope(&r->header));
     return rc ? rc : rts_send(r);
@@ -88,10 +84,9 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     const struct transport_caps *caps = &r->peer->caps;
     r->header.kind = FRAME_RTS;
     r->header.word = r->length;
-    if (r->block && (caps->get || caps->put) && !way_in_a_pipe(r))
+    if (r->block && (caps->get || caps->put) && !protocol_forces_pipe(r))
         request_register(r, r->length);
-    bool sure;
-    r->hold.since = way_offers(r->peer, &sure) == PROTOCOL_RENDEZVOUS ? 0 : clock_ns();
+    r->hold.since = protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS ? 0 : clock_ns();
     bool hold = offer_awaited(r);
     request_turn(r, hold ? STATE_SEND_HELD : STATE_SEND_TURN);
     counter_add(&held, hold);
@@ -111,7 +106,6 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     struct announcement a = {
         .from = from, .env = header_envelope(h), .length = h->word, .rts = &rts, .last = (uint8_t)h->aux};
     from->heard[envelope_class(a.env)]++;
-    from->told_way = (rts.can & RTS_WAY) >> RTS_WAY_SHIFT;
     struct p2p_request *r = take_posted(p, a.env);
     if (r) {
         rendezvous_take(p, r, &a);
@@ -130,10 +124,9 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
 {
     r->peer = a->from;
     r->peer_cookie = a->rts->cookie;
-    r->ticket = (struct choice_ticket){.bytes = 0};
     r->base.error = recv_matched(r, a->env, a->length); /* kept until the data is there */
     uint64_t bytes = (uint64_t)r->base.bytes;
-    enum p2p_protocol protocol = way_choose(p, r, a);
+    enum p2p_protocol protocol = protocol_choose(p, r, a);
     r->mark = peer_pace_begin(r->peer, PACE_IN, r->ticket.began ? r->ticket.began : clock_ns());
     if (unlikely(p->watch != NULL))
         p->watch->chose(p, a->env, a->length, protocol);
@@ -160,19 +153,14 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
 
 void fin_send(struct p2p_request *r, int status)
 {
-    const bool asked = r->ticket.began && r->ticket.bytes == 0; /* the sender measures (medium.c) */
-    uint64_t took = asked ? clock_ns() - r->ticket.began : 0;
-    struct frame_header fin = {.kind = FRAME_FIN,
-                               .aux = (uint16_t)status,
-                               .context = (uint32_t)MIN(took, UINT32_MAX),
-                               .word = r->peer_cookie};
+    struct frame_header fin = {.kind = FRAME_FIN, .aux = (uint16_t)status, .word = r->peer_cookie};
     control_send(r->base.p2p, r->peer, &fin, NULL, 0);
 }
 
 void rendezvous_refuse(struct p2p_request *r, int error)
 {
     request_unregister(r);
-    way_took(r, error);
+    protocol_end(r, error);
     fin_send(r, error);
     request_done(r, error);
 }
@@ -180,7 +168,7 @@ void rendezvous_refuse(struct p2p_request *r, int error)
 bool rendezvous_reachable(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 {
     if (!request_register(r, bytes)) {
-        way_in_pieces(p, r, bytes);
+        protocol_fall_back(p, r, bytes);
         return false;
     }
     if (!request_publish(r)) {
@@ -198,8 +186,6 @@ void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
         p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | STATE_BIT(SEND_SPLIT) | STATE_BIT(SEND_SPLIT_FIN));
     CHECK(r != NULL, "the end of a message was reported for a send that does not exist");
     request_unpublish(r);
-    if (unlikely(r->ticket.open))
-        medium_took(p, r, h->context);
     if (r->state == STATE_SEND_ANNOUNCED)
         getcqe_fin(r, h->aux);
     else
@@ -215,7 +201,7 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
     const bool pipe = h->flags & CTS_PIPE;
     struct p2p_request *r =
         request_known(p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | (pipe ? STATE_BIT(SEND_PIPE) : 0));
-    CHECK(r != NULL && (pipe ? way_can_pipe(r) : r->registered) && from->caps.put &&
+    CHECK(r != NULL && (pipe ? protocol_can_pipe(r) : r->registered) && from->caps.put &&
               cts.offset <= r->length && cts.cts.bytes <= r->length - cts.offset && cts.cts.bytes > 0,
           "an answer arrived to an announcement that was not made");
     if (pipe) {
@@ -256,5 +242,5 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
     else if (request_is(r, OFFERED_STATES))
         put_written(r, length, h->aux);
     else
-        split_written(r, h->aux, h->context);
+        split_written(r, h->aux);
 }

@@ -1,5 +1,5 @@
 /* rendezvous.h: large messages. One is announced (RTS), unless the receiver has offered its memory before (RTR); when
- * its receive is there, the receiver chooses a protocol (way.h) and starts it. Each protocol is one file that holds both
+ * its receive is there, the receiver chooses a protocol (protocol.h) and starts it. Each protocol is one file that holds both
  * halves: what `*_start` begins at the receiver, the handlers of its frames go on with at either side.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -65,7 +65,7 @@ void rput_written(struct p2p_request *r, int error);
 void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
 void split_asked(struct p2p_request *r);
 void split_fin(struct p2p_request *r, int error);
-void split_written(struct p2p_request *r, int error, uint64_t ns);
+void split_written(struct p2p_request *r, int error);
 
 /* rendezvous_pipe.c: ... registered and written in pieces. */
 void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);

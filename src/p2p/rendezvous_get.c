@@ -13,7 +13,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 
 static COUNTER(gets, "p2p_rendezvous_get",
                "Large messages the receiver read from the sender's memory, looking at the last byte.");
@@ -29,7 +29,7 @@ struct get {
 static void get_end(struct p2p_request *r, int status)
 {
     last_byte_forget(&r->base.p2p->looks, &r->get.last);
-    way_took(r, status);
+    protocol_end(r, status);
     fin_send(r, status);
     request_done(r, status ? status : r->base.error);
 }
@@ -83,7 +83,7 @@ void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint
 {
     struct get *get = get_new(p, r, rts, bytes);
     if (!get) {
-        way_in_pieces(p, r, bytes);
+        protocol_fall_back(p, r, bytes);
         return;
     }
     counter_add(&gets, 1);

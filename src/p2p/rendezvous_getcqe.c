@@ -10,17 +10,18 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 
-static COUNTER(gets, "p2p_rendezvous_getcqe",
-               "Large messages the receiver read from the sender's memory, told by the transport when done.");
+static COUNTER(
+    gets, "p2p_rendezvous_getcqe",
+    "Large messages that the receiver read from the sender's memory, with a completion from the transport.");
 
 /* ---- the receiver reads ---- */
 
 static void getcqe_end(struct p2p_request *r, int status)
 {
     request_unregister(r);
-    way_took(r, status);
+    protocol_end(r, status);
     fin_send(r, status);
     request_done(r, status ? status : r->base.error);
 }
@@ -45,7 +46,7 @@ void read_announced(struct read *read, struct p2p_request *r, struct net_mem *me
 void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     if (bytes > 0 && !request_register(r, bytes)) {
-        way_in_pieces(p, r, bytes);
+        protocol_fall_back(p, r, bytes);
         return;
     }
     counter_add(&gets, 1);

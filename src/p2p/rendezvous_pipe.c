@@ -17,7 +17,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/pipe_policy.h"
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 
 static COUNTER(pipes, "p2p_rendezvous_pipe",
                "Large messages whose memory was registered in pieces, while others of them moved.");
@@ -118,11 +118,11 @@ static struct pipe_piece *piece_next(struct p2p_request *r, uint64_t from, uint6
 
 void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
-    const uint64_t size = way_pipe_piece(r, rts, bytes);
+    const uint64_t size = protocol_pipe_piece(r, rts, bytes);
     struct net_key key;
     r->pipe = (struct pipe_part){.pipe = pipe_new(p, r), .bytes = bytes};
     if (!r->pipe.pipe) {
-        way_in_pieces(p, r, bytes);
+        protocol_fall_back(p, r, bytes);
         return;
     }
     struct pipe_piece *piece = piece_next(r, 0, size, &key);
@@ -133,7 +133,7 @@ void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
             rendezvous_refuse(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large receive"));
         } else {
             err_clear();
-            way_in_pieces(p, r, bytes);
+            protocol_fall_back(p, r, bytes);
         }
         return;
     }
@@ -150,14 +150,14 @@ void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
 void pipe_written(struct p2p_request *r, uint64_t length, int error)
 {
     const uint64_t bytes = r->pipe.bytes;
-    CHECK(error != 0 || length <= bytes, "more of a message was written than was asked for");
+    CHECK(error != 0 || length <= bytes, "more of a message was written than was requested");
     pipe_drop(r);
     request_unregister(r);
     if (error == 0 && length < bytes) {
         r3_take_rest(r, length, bytes);
         return;
     }
-    way_took(r, error);
+    protocol_end(r, error);
     request_unpublish(r);
     request_done(r, error ? error : r->base.error);
 }
@@ -274,13 +274,12 @@ void pipe_asked(struct p2p_request *r, const struct cts_write *cts, uint8_t flag
     struct p2p *p = r->base.p2p;
     if (r->state == STATE_SEND_ANNOUNCED) {
         request_turn(r, STATE_SEND_PIPE);
-        choice_drop(&p->sends, &r->ticket);
         r->pipe = (struct pipe_part){.pipe = pipe_new(p, r)}; /* without memory for it everything is copied */
         r->peer_cookie = cts->cts.cookie;
     }
     struct pipe *pipe = r->pipe.pipe;
     CHECK(!r->pipe.last && cts->offset == r->pipe.bytes && (!pipe || pipe->asked < PIPE_PIECES),
-          "a piece of a message was asked for twice, or out of order");
+          "a piece of a message was requested twice, or out of order");
     r->pipe.bytes += cts->cts.bytes;
     r->pipe.last = flags & CTS_LAST;
     if (pipe)

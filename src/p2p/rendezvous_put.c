@@ -15,7 +15,7 @@
 #include "base/tunable.h"
 #include "p2p/offer.h"
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 #include "p2p/write.h"
 
 enum { LOOK_AUTO, LOOK_ALWAYS, LOOK_NEVER };
@@ -114,14 +114,13 @@ static uint8_t last_value(struct p2p *p, enum p2p_protocol protocol)
 /* Whether the peer is to be offered this receive, and how. */
 static enum p2p_protocol wanted(struct p2p *p, const struct p2p_request *r, struct peer *peer)
 {
-    bool sure;
     if (!peer || r->length <= peer->eager_max)
         return PROTOCOL_RENDEZVOUS;
-    enum p2p_protocol protocol = way_offers(peer, &sure);
+    enum p2p_protocol protocol = protocol_offers(peer);
     if (protocol == PROTOCOL_RENDEZVOUS)
         return protocol;
     struct link *l = link_make(p, peer);
-    bool may = l && !l->recalling && l->noffered < OFFERS_MAX && (sure || trust_asks(&l->trust));
+    bool may = l && !l->recalling && l->noffered < OFFERS_MAX;
     return may ? protocol : PROTOCOL_RENDEZVOUS;
 }
 
@@ -167,10 +166,8 @@ bool put_use(struct p2p_request *r)
     if (!offer_claim(r->peer, header_envelope(&r->header), &offer) || !r->block || !r->peer->caps.put ||
         r->length > offer.room)
         return false;
-    if (!r->registered && !(way_in_a_pipe(r) && request_register(r, r->length)))
+    if (!r->registered && !(protocol_forces_pipe(r) && request_register(r, r->length)))
         return false; /* one that was to be registered in pieces can still be registered as one */
-    if (r->state == STATE_SEND_HELD)
-        trust_learn(&link_of(r->peer)->hold, true);
     request_turn(r, STATE_SEND_PUT);
     request_unpublish(r); /* its announcement was about to leave */
     bool tell = !offer.looks || r->length != offer.room || (uint8_t)r->buf[r->length - 1] == offer.last;
@@ -181,7 +178,7 @@ bool put_use(struct p2p_request *r)
     r->write.bytes = r->length;
     r->write.tell = tell;
     r->write.looked = !tell;
-    r->write.timed = false;
+    r->write.whole = true;
     r->write.done = put_sent;
     counter_add(&told, tell);
     peer_count(r->peer, r->length);

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 
 static COUNTER(pieces, "p2p_rendezvous_r3", "Large messages sent in pieces through frames.");
 
@@ -103,11 +103,10 @@ void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     struct cts cts;
     memcpy(&cts, payload, sizeof(cts));
     struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(SEND_ANNOUNCED));
-    CHECK(r != NULL && cts.bytes <= r->length, "a message was asked for that does not exist");
+    CHECK(r != NULL && cts.bytes <= r->length, "a message was requested that does not exist");
     request_turn(r, STATE_SEND_PIECES);
     request_unpublish(r);
     request_unregister(r);
-    choice_drop(&p->sends, &r->ticket);
     pieces_go(r, cts.cookie, 0, cts.bytes);
 }
 
@@ -154,7 +153,7 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
         piece_take(r, payload, len);
     r->pieces.moved += len;
     if (r->pieces.moved == r->pieces.bytes) {
-        way_took(r, 0);
+        protocol_end(r, 0);
         request_unpublish(r);
         request_done(r, r->base.error);
     }

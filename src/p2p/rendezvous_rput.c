@@ -10,7 +10,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 #include "p2p/write.h"
 
 static COUNTER(rputs, "p2p_rendezvous_rput",
@@ -40,8 +40,7 @@ void rput_asked(struct p2p_request *r)
 {
     request_turn(r, STATE_SEND_RPUT);
     request_unpublish(r);
-    choice_drop(&r->base.p2p->sends, &r->ticket);
-    r->write.timed = false;
+    r->write.whole = true;
     r->write.done = rput_sent;
     write_go(r);
 }
@@ -51,6 +50,6 @@ void rput_written(struct p2p_request *r, int error)
 {
     request_unpublish(r);
     request_unregister(r);
-    way_took(r, error);
+    protocol_end(r, error);
     request_done(r, error ? error : r->base.error);
 }

@@ -12,9 +12,8 @@
  *     complete when both are done        complete when both are done
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/clock.h"
 #include "p2p/rendezvous.h"
-#include "p2p/way.h"
+#include "p2p/protocol.h"
 #include "p2p/write.h"
 
 static COUNTER(splits, "p2p_rendezvous_split",
@@ -33,7 +32,7 @@ static void receiver_part(struct p2p_request *r, int status, enum p2p_state firs
     }
     request_unpublish(r);
     request_unregister(r);
-    way_took(r, r->read.status);
+    protocol_end(r, r->read.status);
     request_done(r, r->read.status ? r->read.status : r->base.error);
 }
 
@@ -41,14 +40,11 @@ static void split_read(struct read *read, int status)
 {
     struct p2p_request *r = container_of(read, struct p2p_request, read.read);
     fin_send(r, status);
-    r->read.ns = clock_ns() - r->ticket.began;
     receiver_part(r, status, STATE_RECV_SPLIT_WRITTEN);
 }
 
-void split_written(struct p2p_request *r, int error, uint64_t ns)
+void split_written(struct p2p_request *r, int error)
 {
-    if (r->state == STATE_RECV_SPLIT_WRITTEN)
-        choice_shared(choice_of(r->base.p2p, r->peer), &r->ticket, r->read.read.bytes, r->read.ns, ns);
     receiver_part(r, error, STATE_RECV_SPLIT_READ);
 }
 
@@ -58,7 +54,7 @@ void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, ui
         return;
     counter_add(&splits, 1);
     request_turn(r, STATE_RECV_SPLIT);
-    uint64_t mine = choice_share(choice_of(p, r->peer), &r->ticket);
+    uint64_t mine = traffic_share(&r->ticket);
     struct frame_header header = {.kind = FRAME_CTS_WRITE, .flags = CTS_SPLIT, .word = rts->cookie};
     struct cts_write cts = {.cts = {.cookie = r->cookie, .bytes = bytes - mine},
                             .address = (uintptr_t)r->buf + mine,
@@ -99,7 +95,7 @@ void split_fin(struct p2p_request *r, int error)
 void split_asked(struct p2p_request *r)
 {
     request_turn(r, STATE_SEND_SPLIT);
-    r->write.timed = true;
+    r->write.whole = false;
     r->write.done = split_sent;
     write_go(r);
 }

@@ -2,14 +2,11 @@
  * of one block is decided here and is one call into the transport.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/tunable.h"
 #include "p2p/offer.h"
 #include "p2p/rendezvous.h"
 
-static TUNABLE_SIZE(
-    starved_rendezvous, "STARVED_RENDEZVOUS", 1024, 0, 512 * 1024,
-    "Messages of at least this size are announced instead of queued while the receiver grants "
-    "no credits for frames.");
+/* Bytes: shorter messages are queued while the receiver grants no credits, since an announcement needs as many frames. */
+#define STARVED_LEAST 1024
 
 static COUNTER(eager_sent, "p2p_eager_sent", "Messages sent eagerly, in one frame.");
 static COUNTER(eager_queued, "p2p_eager_queued", "Eager messages that had to wait for room at the receiver.");
@@ -82,8 +79,8 @@ static int eager_resume(struct net_pending *item)
 static bool better_announced(const struct p2p_request *r)
 {
     const struct transport_caps *caps = &r->peer->caps;
-    return unlikely(caps->starves) && !r->peer->opening && r->length >= (uint64_t)starved_rendezvous.value &&
-           r->length > 0 && r->block && (caps->get || caps->put);
+    return unlikely(caps->starves) && !r->peer->opening && r->length >= STARVED_LEAST && r->block &&
+           (caps->get || caps->put);
 }
 
 static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode)
@@ -91,7 +88,7 @@ static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode
     struct peer *to = r->peer;
     if (unlikely(p->debug != NULL))
         note_send(p, r);
-    if (r->length > to->eager_max || (mode != SEND_SYNCHRONOUS && medium_announced(p, r))) {
+    if (r->length > to->eager_max) {
         rendezvous_start(p, r);
         return;
     }
@@ -104,8 +101,6 @@ static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode
         r->header.word = r->cookie;
     }
     int rc = list_empty(&to->pending) ? send_frame(r) : ERR_AGAIN;
-    if (unlikely(r->ticket.open))
-        medium_sent(p, r, rc);
     if (rc == ERR_AGAIN && better_announced(r)) {
         counter_add(&starved, 1);
         request_unpublish(r);
@@ -122,13 +117,12 @@ static void send_start(struct p2p *p, struct p2p_request *r, enum send_mode mode
     }
 }
 
-/* The receiver has offered receives: this message may be for one of them, and goes in a frame all the same. Or
- * it is to be measured. */
+/* The receiver has offered receives: this message may be for one of them, and goes in a frame all the same. */
 static __attribute__((noinline)) bool eager_looks(struct peer *to, struct envelope env, uint64_t length)
 {
     if (unlikely(to->eager_below == 1) && length > 0)
         return false; /* a note goes first (note.c) */
-    if (length > to->eager_max || (length > to->eager_sure && !medium_at_once(to, length)))
+    if (length > to->eager_max)
         return false;
     return to->eager_below != 0 || offer_pass(to, env) == 0;
 }
@@ -158,7 +152,6 @@ static void send_setup(struct p2p_request *r, const void *buf, MPI_Count count, 
 {
     request_data(r, buf, count, type);
     r->peer = to;
-    r->ticket.open = false;
     r->header = eager_header(env, r->length);
 }
 

@@ -9,16 +9,14 @@
 /* Before any message that waits behind this one: it might find the receive that this one is in. */
 static void tell(struct p2p_request *r, int status)
 {
-    uint64_t took = r->write.timed ? MIN(clock_ns() - r->write.mark.began, (uint64_t)UINT32_MAX) : 0;
-    struct frame_header h = {
-        .kind = FRAME_WRITTEN, .aux = (uint16_t)status, .context = (uint32_t)took, .word = r->peer_cookie};
+    struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};
     control_send_first(r->base.p2p, r->peer, &h, &r->write.bytes, sizeof(r->write.bytes));
 }
 
 static void write_end(struct p2p_request *r, int status)
 {
     const struct write_part *w = &r->write;
-    if (!w->timed && w->bytes >= PACE_LEAST && status == 0)
+    if (w->whole && w->bytes >= PACE_LEAST && status == 0)
         peer_pace_end(r->peer, PACE_OUT, 0, w->bytes, w->mark, clock_ns());
     if (r->write.tell || status != 0)
         tell(r, status);
@@ -52,7 +50,7 @@ int write_start(struct p2p_request *r)
     struct write_part *w = &r->write;
     w->op = (struct net_op){.done = write_done};
     w->phase = WRITE_STARTING;
-    w->mark = peer_pace_begin(to, PACE_OUT, w->timed || w->bytes >= PACE_LEAST ? clock_ns() : 0);
+    w->mark = peer_pace_begin(to, PACE_OUT, w->whole && w->bytes >= PACE_LEAST ? clock_ns() : 0);
     int rc = to->ops->put(to, r->buf + w->from, &r->mem, w->remote, &w->key, w->bytes, &w->op);
     if (rc == ERR_AGAIN) {
         w->phase = WRITE_QUEUED;

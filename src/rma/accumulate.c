@@ -72,7 +72,10 @@ static int direct_run(void *context, struct dtype *basic, MPI_Count count, char 
         const size_t n = MIN(left, most);
         if (d->takes)
             elements_take(&d->from, basic, n, in);
-        win_apply(d->call->win, d->to->slot, d->call->op, basic, in, address, d->gives ? old : NULL, n);
+        int rc =
+            win_apply(d->call->win, d->to->slot, d->call->op, basic, in, address, d->gives ? old : NULL, n);
+        if (rc)
+            return rc;
         if (d->gives)
             dt_cursor_unpack(&d->into, elements_packed(basic, n, old, packed), n * (size_t)basic->size);
         address += n * (size_t)basic->extent;
@@ -83,21 +86,18 @@ static int direct_run(void *context, struct dtype *basic, MPI_Count count, char 
 
 int accumulate_direct(const struct rma_call *c, struct win_peer *to, char *at)
 {
-    struct direct d = {
-        .call = c, .to = to, .takes = c->op->code != OP_NO_OP, .gives = c->kind == RMA_IS_GET_ACCUMULATE};
+    const bool takes = c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
     /* One element, or many of a simple type: no packing. */
-    if (c->type->obj.predefined && c->type->contiguous && (!d.takes || c->origin.type == c->type) &&
-        (!d.gives || c->result.type == c->type)) {
-        win_apply(c->win, to->slot, c->op, c->type, c->origin.buf, at, d.gives ? c->result.buf : NULL,
-                  (size_t)c->count);
-        return MPI_SUCCESS;
-    }
+    if (c->type->obj.predefined && c->type->contiguous && (!takes || c->origin.type == c->type) &&
+        (!gives || c->result.type == c->type))
+        return win_apply(c->win, to->slot, c->op, c->type, c->origin.buf, at, gives ? c->result.buf : NULL,
+                         (size_t)c->count);
+    struct direct d = {.call = c, .to = to, .takes = takes, .gives = gives};
     if (d.takes)
         dt_cursor_init(&d.from, c->origin.type, c->origin.count, c->origin.buf);
     if (d.gives)
         dt_cursor_init(&d.into, c->result.type, c->result.count, c->result.buf);
-    dt_walk(c->type, c->count, at, WALK_PREDEFINED, direct_run, &d);
-    return MPI_SUCCESS;
+    return dt_walk(c->type, c->count, at, WALK_PREDEFINED, direct_run, &d);
 }
 
 /* ---- by frames: the origin ---- */
@@ -209,7 +209,7 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to)
 
 /* ---- by frames: the target ---- */
 
-/* A span of elements that a frame changes: true when it is in the window. */
+/* A span of elements that a frame changes: false when it is not in the window, or cannot be changed. */
 static bool span_apply(struct win *w, struct win_peer *from, const struct op *op, struct dtype *basic,
                        const struct rma_span *span, const char *in, char *old)
 {
@@ -221,8 +221,9 @@ static bool span_apply(struct win *w, struct win_peer *from, const struct op *op
         from->found = MPI_ERR_RMA_RANGE;
         return false;
     }
-    win_apply(w, w->my_slot, op, basic, in, at, old, (size_t)span->count);
-    return true;
+    int rc = win_apply(w, w->my_slot, op, basic, in, at, old, (size_t)span->count);
+    from->found = rc ? rc : from->found;
+    return rc == MPI_SUCCESS;
 }
 
 void acc_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
@@ -304,10 +305,10 @@ void swap_arrived(struct win *w, struct win_peer *from, const struct frame_heade
     memcpy(&ask, payload, sizeof(ask));
     memcpy(&swap, payload + sizeof(ask), sizeof(swap));
     char *at = win_at(w, swap.offset, (uint64_t)basic->size);
+    int rc = MPI_ERR_RMA_RANGE;
     if (at)
-        win_swap(w, w->my_slot, basic, swap.value, swap.compare, at, answer + sizeof(ask.position));
-    else
-        from->found = MPI_ERR_RMA_RANGE;
+        rc = win_swap(w, w->my_slot, basic, swap.value, swap.compare, at, answer + sizeof(ask.position));
+    from->found = rc ? rc : from->found;
     memcpy(answer, &ask.position, sizeof(ask.position));
     rma_send(from, RMA_REPLY, 0, 0, ask.cookie, answer, sizeof(ask.position) + (size_t)basic->size);
 }

@@ -1,42 +1,46 @@
 /* atomic.c: changes elements in a window so that no other change to the same element is lost.
  *
- * Where other processes access the memory too, an aligned integer of 1, 2, 4 or 8 bytes is changed by a processor
- * atomic, whatever the operator and the count, and everything else (floating point, pairs, unaligned elements) under the
- * target's spin lock, many elements at a time: processors have no atomic sums of floating point, and a loop of compare and swap
- * for each element takes longer. The choice depends on type and address only, so that all changes of an element use the
- * same method. Memory that only this process changes needs neither: it runs under the big lock.
+ * Where other processes access the memory too, an aligned integer of 1, 2, 4 or 8 bytes is changed either by a processor atomic or,
+ * BULK_ELEMENTS and more of them at once, by vector instructions under the lock of the target's memory; change.h keeps the two
+ * apart. Everything else (floating point, pairs, unaligned elements) always takes the lock: processors have no atomic sums of
+ * floating point, and a loop of compare and swap for each element takes longer. Long operations hold the lock for LOCKED_BYTES at a
+ * time. Memory that only this process changes needs neither: it runs under the big lock.
+ *
+ * An owner of the lock that dies may leave an element half changed. The lock is then broken for good, and every operation that
+ * needs it fails with MPIX_ERR_PROC_FAILED.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <sched.h>
-
 #include "base/counter.h"
-#include "base/cpu.h"
+#include "boot/boot.h"
 #include "dt/kernel.h"
+#include "net/lock.h"
+#include "obj/context.h"
 #include "rma/engine.h"
 
-#define LOCKED_BYTES 4096u /* of elements that are changed while the spin lock is held */
+#define LOCKED_BYTES 4096u /* of elements that are changed while the lock is held */
+#define BULK_ELEMENTS \
+    16u /* of one call: below, processor atomics take less time than lock and announcement */
 
-static COUNTER(
-    spins, "rma_pieces_locked",
-    "Pieces of accumulates that were done under the lock of the target's memory, since no processor "
-    "atomic covers their elements. mpi_accumulate_granularity sets their size.");
+static COUNTER(locked, "rma_pieces_locked",
+               "Pieces of accumulates that were done under the lock of the target's memory: elements that no "
+               "processor atomic covers, or many at once. mpi_accumulate_granularity sets their size.");
 
-static void spin_lock(struct win_slot *slot)
+static int lock_memory(struct win *w, struct win_slot *slot)
 {
-    counter_add(&spins, 1);
-    unsigned tries = 0;
-    while (atomic_exchange_explicit(&slot->spin, 1, memory_order_acquire))
-        do {
-            if (++tries % 64 == 0)
-                sched_yield();
-            else
-                cpu_relax();
-        } while (atomic_load_explicit(&slot->spin, memory_order_relaxed));
+    uint32_t dead;
+    const enum shlock_result got =
+        net_lock(w->proc->net, &slot->change.lock, "lock of the elements of a window's memory", &dead);
+    if (likely(got == SHLOCK_ACQUIRED))
+        return MPI_SUCCESS;
+    if (got == SHLOCK_TAKEN_OVER)
+        shlock_break(&slot->change.lock, dead);
+    return win_error(w, MPIX_ERR_PROC_FAILED,
+                     "rank %u of the job died while it changed elements of this window's memory", dead);
 }
 
-static void spin_unlock(struct win_slot *slot)
+static void unlock_memory(struct win_slot *slot)
 {
-    atomic_store_explicit(&slot->spin, 0, memory_order_release);
+    shlock_release(&slot->change.lock);
 }
 
 bool atomic_by_processor(const struct dtype *basic, uint64_t address)
@@ -106,18 +110,96 @@ static void apply_plain(const struct op *op, struct dtype *basic, const void *in
     op_apply(op, in, target, (MPI_Count)n, basic);
 }
 
-/* In pieces, so that others wait for the lock no longer than for one of them. */
-static void apply_locked(struct win_slot *slot, size_t bytes, const struct op *op, struct dtype *basic,
-                         const char *in, char *target, char *fetched, size_t n)
+struct single_change {
+    const _Atomic uint32_t *other;
+    uint32_t place;
+};
+
+static bool is_over(void *arg)
 {
+    const struct single_change *s = arg;
+    return !change_is_single(s->other, s->place);
+}
+
+static struct win_entry *entry_of_slot(struct win_slot *slot)
+{
+    return container_of(slot, struct win_entry, slot);
+}
+
+/* The local rank whose memory the slot stands for. */
+static uint32_t place_of_slot(const struct win *w, struct win_slot *slot)
+{
+    const struct directory *d = &w->proc->rma->directory;
+    const size_t id = context_id_of(w->comm->context);
+    if (!d->node)
+        return w->proc->boot->local_rank;
+    return (uint32_t)((uint64_t)((char *)(entry_of_slot(slot) - id) - (char *)d->node) / NET_SPAN_OWN);
+}
+
+/* With the lock held: until no other rank of this node is inside a single change of this memory. */
+static void exclude_single(const struct win *w, struct win_slot *slot)
+{
+    const struct boot *boot = w->proc->boot;
+    const struct directory *d = &w->proc->rma->directory;
+    const size_t id = context_id_of(w->comm->context);
+    const uint32_t place = place_of_slot(w, slot);
+    change_bulk_announce(&slot->change);
+    for (uint32_t i = 0; d->node && i < boot->nlocal; i++) {
+        const struct win_entry *all = ptr_add(d->node, (MPI_Aint)(i * NET_SPAN_OWN));
+        struct single_change s = {&all[id].single, place};
+        if (unlikely(!is_over(&s)) && i != boot->local_rank)
+            net_lock_await(w->proc->net, "change of one element of a window's memory", boot->local_ranks[i],
+                           is_over, &s);
+    }
+}
+
+/* In pieces, so that others wait for the lock no longer than for one of them. bulk: others may change these elements by
+ * processor atomics. */
+static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const struct op *op,
+                        struct dtype *basic, const char *in, char *target, char *fetched, size_t n)
+{
+    const size_t bytes = w->locked_bytes ? w->locked_bytes : LOCKED_BYTES;
     const size_t extent = (size_t)basic->extent, most = MAX(bytes / extent, 1);
     const size_t takes = op->code == OP_NO_OP ? 0 : extent;
     for (size_t at = 0; at < n; at += most) {
-        spin_lock(slot);
+        int rc = lock_memory(w, slot);
+        if (rc)
+            return rc;
+        counter_add(&locked, 1);
+        KILL_POINT(rma_locked);
+        if (bulk)
+            exclude_single(w, slot);
         apply_plain(op, basic, in + at * takes, target + at * extent, fetched ? fetched + at * extent : NULL,
                     MIN(most, n - at));
-        spin_unlock(slot);
+        KILL_POINT(rma_changed);
+        if (bulk)
+            change_bulk_end(&slot->change);
+        unlock_memory(slot);
     }
+    return MPI_SUCCESS;
+}
+
+/* Adapters that change elements, too, know nothing of the lock. */
+static bool may_bulk(struct win_slot *slot, const struct dtype *basic, const void *target, size_t n)
+{
+    return n >= BULK_ELEMENTS && !(entry_of_slot(slot)->target.atomics != ATOMICS_PROCESSOR &&
+                                   wide_element(basic, (uintptr_t)target));
+}
+
+/* Before and after processor atomics: with an announcement, or with the lock. */
+static int single_begin(struct win *w, struct win_slot *slot, bool *is_locked)
+{
+    *is_locked =
+        !change_single_begin(&entry_of_slot(w->my_slot)->single, &slot->change, place_of_slot(w, slot));
+    return unlikely(*is_locked) ? lock_memory(w, slot) : MPI_SUCCESS;
+}
+
+static void single_end(struct win *w, struct win_slot *slot, bool is_locked)
+{
+    if (unlikely(is_locked))
+        unlock_memory(slot);
+    else
+        change_single_end(&entry_of_slot(w->my_slot)->single);
 }
 
 /* The slot says whose memory it is. That of another rank is shared, also where this one has none of its own. */
@@ -135,22 +217,9 @@ static bool is_changed_here_only(const struct win *w, const struct win_slot *slo
            !(w->atomics == ATOMICS_BOTH && wide_element(basic, (uintptr_t)target));
 }
 
-void win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
-               void *target, void *fetched, size_t n)
+static void apply_atomics(const struct op *op, struct dtype *basic, const void *in, void *target,
+                          void *fetched, size_t n)
 {
-    if (is_by_adapter(w, slot, basic, target)) {
-        wide_apply(w, op, basic, in, target, fetched, n);
-        return;
-    }
-    if (is_changed_here_only(w, slot, basic, target)) {
-        apply_plain(op, basic, in, target, fetched, n);
-        return;
-    }
-    if (!atomic_by_processor(basic, (uintptr_t)target)) {
-        apply_locked(slot, w->locked_bytes ? w->locked_bytes : LOCKED_BYTES, op, basic, in, target, fetched,
-                     n);
-        return;
-    }
     switch (basic->size) {
     case 1:
         elements_1(op, basic, in, target, fetched, n);
@@ -164,6 +233,29 @@ void win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct
     default:
         elements_8(op, basic, in, target, fetched, n);
     }
+}
+
+int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
+              void *target, void *fetched, size_t n)
+{
+    bool is_locked;
+    if (is_by_adapter(w, slot, basic, target)) {
+        wide_apply(w, op, basic, in, target, fetched, n);
+        return MPI_SUCCESS;
+    }
+    if (is_changed_here_only(w, slot, basic, target)) {
+        apply_plain(op, basic, in, target, fetched, n);
+        return MPI_SUCCESS;
+    }
+    const bool atomics = atomic_by_processor(basic, (uintptr_t)target);
+    if (!atomics || may_bulk(slot, basic, target, n))
+        return apply_locked(w, slot, atomics, op, basic, in, target, fetched, n);
+    int rc = single_begin(w, slot, &is_locked);
+    if (unlikely(rc))
+        return rc;
+    apply_atomics(op, basic, in, target, fetched, n);
+    single_end(w, slot, is_locked);
+    return MPI_SUCCESS;
 }
 
 static void swap_plain(size_t size, const void *value, const void *compare, void *target, void *fetched)
@@ -183,19 +275,9 @@ static void swap_plain(size_t size, const void *value, const void *compare, void
         memcpy(fetched, &expected, sizeof(T));                                             \
     } while (0)
 
-void win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
-              const void *compare, void *target, void *fetched)
+static void swap_atomic(size_t size, const void *value, const void *compare, void *target, void *fetched)
 {
-    const size_t size = (size_t)basic->size;
-    if (is_by_adapter(w, slot, basic, target)) {
-        wide_swap(w, value, compare, target, fetched);
-    } else if (is_changed_here_only(w, slot, basic, target)) {
-        swap_plain(size, value, compare, target, fetched);
-    } else if (!atomic_by_processor(basic, (uintptr_t)target)) {
-        spin_lock(slot);
-        swap_plain(size, value, compare, target, fetched);
-        spin_unlock(slot);
-    } else if (size == 1) {
+    if (size == 1) {
         SWAP(uint8_t);
     } else if (size == 2) {
         SWAP(uint16_t);
@@ -204,4 +286,26 @@ void win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const v
     } else {
         SWAP(uint64_t);
     }
+}
+
+int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
+             const void *compare, void *target, void *fetched)
+{
+    const size_t size = (size_t)basic->size;
+    bool is_locked = true;
+    if (is_by_adapter(w, slot, basic, target)) {
+        wide_swap(w, value, compare, target, fetched);
+        return MPI_SUCCESS;
+    }
+    if (is_changed_here_only(w, slot, basic, target)) {
+        swap_plain(size, value, compare, target, fetched);
+        return MPI_SUCCESS;
+    }
+    const bool atomics = atomic_by_processor(basic, (uintptr_t)target);
+    int rc = atomics ? single_begin(w, slot, &is_locked) : lock_memory(w, slot);
+    if (unlikely(rc))
+        return rc;
+    (atomics ? swap_atomic : swap_plain)(size, value, compare, target, fetched);
+    single_end(w, slot, is_locked);
+    return MPI_SUCCESS;
 }

@@ -3,6 +3,7 @@
  * by frames.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/checked.h"
 #include "dt/kernel.h"
 #include "dt/kind.h"
 #include "net/lost.h"
@@ -43,7 +44,11 @@ static int check_range(const struct rma_call *c, const struct win_peer *to, uint
     const struct win *w = c->win;
     const struct win_target *t = &to->at;
     MPI_Aint gap;
-    const MPI_Count span = dt_span(c->type, c->count, &gap);
+    MPI_Count span, first, start;
+    if (!dt_span_checked(c->type, c->count, &gap, &span))
+        return win_error(w, MPI_ERR_RMA_RANGE,
+                         "%lld elements of the target's datatype span more than 2^63 bytes",
+                         (long long)c->count);
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC) {
         *offset = (uint64_t)c->disp;
         if (c->rank == w->comm->rank && !win_attached(w, *offset + (uint64_t)gap, (uint64_t)span))
@@ -51,11 +56,10 @@ static int check_range(const struct rma_call *c, const struct win_peer *to, uint
                              (long long)span, (unsigned long long)(*offset + (uint64_t)gap), c->rank);
         return MPI_SUCCESS;
     }
-    MPI_Count first;
     if (c->disp < 0)
         return win_error(w, MPI_ERR_DISP, "target_disp is %lld; it must not be negative", (long long)c->disp);
-    if (__builtin_mul_overflow((MPI_Count)c->disp, (MPI_Count)t->unit, &first) || first + gap < 0 ||
-        (uint64_t)(first + gap) > t->size || (uint64_t)span > t->size - (uint64_t)(first + gap))
+    if (!checked_mul(c->disp, t->unit, &first) || !checked_add(first, gap, &start) || start < 0 ||
+        (uint64_t)start > t->size || (uint64_t)span > t->size - (uint64_t)start)
         return win_error(
             w, MPI_ERR_RMA_RANGE,
             "%lld bytes at displacement %lld (units of %lld bytes) end outside of the window of rank %d, "
@@ -67,7 +71,10 @@ static int check_range(const struct rma_call *c, const struct win_peer *to, uint
 
 static int check_side(const struct rma_call *c, const struct rma_side *side, const char *what)
 {
-    const MPI_Count mine = side->count * side->type->size, theirs = c->count * c->type->size;
+    MPI_Count mine, theirs;
+    if (!checked_mul(side->count, side->type->size, &mine) || !checked_mul(c->count, c->type->size, &theirs))
+        return win_error(c->win, MPI_ERR_COUNT, "the %s or the target has more than 2^63 bytes of data",
+                         what);
     if (mine == theirs)
         return MPI_SUCCESS;
     return win_error(c->win, mine > theirs ? MPI_ERR_TRUNCATE : MPI_ERR_ARG,
@@ -92,7 +99,7 @@ static int check_types(const struct rma_call *c)
                    : win_error(c->win, MPI_ERR_TYPE,
                                "MPI_Compare_and_swap takes a predefined integer, logical or byte type");
     if (c->op)
-        rc = op_check_accumulate(c->op, c->type);
+        rc = op_check_accumulate(c->op, c->type, c->count);
     if (!rc && c->kind == RMA_IS_ACCUMULATE && c->op->code == OP_NO_OP)
         rc = win_error(c->win, MPI_ERR_OP, "MPI_NO_OP is only for MPI_Get_accumulate and MPI_Fetch_and_op");
     if (!rc && c->origin.type && !(c->op && c->op->code == OP_NO_OP))
@@ -112,8 +119,7 @@ static int run_direct(const struct rma_call *c, struct win_peer *to, char *at)
     case RMA_IS_GET:
         return dt_copy(at, c->count, c->type, c->origin.buf, c->origin.count, c->origin.type);
     case RMA_IS_SWAP:
-        win_swap(c->win, to->slot, c->type, c->origin.buf, c->compare, at, c->result.buf);
-        return MPI_SUCCESS;
+        return win_swap(c->win, to->slot, c->type, c->origin.buf, c->compare, at, c->result.buf);
     default:
         return accumulate_direct(c, to, at);
     }
@@ -156,7 +162,7 @@ char *rma_near(struct win *w, int rank, MPI_Aint disp, uint64_t bytes)
     if (unlikely(!to->known || !to->direct || bytes == 0 || disp < 0 || w->comm->broken ||
                  w->proc->rma->debug))
         return NULL;
-    if (__builtin_mul_overflow((uint64_t)disp, (uint64_t)t->unit, &first) || first > t->size ||
+    if (!checked_mul((uint64_t)disp, (uint64_t)t->unit, &first) || first > t->size ||
         bytes > t->size - first || !in_epoch(w, to))
         return NULL;
     return to->direct + first;
@@ -178,7 +184,7 @@ int rma_run(const struct rma_call *c)
     rc = check_types(c);
     rc = rc ? rc : win_peer(w, c->rank, &to);
     rc = rc ? rc : check_epoch(c, to);
-    const bool empty = c->count * c->type->size == 0;
+    const bool empty = c->count == 0 || c->type->size == 0;
     rc = rc || empty ? rc : check_range(c, to, &offset);
     if (unlikely(rc))
         return rc;

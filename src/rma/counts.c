@@ -13,7 +13,7 @@
 #include "rma/engine.h"
 
 static COUNTER(written, "rma_counts_written",
-               "MPI_Win_post and MPI_Win_complete told to a rank of another node by one RDMA write.");
+               "MPI_Win_post and MPI_Win_complete reported to a rank of another node by one RDMA write.");
 
 struct box { /* written by one other rank */
     _Atomic uint64_t count[2];
@@ -183,7 +183,7 @@ void counts_told(struct win_peer *from, const void *payload, size_t len)
 {
     if (len == 0)
         return;
-    CHECK(len == sizeof(struct counts_place), "what a rank tells about its counters has the wrong size");
+    CHECK(len == sizeof(struct counts_place), "a rank's description of its counters has the wrong size");
     struct counts *n = counts_of(from);
     if (!n)
         return;

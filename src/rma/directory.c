@@ -222,7 +222,7 @@ static bool read_entry(struct win_peer *p, const struct directory_known *known)
         known->base + context_id_of(context) * sizeof(struct win_entry) + offsetof(struct win_entry, target);
     l->status = rma_insist(p, p->peer, lookup_ask, l);
     if (!l->status)
-        rma_wait(p->win->proc->rma, lookup_over, l, false);
+        rma_wait(p->win->proc->rma, lookup_over, l, false, "description of a rank's window");
     const bool found = !l->status && l->found.context == context + 1;
     if (found && !p->known)
         p->at = l->found;
@@ -261,7 +261,8 @@ static int look_up(struct win_peer *p)
         return MPI_SUCCESS;
     w->asking++;
     rma_send(p, RMA_WHERE, 0, 0, 0, NULL, 0);
-    int rc = rma_wait_for(w->proc->rma, w, p, is_known, p, false);
+    int rc = rma_wait_for(w->proc->rma, w, p, is_known, p, false,
+                          &(struct net_named){"description of a rank's window", p->peer->rank, false});
     counter_add(&asked_there, rc == 0);
     return rc;
 }
@@ -297,7 +298,7 @@ void where_arrived(struct win *w, struct win_peer *from)
 
 static void told(struct win_peer *from, uint64_t serial, const void *payload, size_t len)
 {
-    CHECK(len == sizeof(from->at), "what a rank tells about its window has the wrong size");
+    CHECK(len == sizeof(from->at), "a rank's description of its window has the wrong size");
     if (from->known || is_told(from))
         return;
     memcpy(&from->at, payload, sizeof(from->at));
@@ -307,7 +308,7 @@ static void told(struct win_peer *from, uint64_t serial, const void *payload, si
 
 void here_arrived(struct win_peer *from, const void *payload, size_t len)
 {
-    CHECK(from->win->asking > 0, "a rank tells about its window and nobody has asked");
+    CHECK(from->win->asking > 0, "a rank sent the description of its window without a request");
     from->win->asking--;
     told(from, from->win->serial, payload, len);
 }

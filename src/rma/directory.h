@@ -15,6 +15,9 @@ struct win_peer;
 struct win_entry {
     struct win_slot slot;
     struct win_target target;
+    /* The rank itself is changing one element of the memory of local rank `single` - 1 (change.h); in another cache line than the words
+     * of `slot`, which other ranks poll. */
+    _Atomic uint32_t single;
 };
 
 /* A process of this job on another node. */

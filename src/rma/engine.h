@@ -58,6 +58,8 @@ struct near_entry {
     struct win_slot *slot;
     struct gate_entry entry;
     uint64_t old;
+    uint32_t rank;           /* for which job rank */
+    struct net_named awaits; /* the lock, with its holder where known */
 };
 
 /* Another rank of a window, once it has been touched. */
@@ -230,11 +232,12 @@ int swap_start(const struct rma_call *c, struct win_peer *to);
 void swap_arrived(struct win *w, struct win_peer *from, const struct frame_header *h, const char *payload,
                   size_t len);
 
-/* atomic.c: elements of a predefined type, in its layout. fetched may be NULL. */
-void win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
-               void *target, void *fetched, size_t n);
-void win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
-              const void *compare, void *target, void *fetched);
+/* atomic.c: elements of a predefined type, in its layout. fetched may be NULL. MPIX_ERR_PROC_FAILED: another rank died in the middle
+ * of a change of this memory. */
+int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct dtype *basic, const void *in,
+              void *target, void *fetched, size_t n);
+int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const void *value,
+             const void *compare, void *target, void *fetched);
 bool atomic_by_processor(const struct dtype *basic, uint64_t address);
 bool atomic_adds(const struct op *op, const struct dtype *basic); /* the operator is an integer's sum */
 
@@ -282,10 +285,10 @@ void win_idle(struct win *w); /* a call that had nothing to wait for */
 /* Asks for a transfer until the transport takes it: there is room in the send queue, and the connection is open. */
 int rma_insist(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg);
 /* Waits, making progress, until ready(arg). `unrung`: other processes change what it looks at. */
-void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung);
+void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name);
 /* The same, for a word of that peer or (NULL) of anybody in the window: ends with an error when they have died. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
-                 void *arg, bool unrung);
+                 void *arg, bool unrung, const struct net_named *what);
 int win_lost(const struct win *w, const struct win_peer *to) __attribute__((cold)); /* that error */
 
 /* call.c */

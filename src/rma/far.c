@@ -121,7 +121,7 @@ static uint64_t far_do(struct far *f, const struct gate_step *step)
     }
     if (step->look)
         request(f, REQUESTS - 1, LOOK, 0);
-    rma_wait(f->to->win->proc->rma, is_answered, f, false);
+    rma_wait(f->to->win->proc->rma, is_answered, f, false, "adapter at the lock of a window's memory");
     return f->old[last];
 }
 
@@ -139,7 +139,8 @@ static int far_failed(const struct win_peer *p, const char *what)
 int far_lock(struct win_peer *p, int type)
 {
     struct net *net = p->win->proc->net;
-    struct net_waiter waiter = {.what = NET_SOMETHING};
+    const struct net_named what = {"lock of a window's memory", NET_NOBODY, true};
+    struct net_waiter waiter = {.what = NET_NAMED, .of = &what};
     struct gate_entry entry;
     struct gate_step step;
     int rc = p->far ? MPI_SUCCESS : far_open(p);

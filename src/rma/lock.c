@@ -17,10 +17,12 @@ static void near_do(struct win_slot *slot, const struct gate_step *step, uint64_
     }
 }
 
-static void near_begin(struct near_entry *n, struct win_slot *slot, int type, bool one_side)
+static void near_begin(struct near_entry *n, struct win_slot *slot, int type, bool one_side, uint32_t rank)
 {
     struct gate_step step;
     n->slot = slot;
+    n->rank = rank;
+    n->awaits = (struct net_named){"lock of a window's memory", NET_NOBODY, true};
     gate_enter(&n->entry, GATE_NEAR, type == MPI_LOCK_SHARED, one_side, &step);
     near_do(slot, &step, &n->old);
 }
@@ -38,6 +40,10 @@ static bool near_inside(void *arg)
         inside = gate_next(&n->entry, n->old, seen, &step);
         near_do(n->slot, &step, &n->old);
     } while (!inside && step.count > 0);
+    if (inside && !n->entry.shared)
+        atomic_store_explicit(&n->slot->holder, n->rank + 1, memory_order_relaxed);
+    else if (!inside)
+        n->awaits.rank = atomic_load_explicit(&n->slot->holder, memory_order_relaxed) - 1; /* 0: NET_NOBODY */
     return inside;
 }
 
@@ -47,6 +53,8 @@ static void near_leave(struct win_slot *slot, int type, bool one_side)
         .side = GATE_NEAR, .shared = type == MPI_LOCK_SHARED, .one_side = one_side};
     struct gate_step step;
     uint64_t old;
+    if (type == MPI_LOCK_EXCLUSIVE)
+        atomic_store_explicit(&slot->holder, 0, memory_order_relaxed);
     gate_leave(&entry, &step);
     near_do(slot, &step, &old);
 }
@@ -67,8 +75,9 @@ static int take(struct win_peer *p, int type, bool nocheck)
     struct rma *r = p->win->proc->rma;
     if (!nocheck && p->slot) {
         struct near_entry n;
-        near_begin(&n, p->slot, type, is_one_sided(&p->at));
-        int rc = near_inside(&n) ? MPI_SUCCESS : rma_wait_for(r, p->win, NULL, near_inside, &n, true);
+        near_begin(&n, p->slot, type, is_one_sided(&p->at), r->proc->rank);
+        int rc =
+            near_inside(&n) ? MPI_SUCCESS : rma_wait_for(r, p->win, NULL, near_inside, &n, true, &n.awaits);
         if (rc)
             return rc;
     } else if (!nocheck && far_reaches(p)) {
@@ -78,7 +87,8 @@ static int take(struct win_peer *p, int type, bool nocheck)
     } else if (!nocheck) {
         p->granted = false;
         rma_send(p, RMA_LOCK, (uint16_t)type, 0, 0, NULL, 0);
-        int rc = rma_wait_for(r, p->win, NULL, is_granted, p, false);
+        int rc = rma_wait_for(r, p->win, NULL, is_granted, p, false,
+                              &(struct net_named){"lock of a window's memory", NET_NOBODY, true});
         if (rc)
             return rc;
     }
@@ -97,7 +107,7 @@ static bool nobody_asks(void *arg)
 int peer_lock(struct win_peer *p, int type, bool nocheck)
 {
     if (unlikely(p->asked))
-        rma_wait(p->win->proc->rma, nobody_asks, p, true);
+        rma_wait(p->win->proc->rma, nobody_asks, p, true, "lock that another thread acquires");
     if (p->lock)
         return p->win->access == EPOCH_LOCK_ALL
                    ? MPI_SUCCESS
@@ -161,8 +171,8 @@ static int look(struct net_hook *hook)
 void lock_arrived(struct win *w, struct win_peer *from, int type)
 {
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "a lock request of an unknown kind arrived");
-    CHECK(!from->request.waiting, "a rank asked for a lock that it is waiting for already");
-    near_begin(&from->request.entry, w->my_slot, type, is_one_sided(w->mine));
+    CHECK(!from->request.waiting, "a rank requested a lock that it is waiting for already");
+    near_begin(&from->request.entry, w->my_slot, type, is_one_sided(w->mine), from->peer->rank);
     from->request.waiting = true;
     list_append(&w->waiting, &from->request.link);
     grant(w);

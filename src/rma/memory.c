@@ -220,19 +220,21 @@ int win_agree(struct win *w, struct comm *parent, int rc)
 {
     struct rma *r = w->proc->rma;
     const int64_t serial = (int64_t)(w->serial ? w->serial : r->serial + 1);
-    const int64_t mine[2] = {rc ? (int64_t)rc << 32 | w->comm->rank : 0, serial};
-    int64_t all[2] = {0, serial};
+    const int64_t before = w->size > 0 ? w->comm->size - w->comm->rank : 0; /* most at the lowest rank */
+    const int64_t mine[3] = {rc ? (int64_t)rc << 32 | w->comm->rank : 0, serial, before};
+    int64_t all[3] = {0, serial, before};
     struct dtype *type = dtype_from(MPI_INT64_T);
     struct coll_args a = {.kind = COLL_ALLREDUCE,
                           .name = "window",
                           .comm = parent,
-                          .send = {.buf = (void *)(uintptr_t)mine, .count = 2, .type = type},
-                          .recv = {.buf = all, .count = 2, .type = type},
+                          .send = {.buf = (void *)(uintptr_t)mine, .count = 3, .type = type},
+                          .recv = {.buf = all, .count = 3, .type = type},
                           .op = op_from(MPI_MAX)};
     int failed = coll_run(&a);
     atomic_thread_fence(memory_order_seq_cst);
     w->serial = (uint64_t)all[1];
     r->serial = MAX(r->serial, w->serial);
+    w->first_with_memory = w->comm->size - (int)all[2];
     if (failed || rc || !all[0])
         return failed ? failed : rc;
     return win_error(w, (int)(all[0] >> 32), "rank %d could not make its part of the window", (int)all[0]);
@@ -275,13 +277,7 @@ void win_memory_close(struct win *w)
     directory_leave(w);
 }
 
-static bool has_memory_here(const struct win *w, int rank)
-{
-    const struct win_entry *e = directory_near(w, rank);
-    return e && e->target.size > 0;
-}
-
-/* MPI_PROC_NULL asks for the first rank with memory. */
+/* MPI_PROC_NULL: the lowest rank that specified a size above 0 (MPI-5.0, 12.2.3), of all nodes. */
 int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, void **base)
 {
     struct win_peer *p;
@@ -292,12 +288,8 @@ int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, vo
     int rc = check_rank(w, rank);
     if (rc)
         return rc;
-    if (rank == MPI_PROC_NULL) {
-        int found = 0;
-        while (found < w->comm->size && !has_memory_here(w, found))
-            found++;
-        rank = found;
-    }
+    if (rank == MPI_PROC_NULL)
+        rank = w->first_with_memory;
     *size = 0;
     *unit = 1;
     *base = NULL;

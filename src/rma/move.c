@@ -98,7 +98,8 @@ void put_arrived(struct win *w, struct win_peer *from, const struct frame_header
     const char *data = payload, *end = payload + len;
     int n = h->tag;
     if (n > 0) {
-        CHECK(h->word <= len && (len - h->word) / sizeof(run) >= (size_t)n, "a put is shorter than it says");
+        CHECK(h->word <= len && (len - h->word) / sizeof(run) >= (size_t)n,
+              "a put is shorter than its header states");
         end = payload + h->word;
     }
     for (int k = 0; k < MAX(n, 1); k++) {
@@ -107,7 +108,7 @@ void put_arrived(struct win *w, struct win_peer *from, const struct frame_header
             CHECK(run.length > 0, "a put has pieces of no bytes");
         }
         for (uint64_t i = 0; i < run.count; i++, data += run.length) {
-            CHECK(run.length <= (size_t)(end - data), "a put is shorter than it says");
+            CHECK(run.length <= (size_t)(end - data), "a put is shorter than its header states");
             char *at = piece_at(w, from, &run, i);
             if (at)
                 memcpy(at, data, run.length);
@@ -123,14 +124,14 @@ void get_arrived(struct win *w, struct win_peer *from, const struct frame_header
     char answer[RMA_CHUNK_MAX];
     size_t used = sizeof(ask.position);
     CHECK(len >= sizeof(ask) && h->tag >= 0 && (len - sizeof(ask)) / sizeof(run) >= (size_t)h->tag,
-          "a get is shorter than it says");
+          "a get is shorter than its header states");
     memcpy(&ask, payload, sizeof(ask));
     memcpy(answer, &ask.position, sizeof(ask.position));
     for (int k = 0; k < h->tag; k++) {
         memcpy(&run, payload + sizeof(ask) + (size_t)k * sizeof(run), sizeof(run));
         CHECK(run.length > 0, "a get has pieces of no bytes");
         for (uint64_t i = 0; i < run.count; i++, used += run.length) {
-            CHECK(run.length <= sizeof(answer) - used, "a get asks for more than fits into an answer");
+            CHECK(run.length <= sizeof(answer) - used, "a get requests more than fits into an answer");
             const char *at = piece_at(w, from, &run, i);
             if (at)
                 memcpy(answer + used, at, run.length);

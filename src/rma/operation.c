@@ -103,8 +103,9 @@ static bool few_pending(void *arg)
 void op_calm(struct win_peer *to)
 {
     if (unlikely(to->pending >= RMA_UNDER_WAY))
-        rma_wait_for(to->win->proc->rma, to->win, to, few_pending, to,
-                     false); /* ... the epoch's end says why */
+        rma_wait_for(to->win->proc->rma, to->win, to, few_pending, to, false,
+                     &(struct net_named){"answers to one-sided operations", to->peer->rank,
+                                         false}); /* ... the epoch's end says why */
 }
 
 void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,

@@ -138,7 +138,9 @@ int win_start(struct win *w, struct group *group, int assertion)
     w->access = rc ? EPOCH_NONE : EPOCH_START;
     for (int i = 0; i < w->nstarted && !rc && !(assertion & MPI_MODE_NOCHECK); i++) {
         struct win_peer *p = w->started[i];
-        rc = rma_wait_for(w->proc->rma, w, NULL, has_posted, p, win_peer_is_far(p));
+        rc = rma_wait_for(
+            w->proc->rma, w, NULL, has_posted, p, win_peer_is_far(p),
+            &(struct net_named){"MPI_Win_post of a target", group_job_rank(w->comm->group, p->rank), false});
         if (!rc && p->posts > 0)
             p->posts--;
         else if (!rc)
@@ -208,7 +210,8 @@ int win_wait(struct win *w)
 {
     if (!w->exposed)
         return win_error(w, MPI_ERR_RMA_SYNC, "MPI_Win_wait: MPI_Win_post has not been called");
-    int rc = rma_wait_for(w->proc->rma, w, NULL, all_completed, w, w->nposted > 0);
+    int rc = rma_wait_for(w->proc->rma, w, NULL, all_completed, w, w->nposted > 0,
+                          &(struct net_named){"MPI_Win_complete of an origin", NET_NOBODY, false});
     if (rc)
         give_up_exposure(w);
     else

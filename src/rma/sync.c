@@ -23,10 +23,10 @@ static bool is_hopeless(const struct rma *r, const struct win *w, const struct w
 
 /* Of one peer, or (NULL) of all of a window, or (both NULL) of nobody in particular. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
-                 void *arg, bool unrung)
+                 void *arg, bool unrung, const struct net_named *what)
 {
     struct net *net = r->proc->net;
-    struct net_waiter waiter = {.ready = ready, .arg = arg, .what = NET_SOMETHING};
+    struct net_waiter waiter = {.ready = ready, .arg = arg, .what = NET_NAMED, .of = what};
     bool hopeless = false;
     net->unrung += unrung;
     while (!ready(arg) && !(hopeless = is_hopeless(r, w, to)))
@@ -45,9 +45,9 @@ int win_lost(const struct win *w, const struct win_peer *to)
                : win_error(w, MPIX_ERR_PROC_FAILED, "a process of the window has died");
 }
 
-void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung)
+void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name)
 {
-    rma_wait_for(r, NULL, NULL, ready, arg, unrung);
+    rma_wait_for(r, NULL, NULL, ready, arg, unrung, &(struct net_named){name, NET_NOBODY, false});
 }
 
 int rma_insist(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg)
@@ -79,7 +79,8 @@ static bool is_flushed(void *arg)
 
 static int wait_for_peer(struct win_peer *p, bool (*ready)(void *))
 {
-    return rma_wait_for(p->win->proc->rma, p->win, p, ready, p, false);
+    const struct net_named what = {"completion of one-sided operations", p->peer->rank, false};
+    return rma_wait_for(p->win->proc->rma, p->win, p, ready, p, false, &what);
 }
 
 /* An error that the target found (or a transfer met) is told once, by the call that waits for it. */

@@ -202,7 +202,7 @@ static struct wide_request *post(struct win_peer *p, const struct net_atomic *ch
 {
     struct wide *x = p->wide;
     if (x->nidle == 0)
-        rma_wait(p->win->proc->rma, has_idle, p, false);
+        rma_wait(p->win->proc->rma, has_idle, p, false, "adapter that changes elements of a window");
     struct wide_request *r = &x->request[x->idle[--x->nidle]];
     *r = (struct wide_request){
         .op.done = done, .to = p, .of = of, .into = into, .change = *change, .remote = remote};
@@ -224,7 +224,7 @@ static bool change_far(struct word *w, const struct net_atomic *change, uint64_t
 {
     struct wide *x = w->to->wide;
     struct wide_request *r = post(w->to, change, w->address, NULL, NULL);
-    rma_wait(w->win->proc->rma, is_over, r, false);
+    rma_wait(w->win->proc->rma, is_over, r, false, "adapter that changes elements of a window");
     *old = x->old[r - x->request];
     if (r->status)
         w->to->fault = r->status;

@@ -3,6 +3,7 @@
  * which every rank may access every other. It is reached in the parent, whose collectives are set up already.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/kill_point.h"
 #include "rma/win.h"
 
 #include <stdarg.h>
@@ -151,7 +152,10 @@ int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_A
     w->unit = unit;
     w->unit_int = (int)unit;
     rc = win_hints_apply(w, info);
-    rc = win_agree(w, parent, rc ? rc : win_memory_open(w));
+    rc = rc ? rc : win_memory_open(w);
+    KILL_POINT(win_memory_opened);
+    rc = win_agree(w, parent, rc);
+    KILL_POINT(win_agreed);
     /* Mapping what the first one allocated can fail at one rank alone too. */
     if (!rc && flavor == MPI_WIN_FLAVOR_SHARED)
         rc = win_agree(w, parent, win_memory_meet(w, parent));
@@ -177,8 +181,9 @@ int win_free(struct win *w, bool *gone)
     int rc = attr_delete_all(w->proc, ATTR_WIN, win_handle(w), &w->attrs);
     if (rc)
         return rc;
-    rc = rma_wait_for(w->proc->rma, w, NULL, directory_unasked, w,
-                      false); /* no answer finds the window gone */
+    rc = rma_wait_for(w->proc->rma, w, NULL, directory_unasked, w, false,
+                      &(struct net_named){"descriptions of other ranks' windows", NET_NOBODY,
+                                          false}); /* no answer finds the window gone */
     watch_settle(w);
     int finished = peers_finish(w, true);
     rc = rc ? rc : finished;

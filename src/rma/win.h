@@ -14,13 +14,16 @@
 #include "obj/comm.h"
 #include "obj/errhandler.h"
 #include "obj/info.h"
+#include "rma/change.h"
 #include "rma/gate.h"
 
 /* What one rank of a window lets the others on its node (and its own progress) do with atomics, and other nodes with
  * their adapters. All zero is free. */
 struct win_slot {
     _Alignas(CACHE_LINE) _Atomic uint64_t gate[GATE_WORDS]; /* its lock */
-    _Atomic uint32_t spin; /* held while elements change that no processor atomic covers */
+    _Atomic uint32_t
+        holder; /* job rank + 1 of who holds the lock exclusively, by the processor; for fishplate why */
+    struct change change; /* who changes elements of the rank's memory */
 };
 
 /* Who changes integers of 8 bytes in a rank's memory, for everyone (wide.c). */
@@ -65,6 +68,7 @@ struct win {
     void *memory;
     uint64_t span;               /* the node's memory behind it, 0: private */
     size_t span_size;            /* as far as this process mapped it */
+    int first_with_memory;       /* the lowest rank whose size is not 0; the size of comm: none */
     void *segment;               /* MPI_Win_allocate_shared: everyone's memory, mapped here */
     bool owned;                  /* memory is ours to free */
     struct mapping mapped;       /* ... or to unmap */

@@ -74,7 +74,7 @@ static bool few_queued(void *arg)
 void rma_calm(struct rma *r)
 {
     if (unlikely(r->queued > RMA_QUEUED))
-        rma_wait(r, few_queued, r, false);
+        rma_wait(r, few_queued, r, false, "room for one-sided operations");
 }
 
 void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,

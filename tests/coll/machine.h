@@ -5,7 +5,7 @@
 #ifndef FP_TESTS_COLL_MACHINE_H
 #define FP_TESTS_COLL_MACHINE_H
 
-#include "coll/algorithm.h"
+#include "coll/sched/algorithm.h"
 
 #define RANKS_MAX 64
 

@@ -1,7 +1,7 @@
 /* test_model.c: predictions of barriers against figures computed by hand, against print, and against each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/model.h"
+#include "coll/select/model.h"
 
 #include <math.h>
 

@@ -8,8 +8,8 @@
 #include "../unit/test.h"
 #include "base/err.h"
 #include "base/tunable.h"
-#include "coll/select.h"
-#include "coll/size_trial.h"
+#include "coll/select/select.h"
+#include "coll/select/tuning.h"
 
 static int set(const char *text)
 {
@@ -233,37 +233,38 @@ static void bad_files_are_refused(void)
     EXPECT_EQ(set(""), 0);
 }
 
-/* A trial finds one choice for a class of sizes: within it no rule may change. */
+/* One choice is measured for a class of sizes: within it no rule may change. */
 static void classes_end_where_rules_do(void)
 {
     EXPECT_EQ(set(""), 0);
     for (int kind = COLL_BCAST; kind <= COLL_ALLREDUCE; kind++)
-        for (int class = 0; class < SIZE_CLASSES; class ++) {
-            const uint64_t first = class ? size_limit(class - 1) + 1 : 1;
-            EXPECT(coll_select_next((enum coll_kind)kind, first) > size_limit(class));
-            EXPECT(size_class(first) == class && size_class(size_limit(class)) == class);
+        for (int class = 0; class < TUNING_CLASSES; class ++) {
+            const uint64_t first = class ? tuning_limit(class - 1) + 1 : 1;
+            EXPECT(coll_select_next((enum coll_kind)kind, first) > tuning_limit(class));
+            EXPECT(tuning_class(first) == class && tuning_class(tuning_limit(class)) == class);
         }
-    EXPECT(size_class(4096) != size_class(4095) && size_class(4096) != size_class(4097));
-    EXPECT_EQ(size_class(0), -1);
-    EXPECT_EQ(size_class(size_limit(SIZE_CLASSES - 1) + 1), -1);
+    EXPECT(tuning_class(4096) != tuning_class(4095) && tuning_class(4096) != tuning_class(4097));
+    EXPECT_EQ(tuning_class(0), -1);
+    EXPECT_EQ(tuning_class(tuning_limit(TUNING_CLASSES - 1) + 1), -1);
 }
 
 /* What takes a message for each rank is not tried among a thousand, where a tree has ten rounds. */
 static void hopeless_ones_are_not_tried(void)
 {
-    const struct coll_shape shape = {
+    struct coll_shape shape = {
         .kind = COLL_BCAST, .size = 1024, .count = 1000, .commutative = true, .adjacent = true};
     const struct coll_choice rule = {.algorithm = algorithm_find(COLL_BCAST, "binomial")};
-    struct trial_candidate list[PICK_CANDIDATES];
-    double predicted[PICK_CANDIDATES];
-    struct pick pick;
-    const int n = size_candidates(&shape, 1000, false, &rule, list);
+    struct coll_candidate list[TUNE_CANDIDATES];
+    int n = tuning_candidates(&shape, 1000, false, &rule, TUNE_CANDIDATES, list);
+    EXPECT(n >= 1 && list[0].choice.algorithm == rule.algorithm);
+    for (int i = 1; i < n; i++)
+        EXPECT(list[i].choice.algorithm != algorithm_find(COLL_BCAST, "linear"));
+    shape.size = 4;
+    n = tuning_candidates(&shape, 1000, false, &rule, TUNE_CANDIDATES, list);
     EXPECT(n > 2 && list[0].choice.algorithm == rule.algorithm);
-    for (int i = 0; i < n; i++)
-        predicted[i] = list[i].predicted;
-    pick_begin(&pick, predicted, n, SIZE_TRIAL_MOST);
-    for (int i = 0; i < pick.tries; i++)
-        EXPECT(list[pick.order[i]].choice.algorithm != algorithm_find(COLL_BCAST, "linear"));
+    for (int i = 2; i < n; i++)
+        EXPECT(list[i].predicted >= list[i - 1].predicted);
+    EXPECT_EQ(tuning_candidates(&shape, 1000, false, &rule, 2, list), 2);
 }
 
 int main(void)

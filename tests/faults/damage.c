@@ -88,7 +88,7 @@ void damage_now(void)
     else if (strcmp(what, "stop") == 0)
         kill(getpid(), SIGSTOP);
     else if (strcmp(what, "front") == 0)
-        end(parent_of(getppid()));
+        end(parent_of(parent_of(getppid()))); /* behind the worker and the reaper */
     else if (strcmp(what, "worker") == 0)
         end(getppid());
     else if (strcmp(what, "port-down") == 0)

@@ -24,7 +24,7 @@ def _rendezvous(name):
 
 
 def _flow(name):
-    return Situation("flow " + name, "flood", _plain(FISHPLATE_IB_FLOW=name, FISHPLATE_IB_BUFFERS="2"))
+    return Situation("flow " + name, "flood", _plain(FISHPLATE_LAB="IB_FLOW=" + name, FISHPLATE_IB_BUFFERS="2"))
 
 
 SITUATIONS = [
@@ -70,7 +70,7 @@ FAULTS = [
     Fault("datagrams lost", fabric="ud_loss=0.3"),
     Fault("datagrams duplicated", fabric="ud_dup=0.3"),
     Fault("datagrams reordered", fabric="ud_reorder=0.3"),
-    Fault("RNR storm", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_IB_FLOW": "hw"}),
+    Fault("RNR storm", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_LAB": "IB_FLOW=hw"}),
     Fault("port down and up", "port-flap", says=NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "17"}),
     Fault("port down for good", "port-down", (ENDS,), NETWORK + "|" + NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "10"}),
     Fault("queue pair error", "qp", says=r"was being written whose receiver"),
@@ -80,7 +80,7 @@ FAULTS = [
     Fault("files 64", right=(COMPLETES, ENDS), says=r"files|descriptors|Too many open files", limits={"NOFILE": 64}),
     *[Fault(f"files {n} a rank", right=(COMPLETES, ENDS), says=r"ulimit -n", within=f"ulimit -n {n}") for n in (18, 16, 14)],
     Fault("500 MB a rank", right=(COMPLETES, ENDS), says=r"ulimit -v", within="ulimit -v 500000"),
-    Fault("out of credits", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_IB_FLOW": "static"}),
+    Fault("out of credits", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_LAB": "IB_FLOW=static"}),
 ]
 
 

@@ -13,7 +13,7 @@
 
 static struct net net;
 static struct proc proc = {.net = &net};
-static const uint8_t key[CHANNEL_KEY] = "fuzz";
+static const uint8_t key[HANDSHAKE_KEY] = "fuzz";
 
 /* The bytes that the other end says; then it goes. */
 static int said(const void *bytes, size_t len)
@@ -41,7 +41,7 @@ static void greeting(struct fuzz_in *in, bool accepts)
 {
     struct channel c;
     int fd = said(in->at, in->left);
-    FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key, NULL) != 0); /* nobody guesses the proof */
+    FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key) != 0); /* nobody guesses the proof */
     FUZZ_CHECK(c.fd == -1);
 }
 

@@ -1,13 +1,13 @@
 /* hosts.c: host files, -hosts lists and Slurm's compressed lists, and the words of mpiexec's command line.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "launcher/hosts.h"
+#include "launcher/plan/hosts.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "launcher/slurm.h"
+#include "launcher/plan/slurm.h"
 
 _Noreturn void __wrap_die(int status, const char *fmt, ...);
 _Noreturn void __wrap_die(int status, const char *fmt, ...)

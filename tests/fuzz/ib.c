@@ -3,9 +3,15 @@
  * adapter is a stand-in whose requests do nothing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/ib/receive.c"
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/failover/failover.h"
+#include "net/ib/ib.h"
+#include "net/ib/rails/rails.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "fuzz.h"
 #include "net/guest.h"
@@ -22,7 +28,8 @@ static struct ibv_qp ud, qps[PEERS][IB_LANES + RAILS_MAX];
 static unsigned touched; /* every byte of every frame was read */
 static char *rx;         /* a message as it arrived, in memory of its own */
 
-_Noreturn void ib_fatal(struct ib *i, const struct ib_endpoint *ep, const char *fmt, ...)
+_Noreturn void __wrap_ib_fatal(struct ib *i, const struct ib_endpoint *ep, const char *fmt, ...);
+_Noreturn void __wrap_ib_fatal(struct ib *i, const struct ib_endpoint *ep, const char *fmt, ...)
 {
     (void)i, (void)ep, (void)fmt;
     fuzz_refused();
@@ -30,14 +37,12 @@ _Noreturn void ib_fatal(struct ib *i, const struct ib_endpoint *ep, const char *
 
 /* ---- memory ---- */
 
-void ib_pool_init(struct ib_pool *pool, struct ib *i, size_t size)
-{
-    *pool = (struct ib_pool){.ib = i, .size = size};
-}
-
 static char registered[64];
 
-bool ib_memory_in_use(const struct ib *i, uint64_t address, size_t len, const struct net_key *key)
+bool __wrap_ib_memory_is_registered(const struct ib *i, uint64_t address, size_t len,
+                                    const struct net_key *key);
+bool __wrap_ib_memory_is_registered(const struct ib *i, uint64_t address, size_t len,
+                                    const struct net_key *key)
 {
     const uintptr_t begin = (uintptr_t)registered, end = begin + sizeof(registered);
     (void)i, (void)key;
@@ -46,7 +51,8 @@ bool ib_memory_in_use(const struct ib *i, uint64_t address, size_t len, const st
 
 static struct ib_buffer *made; /* all that are in use, to be freed after the input */
 
-struct ib_buffer *ib_buffer_get(struct ib_pool *pool)
+struct ib_buffer *__wrap_ib_buffer_get(struct ib_pool *pool);
+struct ib_buffer *__wrap_ib_buffer_get(struct ib_pool *pool)
 {
     struct ib_buffer *b = calloc(1, sizeof(*b));
     b->data = calloc(1, pool->size);
@@ -56,7 +62,8 @@ struct ib_buffer *ib_buffer_get(struct ib_pool *pool)
     return b;
 }
 
-void ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b)
+void __wrap_ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b);
+void __wrap_ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b)
 {
     (void)pool;
     FUZZ_CHECK(b != NULL);
@@ -74,264 +81,121 @@ static void free_all(void)
 
 /* ---- lanes ---- */
 
-int ib_lane_create(struct ib_lane *lane)
+int __wrap_ib_lane_create(struct ib_lane *lane);
+int __wrap_ib_lane_create(struct ib_lane *lane)
 {
-    static struct ib_work work[DEPTH]; /* nobody asks what became of it */
     lane->qp = &qps[lane->endpoint->peer->rank][lane->index];
     *lane->qp = (struct ibv_qp){.context = &lane_context, .qp_context = lane};
-    lane->work = work;
+    if (!lane->work) /* freed with the pairs of rails, or after the input */
+        lane->work = calloc(DEPTH, sizeof(*lane->work));
     lane->depth = DEPTH;
     lane->signal_every = DEPTH / 4;
     FUZZ_CHECK(!lane->bare || (lane->rail >= ib.rails && lane->rail < ib.rails + RAILS));
     lane->head = lane->tail = 0;
     return 0;
 }
-int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
-                    uint32_t rd_atomic)
+int __wrap_ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
+                           uint32_t rd_atomic);
+int __wrap_ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
+                           uint32_t rd_atomic)
 {
     (void)to, (void)qpn, (void)psn, (void)rd_atomic;
     FUZZ_CHECK(lane->qp != NULL);
     return 0;
 }
-void ib_lane_destroy(struct ib_lane *lane)
+void __wrap_ib_lane_destroy(struct ib_lane *lane);
+void __wrap_ib_lane_destroy(struct ib_lane *lane)
 {
     lane->qp = NULL;
 }
-void ib_lane_abandon(struct ib_lane *lane)
+void __wrap_ib_lane_abandon(struct ib_lane *lane);
+void __wrap_ib_lane_abandon(struct ib_lane *lane)
 {
     FUZZ_CHECK(lane->bare);
     lane->qp = NULL;
 }
-void ib_lane_post(struct ib_lane *lane, uint32_t n)
+void __wrap_ib_lane_post_receives(struct ib_lane *lane, uint32_t n);
+void __wrap_ib_lane_post_receives(struct ib_lane *lane, uint32_t n)
 {
     (void)lane;
     FUZZ_CHECK(n <= 1u << 20);
 }
-void ib_lane_repost(struct ib_lane *lane, struct ib_buffer *b)
+void __wrap_ib_lane_post_receive(struct ib_lane *lane, struct ib_buffer *b);
+void __wrap_ib_lane_post_receive(struct ib_lane *lane, struct ib_buffer *b)
 {
     FUZZ_CHECK(lane->qp != NULL && b != NULL);
 }
-void ib_lane_retire(struct ib_lane *lane, uint32_t place)
+void __wrap_ib_lane_retire_sends(struct ib_lane *lane, uint32_t place);
+void __wrap_ib_lane_retire_sends(struct ib_lane *lane, uint32_t place)
 {
     (void)lane, (void)place;
 }
-void ib_lane_refused(struct ib_lane *lane, int rc)
+void __wrap_ib_lane_report_refusal(struct ib_lane *lane, int rc);
+void __wrap_ib_lane_report_refusal(struct ib_lane *lane, int rc)
 {
     (void)lane;
     FUZZ_CHECK(rc == 0); /* lane_post_send takes everything */
 }
-void ib_lane_end(struct ib_lane *lane, bool last)
-{
-    (void)lane, (void)last;
-}
-void ib_lane_ask(struct ib_lane *lane)
+void __wrap_ib_lane_set_error(struct ib_lane *lane);
+void __wrap_ib_lane_set_error(struct ib_lane *lane)
 {
     (void)lane;
-}
-bool ib_only_news(const struct ib_lane *lane)
-{
-    (void)lane;
-    return true;
-}
-struct ib_lane *ib_lane_find(struct ib *i, uint32_t qpn, const struct ib_shared *shared)
-{
-    (void)i, (void)qpn, (void)shared;
-    return NULL;
-}
-void ib_lane_home(struct ib_lane *lane)
-{
-    FUZZ_CHECK(lane->endpoint->home < RAILS && !lane->qp);
-    lane->rail = &ib.rails[lane->endpoint->home];
-}
-void ib_lane_fail(struct ib_lane *lane)
-{
-    (void)lane;
-}
-struct ib_lane *ib_lane_for(struct ib_endpoint *ep, size_t len)
-{
-    FUZZ_CHECK(len <= BUFFER);
-    return &ep->lanes[0];
-}
-int ib_lane_claim(struct ib_lane *lane, bool *waited)
-{
-    return credit_take(&lane->credit, waited) ? 0 : ERR_AGAIN;
-}
-void ib_lane_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes, bool signal)
-{
-    (void)signal;
-    FUZZ_CHECK(lane->qp != NULL && at == b->data && bytes <= BUFFER);
-    ib_buffer_put(lane->pool, b);
-}
-int ib_lane_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word, const void *payload,
-                  size_t len, bool signal)
-{
-    (void)lane, (void)head, (void)from, (void)word, (void)payload, (void)len, (void)signal;
-    return ERR_AGAIN;
-}
-struct ib_work *ib_lane_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal)
-{
-    static struct ib_work w;
-    (void)message, (void)bytes, (void)signal;
-    FUZZ_CHECK(lane->qp != NULL);
-    return &w;
-}
-int ib_no_buffer(struct ib_lane *lane)
-{
-    (void)lane;
-    return ERR_AGAIN;
-}
-int ib_not_open(struct ib_endpoint *ep)
-{
-    (void)ep;
-    return ERR_AGAIN;
-}
-int ib_home_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
-                 size_t len)
-{
-    (void)ep, (void)head, (void)from, (void)word, (void)payload, (void)len;
-    return ERR_AGAIN;
 }
 
-int ib_lanes_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word, const void *payload,
-                  size_t len)
-{
-    return ib_home_send(ep, head, from, word, payload, len);
-}
-
-int ib_home_reserve(struct ib_endpoint *ep, size_t len, void **payload)
-{
-    (void)ep, (void)len, (void)payload;
-    return ERR_AGAIN;
-}
-
-int ib_home_rdma(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op)
-{
-    (void)ep, (void)r, (void)op;
-    return 0;
-}
-int ib_shared_open(struct ib *i, uint32_t adapter)
-{
-    (void)i, (void)adapter;
-    return 0;
-}
-int ib_adapter_room(struct ib_adapter *a, int more)
+int __wrap_ib_adapter_reserve_completions(struct ib_adapter *a, int more);
+int __wrap_ib_adapter_reserve_completions(struct ib_adapter *a, int more)
 {
     (void)a, (void)more;
     return 0;
 }
-void ib_shared_refill(struct ib_shared *s)
-{
-    (void)s;
-}
-void ib_shared_grow(struct ib_shared *s, uint32_t n)
-{
-    (void)s, (void)n;
-}
-void ib_shared_low(struct ib_shared *s)
-{
-    (void)s;
-}
 
-/* ---- stripes: nothing is under way ---- */
-
-void ib_stripe_settled(struct ib_endpoint *ep, unsigned pair)
-{
-    FUZZ_CHECK(ep->join && (pair == 0 || pair < ep->join->count));
-}
-void ib_stripe_rail(struct ib_endpoint *ep, unsigned pair, bool up)
-{
-    FUZZ_CHECK(rail_in(ep->join->up, pair) == up);
-}
-void ib_stripe_weights(struct ib_endpoint *ep)
-{
-    FUZZ_CHECK(ep->join->count <= RAILS_MAX);
-}
-void ib_stripe_forget(struct ib_endpoint *ep)
-{
-    (void)ep;
-}
-void ib_path_arm(struct ib_lane *lane)
+void __wrap_ib_migration_arm(struct ib_lane *lane);
+void __wrap_ib_migration_arm(struct ib_lane *lane)
 {
     FUZZ_CHECK(lane->qp != NULL);
 }
-void ib_paths_look(struct ib *i, bool rested)
+void __wrap_ib_migration_check(struct ib *i, bool rested);
+void __wrap_ib_migration_check(struct ib *i, bool rested)
 {
     (void)i, (void)rested;
-}
-bool ib_stripe_is(const struct net_op *op)
-{
-    (void)op;
-    return false;
-}
-void ib_stripe_again(struct ib *i)
-{
-    (void)i;
-}
-void ib_rails_look(struct ib *i)
-{
-    (void)i;
-}
-
-bool ib_rails_several(const struct ib *i, const struct ib_address *peer)
-{
-    return i->nrails > 1 || peer->rails > 1;
 }
 
 /* ---- around it ---- */
 
-bool net_is_lost(const struct net *n, uint32_t number)
-{
-    (void)n;
-    (void)number;
-    return false;
-}
-
-bool ib_accuse(struct ib_endpoint *ep)
-{
-    (void)ep;
-    return false;
-}
-
-int net_peer(struct net *n, uint32_t r, struct peer **out)
+int __wrap_net_peer(struct net *n, uint32_t r, struct peer **out);
+int __wrap_net_peer(struct net *n, uint32_t r, struct peer **out)
 {
     FUZZ_CHECK(r < n->size);
     *out = n->peers[r];
     return 0;
 }
-int net_progress(struct net *n)
+int __wrap_net_progress(struct net *n);
+int __wrap_net_progress(struct net *n)
 {
     (void)n;
     return 0;
 }
-struct net_name net_name(const struct net *n, uint32_t number)
+struct net_name __wrap_net_name(const struct net *n, uint32_t number);
+struct net_name __wrap_net_name(const struct net *n, uint32_t number)
 {
     return (struct net_name){n->world, number};
 }
-bool net_guest_find(const struct net *n, uint64_t world, uint32_t rank, uint32_t *number)
+bool __wrap_net_guest_find(const struct net *n, uint64_t world, uint32_t rank, uint32_t *number);
+bool __wrap_net_guest_find(const struct net *n, uint64_t world, uint32_t rank, uint32_t *number)
 {
     *number = rank;
     return world == n->world && rank < n->size;
 }
-int boot_get(struct boot *b, uint32_t r, const char *key, void **val, size_t *len)
+int __wrap_boot_get(struct boot *b, uint32_t r, const char *key, void **val, size_t *len);
+int __wrap_boot_get(struct boot *b, uint32_t r, const char *key, void **val, size_t *len)
 {
     (void)b, (void)r, (void)key, (void)val, (void)len;
     return MPI_ERR_OTHER;
 }
-void regcache_sweep(struct regcache *c)
+void __wrap_regcache_sweep(struct regcache *c);
+void __wrap_regcache_sweep(struct regcache *c)
 {
     (void)c;
-}
-
-/* ---- out ---- */
-
-void ib_say(struct ib_endpoint *ep, enum ib_type type)
-{
-    struct ib_head h;
-    ib_head_fill(ep, &h, type, false);
-}
-void ib_flush(struct ib_endpoint *ep)
-{
-    (void)ep;
 }
 
 static int no_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
@@ -369,7 +233,10 @@ static struct ibv_ah *no_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
     (void)pd, (void)attr;
     return &ah;
 }
-void ib_device_route(const struct ib_device *d, const struct ib_address *to, struct ibv_ah_attr *out)
+void __wrap_ib_device_fill_route(const struct ib_device *d, const struct ib_address *to,
+                                 struct ibv_ah_attr *out);
+void __wrap_ib_device_fill_route(const struct ib_device *d, const struct ib_address *to,
+                                 struct ibv_ah_attr *out)
 {
     (void)d, (void)to;
     memset(out, 0, sizeof(*out));
@@ -393,7 +260,12 @@ static void open_world(uint8_t bits)
     lane_context = (struct ibv_context){.ops = {.post_send = lane_post_send}};
     ud = (struct ibv_qp){.context = &context};
     net = (struct net){.rank = 0, .world = 7, .size = PEERS, .peers = table, .deliver = deliver};
-    ib = (struct ib){.base = {.net = &net}, .lanes = 1, .job = 7, .endpoints = by_id};
+    ib = (struct ib){.base = {.net = &net},
+                     .events = &ib_events,
+                     .messages = ib_messages,
+                     .lanes = 1,
+                     .job = 7,
+                     .endpoints = by_id};
     static struct ibv_cq cq;
     cq = (struct ibv_cq){.context = &context};
     ib.adapters[0].cq = &cq;
@@ -415,8 +287,8 @@ static void open_world(uint8_t bits)
     ib.ring_slot_size = SLOT;
     ib.ring_frame_max = ring_frame_max(SLOT);
     ib.next_timer = UINT64_MAX;
-    list_init(&ib.asking);
-    list_init(&ib.unsaid);
+    list_init(&ib.opening);
+    list_init(&ib.control_waiting);
     ib_pool_init(&ib.ud_pool, &ib, 40 + 4096);
     ib_pool_init(&ib.small, &ib, BUFFER);
     ib_pool_init(&ib.large, &ib, BUFFER);
@@ -430,20 +302,20 @@ static void open_world(uint8_t bits)
         list_init(&peers[r].pending);
         *ep = (struct ib_endpoint){.ib = &ib, .peer = &peers[r], .id = r, .bell = ib_buffer_get(&ib.bells)};
         list_init(&ep->held);
-        list_init(&ep->unsaid_link);
-        list_init(&ep->asking);
-        list_init(&ep->kept);
-        list_init(&ep->kept_rdma);
+        list_init(&ep->control_link);
+        list_init(&ep->opening_link);
+        list_init(&ep->unacknowledged);
+        list_init(&ep->unacknowledged_rdma);
         for (uint8_t i = 0; i < IB_LANES; i++) {
             ep->lanes[i] = (struct ib_lane){
                 .endpoint = ep, .pool = &ib.large, .index = i, .depth = DEPTH, .frame_max = 900};
             list_init(&ep->lanes[i].posted);
-            ib_lane_home(&ep->lanes[i]);
+            ib_lane_use_primary(&ep->lanes[i]);
         }
-        struct ib_rail_said said[IB_RAILS_MAX];
-        ib_rails_tell(&ib, said);
+        struct ib_rail_info said[IB_RAILS_MAX];
+        ib_rails_describe(&ib, said);
         if (bits & 4)
-            ib_ways_open(ep, said, RAILS);
+            ib_paths_find(ep, said, RAILS);
     }
 }
 
@@ -454,13 +326,13 @@ static void hello(struct fuzz_in *in, bool sound)
     size_t length = sound ? sizeof(h) : fuzz_u8(in);
     fuzz_bytes(in, &h, sizeof(h));
     if (sound) /* one that comes from this job, so that the rest of it is looked at */
-        h.magic = 0x46504942u, h.version = 5, h.rail %= IB_RAILS_MAX, h.adapter = 0, h.job = h.to_job = 7,
-        h.to = 0, h.from = 1 + h.from % (PEERS - 1), h.lanes = 1, h.scheme = (uint32_t)ib.rules.scheme,
-        h.mine = 1 + h.mine % 4;
+        h.magic = IB_HELLO_MAGIC, h.version = IB_HELLO_VERSION, h.rail %= IB_RAILS_MAX, h.adapter = 0,
+        h.job = h.to_job = 7, h.to = 0, h.from = 1 + h.from % (PEERS - 1), h.lanes = 1,
+        h.scheme = (uint32_t)ib.rules.scheme, h.mine = 1 + h.mine % 4;
     memcpy(b->data + 40, &h, sizeof(h));
     b->rail = h.up % RAILS; /* where it comes in */
-    ib_hello_arrived(&ib, b, (uint32_t)(40 + length));
-    ib_moves(&ib);
+    ib_hello_receive(&ib, b, (uint32_t)(40 + length));
+    ib_failover_reopen_all(&ib);
 }
 
 /* A queue pair receives from the HELLO that connects it until it is destroyed. */
@@ -472,17 +344,17 @@ static bool receives(const struct ib_endpoint *ep)
 /* A peer's rails, mostly such as there can be. */
 static void rails_said(struct fuzz_in *in, struct ib_endpoint *ep)
 {
-    struct ib_rails_said said = {.rails = fuzz_u8(in) % 10, .pairs = fuzz_u8(in) % 18};
+    struct ib_rails_message said = {.rails = fuzz_u8(in) % 10, .pairs = fuzz_u8(in) % 18};
     for (uint32_t i = 0; i < IB_RAILS_MAX; i++)
-        said.rail[i] = (struct ib_rail_said){
+        said.rail[i] = (struct ib_rail_info){
             .network = fuzz_u8(in) % 2, .adapter = fuzz_u8(in) % 5, .up = fuzz_u8(in) % 2};
     for (uint32_t k = 0; k < RAILS_MAX; k++) {
         uint8_t bits = fuzz_u8(in);
-        said.pair[k] = (struct ib_pair_said){
+        said.pair[k] = (struct ib_pair_info){
             .generation = bits >> 4, .qpn = bits, .made = bits & 1, .joined = bits >> 1 & 1};
     }
     if (receives(ep))
-        ib_join_heard(ep, &said);
+        ib_pairs_take_message(ep, &said);
 }
 
 static void message(struct fuzz_in *in, struct ib_endpoint *ep)
@@ -496,7 +368,7 @@ static void message(struct fuzz_in *in, struct ib_endpoint *ep)
     if (length >= sizeof(struct ib_head) && fuzz_u8(in) % 4) /* mostly its turn */
         ((struct ib_head *)(void *)b->data)->seq = ep->expected;
     if (receives(ep))
-        lane_arrival(&ep->lanes[0], b, (uint32_t)length);
+        ib_lane_receive_message(&ep->lanes[0], b, (uint32_t)length);
 }
 
 static void ring(struct fuzz_in *in, struct ib_endpoint *ep)
@@ -504,7 +376,7 @@ static void ring(struct fuzz_in *in, struct ib_endpoint *ep)
     uint8_t at = fuzz_u8(in), n = fuzz_u8(in);
     for (uint32_t i = 0; i < n && ep->rx_memory; i++)
         ep->rx_memory->data[(at * 8u + i) % (SLOTS * SLOT)] = (char)fuzz_u8(in);
-    ib_rdma_poll(&ib);
+    ib_rings_poll(&ib);
 }
 
 static void act(struct fuzz_in *in)
@@ -519,19 +391,19 @@ static void act(struct fuzz_in *in)
         hello(in, true);
         break;
     case 2:
-        ib_endpoint_want(ep);
+        ib_endpoint_open(ep);
         break;
     case 3:
         ring(in, ep);
         break;
     case 4:
-        ib_rdma_candidate(ep);
+        ib_ring_count_candidate(ep);
         break;
     case 5:
         if (what & 8)
             rails_said(in, ep);
         else if (receives(ep))
-            imm_arrival(&ep->lanes[0], ib_buffer_get(&ib.large), what & 64);
+            ib_lane_receive_immediate(&ep->lanes[0], ib_buffer_get(&ib.large), what & 64);
         break;
     default:
         message(in, ep);
@@ -548,9 +420,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(rx);
     rx = NULL;
     for (uint32_t r = 0; r < PEERS; r++) {
-        ib_kept_free(&endpoints[r], 0);
-        ib_join_free(&endpoints[r]);
-        free(endpoints[r].ways);
+        ib_resend_free(&endpoints[r], 0);
+        ib_pairs_free(&endpoints[r]);
+        free(endpoints[r].paths);
+        for (uint8_t i = 0; i < IB_LANES; i++)
+            free(endpoints[r].lanes[i].work);
     }
     free_all();
     return 0;

@@ -2,11 +2,11 @@
  * plan, the tree. What is accepted must encode to the bytes it was read from.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "launcher/link.h"
+#include "launcher/remote/link.h"
 
 #include "fuzz.h"
-#include "launcher/plan.h"
-#include "launcher/tree.h"
+#include "launcher/plan/plan.h"
+#include "launcher/remote/tree.h"
 
 static void same(struct buf *again, const char *data, size_t len)
 {

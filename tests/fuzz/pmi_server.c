@@ -1,11 +1,11 @@
 /* pmi_server.c: what ranks send to mpiexec's PMI-1 server, in pieces of any length, from any rank.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "launcher/pmi.h"
+#include "launcher/pmi/pmi.h"
 
 #include "boot/pmi_line.h"
 #include "fuzz.h"
-#include "util.h"
+#include "core/util.h"
 
 enum { RANKS = 3 };
 

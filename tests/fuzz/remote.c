@@ -1,8 +1,8 @@
-/* remote.c: frames that agents report with, from any host and rank, as launcher/remote.c understands them. The job and
+/* remote.c: frames that agents report with, from any host and rank, as launcher/remote/remote.c understands them. The job and
  * the tree around it are stand-ins that check what reaches them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "launcher/remote.c"
+#include "launcher/remote/remote.c"
 
 #include "fuzz.h"
 
@@ -47,7 +47,7 @@ void job_on_stdin_empty(void *host, uint32_t rank)
 {
     known(host, rank);
 }
-void ask_answered(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len)
+void query_answered(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len)
 {
     (void)question;
     FUZZ_CHECK(j && host < HOSTS && (len == 0 || data[len - 1] == data[len - 1]));

@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 #include "base/tunable.h"
-#include "coll/select.h"
-#include "coll/site.h"
+#include "coll/select/select.h"
+#include "coll/select/site.h"
 #include "fuzz.h"
 
 static void one(struct tunable *t, const char *text)

@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "fuzz.h"
-#include "sim/graph.h"
-#include "sim/machine.h"
-#include "sim/topo.h"
+#include "lab/sim/graph.h"
+#include "lab/sim/machine.h"
+#include "lab/sim/topo.h"
 
 static void every_node_is_reached(const struct graph *g)
 {

@@ -17,7 +17,7 @@ job 2 2 FISHPLATE_STATS=1 -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --
 expect_rc 0
 expect_counted ib_frames_spread
 expect_counted ib_stripe_trials
-job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=binding FISHPLATE_IB_STRIPE_MIN=32k -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=binding FISHPLATE_LAB=IB_STRIPE_MIN=32k -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
 expect_rc 0
 [ "$(counted ib_frames_spread)" = 0 ] || fail "frames left the rail of the process with FISHPLATE_IB_MESSAGES=binding"
 [ "$(counted ib_stripe_trials)" = 0 ] || fail "the smallest stripe was measured, though it is set"
@@ -40,7 +40,7 @@ expect_rc 0
 
 # Whole messages over one rail or another; and rails that are allotted, by requests and grants where they are reserved.
 for way in turns shares window room basic local dynamic hybrid; do
-    job 4 4 FISHPLATE_STATS=1 FISHPLATE_IB_STRIPE=$way -hcas 2x400MB/s "$rails" joined joined joined joined joined joined joined
+    job 4 4 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_STRIPE=$way -hcas 2x400MB/s "$rails" joined joined joined joined joined joined joined
     expect_rc 0
     expect_counted ib_rail0_bytes
     expect_counted ib_rail1_bytes
@@ -58,36 +58,36 @@ done
 turns="1 2 3"
 [ -n "$SANITIZED" ] || turns="$turns 4 5 6 7 8 9 10 11 12"
 for turn in $turns; do
-    job 2 2 FISHPLATE_IB_STRIPE=dynamic -hcas 2x400MB/s "$rails" node1/hca1/1
+    job 2 2 FISHPLATE_LAB=IB_STRIPE=dynamic -hcas 2x400MB/s "$rails" node1/hca1/1
     expect_rc 0
 done
 
 # Small messages over all rails, in every way; with shared receive queues, and without rings.
 for way in turns shares window room; do
-    job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=$way -hcas 2x1GB/s "$rails" joined
+    job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_MESSAGES=$way -hcas 2x1GB/s "$rails" joined
     expect_rc 0
     expect_counted ib_rail0_frames
     expect_counted ib_rail1_frames
 done
-job 4 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=turns FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0 \
-    FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=2 -hcas 2x1GB/s "$rails" joined
+job 4 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_MESSAGES=turns,IB_FLOW=static FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0 \
+    FISHPLATE_IB_BUFFERS=2 -hcas 2x1GB/s "$rails" joined
 expect_rc 0
 expect_counted ib_frames_spread
-job 4 2 FISHPLATE_IB_MESSAGES=turns FISHPLATE_IB_MAX_CONNECTIONS=1 -hcas 2x1GB/s "$rails" joined
+job 4 2 FISHPLATE_LAB=IB_MESSAGES=turns FISHPLATE_IB_MAX_CONNECTIONS=1 -hcas 2x1GB/s "$rails" joined
 expect_rc 0
 # Their rail fails: what it lost is sent again.
-job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=turns -hcas 2x400MB/s "$rails" node1/hca1/1
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_MESSAGES=turns -hcas 2x400MB/s "$rails" node1/hca1/1
 expect_rc 0
 expect_counted ib_frames_spread
 
 # Frames that came in before the port went down are there, though nobody has looked at them.
 for way in turns auto; do
-    job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_IB_SIGNAL_EVERY=1 FISHPLATE_IB_MESSAGES=$way FISHPLATE_IB_POLLSET=0 \
+    job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_LAB=IB_SIGNAL_EVERY=1,IB_MESSAGES=$way FISHPLATE_IB_POLLSET=0 \
         -hcas 2x1GB/s "$rails" joined unseen node1/hca1/1
     expect_rc 0
 done
 # The same, and before it looks at its own port it hears of the peer's.
-job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_IB_SIGNAL_EVERY=1 FISHPLATE_IB_MESSAGES=turns FISHPLATE_IB_POLLSET=0 \
+job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_LAB=IB_SIGNAL_EVERY=1,IB_MESSAGES=turns FISHPLATE_IB_POLLSET=0 \
     -hcas 3x1GB/s "$rails" joined told node0/hca2/1 node1/hca1/1
 expect_rc 0
 
@@ -139,7 +139,7 @@ done
 expect_counted ib_transfers_resent
 # All ports of a node: the job waits for as long as it is told to, and ends with a sentence.
 for way in binding auto turns; do
-    job 2 2 FISHPLATE_IB_MESSAGES=$way FISHPLATE_IB_RAIL_PATIENCE=1 -hcas 2x400MB/s "$rails" dead moved node1/hca0/1 node1/hca1/1
+    job 2 2 FISHPLATE_LAB=IB_MESSAGES=$way FISHPLATE_IB_RAIL_PATIENCE=1 -hcas 2x400MB/s "$rails" dead moved node1/hca0/1 node1/hca1/1
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
     expect_err " 1 seconds"
 done

@@ -24,6 +24,11 @@ for program in mpi_dyn_spawn mpi_dyn_at_once mpi_dyn_flat; do
     expect_rc 0
 done
 
+# Neither variables nor the name of the parents' port are arguments of a process.
+launch "$T/spawner" secret
+expect_rc 0
+expect_out "child 0: 0 leaks" "child 1: 0 leaks"
+
 # A child fails: nobody waits for it.
 launch timeout 100 "$T/spawner" fail
 expect_rc 143

@@ -18,8 +18,8 @@ import subprocess
 import sys
 import time
 
-# The numbers of frames, as launcher/link.h counts them.
-LINK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "launcher", "link.h")
+# The numbers of frames, as launcher/remote/link.h counts them.
+LINK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "launcher", "remote", "link.h")
 FRAMES = re.findall(r"^ +FRAME_(\w+)(?: = 1)?,", open(LINK).read(), re.M)
 HELLO, PROOF, CHALLENGE, TREE, PLAN = (FRAMES.index(name) + 1 for name in ("HELLO", "PROOF", "CHALLENGE", "TREE", "PLAN"))
 SEAL = 16

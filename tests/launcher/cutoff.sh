@@ -18,7 +18,7 @@ done
 ip link set $id-v3 down
 end_of_job
 expect_rc 1
-expect_err "Host $id-n3, with 1 rank, was lost: nothing was heard from it for 3 seconds (-heartbeat)"
+expect_err "Host $id-n3, with 1 rank, was lost: no heartbeat arrived from it for 3 seconds (-heartbeat)"
 for pid in $pids; do
     expect_gone "$pid"
 done
@@ -46,5 +46,5 @@ echo >&7
 end_of_job
 expect_rc 0
 expect_out "rank 0 goes on" "rank 1 goes on" "rank 2 goes on" "rank 3 goes on"
-expect_err "Host $id-n2, with 2 ranks, was lost: nothing was heard from it for 3 seconds (-heartbeat)"
+expect_err "Host $id-n2, with 2 ranks, was lost: no heartbeat arrived from it for 3 seconds (-heartbeat)"
 finish

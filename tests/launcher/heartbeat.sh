@@ -25,7 +25,7 @@ for fanout in 16 1; do
     stop_agent "$victim"
     end_of_job
     expect_rc 1
-    expect_err "Host c, with 1 rank, was lost: nothing was heard from it for 3 seconds (-heartbeat)"
+    expect_err "Host c, with 1 rank, was lost: no heartbeat arrived from it for 3 seconds (-heartbeat)"
     for pid in $pids $agent; do
         expect_gone "$pid"
     done
@@ -53,5 +53,5 @@ echo >&7
 end_of_job
 expect_rc 0
 expect_out "rank 0 goes on" "rank 1 goes on"
-expect_err "Host c, with 1 rank, was lost: nothing was heard from it for 3 seconds (-heartbeat)"
+expect_err "Host c, with 1 rank, was lost: no heartbeat arrived from it for 3 seconds (-heartbeat)"
 finish

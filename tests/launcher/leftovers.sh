@@ -31,6 +31,13 @@ wait_until_gone() {
     wait $reader
 }
 
+# The front's child is the reaper, whose child is the worker.
+worker_of() {
+    reaper=$(cat "/proc/$1/task/$1/children")
+    reaper=${reaper%% *}
+    cat "/proc/$reaper/task/$reaper/children"
+}
+
 # kill_and_look who mpiexec-arguments...
 kill_and_look() {
     who=$1
@@ -44,7 +51,9 @@ kill_and_look() {
     # shellcheck disable=SC2046 # several pids
     case $who in
     front) kill -KILL $pid ;;
-    worker) kill -KILL $(cat /proc/$pid/task/$pid/children) ;;
+    worker) kill -KILL $(worker_of $pid) ;;
+    reaper) kill -KILL $(cat /proc/$pid/task/$pid/children) ;;
+    "front and worker") kill -KILL $pid $(worker_of $pid) ;;
     group) kill -KILL -$pid ;;
     rank) kill -KILL "$rank1" ;;
     esac
@@ -57,6 +66,8 @@ kill_and_look() {
 kill_and_look front -n 2
 kill_and_look worker -n 2
 expect_err "worker process of mpiexec was killed"
+kill_and_look reaper -n 2
+kill_and_look "front and worker" -n 2
 kill_and_look group -n 2
 kill_and_look rank -n 2
 expect_err "was killed by signal 9"

@@ -43,6 +43,23 @@ make_shell
 within "ulimit -n 24" -launcher-exec "$T/shell" -hosts a,b -n 16 "$T/rank"
 expect_rc 1
 
+# Too few processes for mpiexec and two ranks, and too little memory for MPI_Init. Limits of processes do not bind root.
+nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+if [ "$(id -u)" -eq 0 ] && command -v prlimit >/dev/null && $nobody "$MPIEXEC" -version >/dev/null 2>&1; then
+    for n in 1 2 3 4; do
+        last="$n processes: mpiexec -n 2"
+        $nobody prlimit --nproc=$n "$MPIEXEC" -n 2 true >"$T/out" 2>"$T/err" && fail "$last: exit status 0"
+        expect_err "ulimit -u"
+    done
+fi
+if [ -z "${SANITIZED:-}" ]; then
+    for kib in 50000 100000; do
+        within "ulimit -v $kib" -n 2 "$MPI_TESTS/mpi_p2p_order"
+        [ "$rc" -ne 0 ] || fail "$last: exit status 0"
+        expect_err "ulimit -v"
+    done
+fi
+
 # Just enough is enough.
 within "ulimit -n 32" -n 3 true
 expect_rc 0
@@ -66,11 +83,14 @@ if command -v prlimit >/dev/null; then
     for whom in rank worker; do
         last="KILL to the $whom while mpiexec may open no file"
         start
-        worker=$(cat /proc/$pid/task/$pid/children)
-        # The first child alone: the children file ends with a blank.
+        # The child of the child; the first one alone: the children file ends with a blank.
+        reaper=$(cat /proc/$pid/task/$pid/children)
+        reaper=${reaper%% *}
+        worker=$(cat /proc/$reaper/task/$reaper/children)
         worker=${worker%% *}
         ranks=$(cat /proc/$worker/task/$worker/children)
         prlimit --pid $pid --nofile=3:3
+        prlimit --pid $reaper --nofile=3:3
         prlimit --pid $worker --nofile=3:3
         if [ $whom = rank ]; then
             kill -KILL "${ranks%% *}"

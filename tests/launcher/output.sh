@@ -110,4 +110,23 @@ expect_rc 0
 [ "$(cat "$T/out.1")" = "I am 1" ] || fail "$last: $T/out.1 is wrong"
 [ "$(cat "$T/err.$(hostname).0")" = "E" ] || fail "$last: the file for errors is wrong"
 [ ! -s "$T/out" ] || fail "$last: output went to both places"
+# What ranks print before a failure is shown, and before the message about the failure: on one host, on two, and through agents.
+make_shell
+nodes=""
+! has_softib || nodes="-vnodes 2"
+for where in "" "$nodes" "-launcher-exec $T/shell -hosts a:2,b:1"; do
+    for how in abort error crash kill exit; do
+        for _ in 1 2 3; do
+            rc=0
+            last="mpiexec $where -n 3 printer $how"
+            "$MPIEXEC" $where -n 3 "$PRINTER" $how >"$T/out" 2>&1 || rc=$?
+            [ "$rc" -ne 0 ] || fail "$last: exit status 0"
+            [ "$(grep -c '^rank [0-2] was here$' "$T/out")" -eq 3 ] || fail "$last: output of ranks is missing"
+            said=$(grep -nE '^(mpiexec|fishplate): Rank 0 ' "$T/out" | head -1)
+            [ -n "$said" ] || fail "$last: nothing was said about rank 0"
+            [ "$(head -n "${said%%:*}" "$T/out" | grep -c '^rank [0-2] was here$')" -eq 3 ] ||
+                fail "$last: output of ranks comes after the message"
+        done
+    done
+done
 finish

@@ -27,6 +27,17 @@ for kind in $kinds; do
     expect_rc 0
     mpi_programs srun -N1 -n4 --mpi=$kind
     ! has_softib || mpi_programs srun -N4 -n4 --mpi=$kind # between nodes
+    # Unequal numbers of ranks on two nodes.
+    if has_softib; then
+        for order in block cyclic; do
+            launch timeout 60 srun -N2 -n3 --distribution=$order --mpi=$kind "$MPI_TESTS/mpi_p2p_order"
+            expect_rc 0
+        done
+    fi
+    # One rank fails in MPI_Init, where the other waits for it.
+    launch timeout 60 srun -N1 -n2 --mpi=$kind sh -c 'FISHPLATE_SHM_RING=$((65536 << SLURM_PROCID)) exec "$0"' "$MPI_TESTS/mpi_p2p_order"
+    [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
+    expect_err "disagree on the layout of shared memory"
     # Two jobs at once do not meet.
     srun -N1 -n3 --mpi=$kind --overlap "$MPI_TESTS/mpi_p2p_order" >"$T/other" 2>&1 &
     other=$!

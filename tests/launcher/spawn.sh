@@ -33,6 +33,11 @@ expect_rc 0
 sort "$T/out" >"$T/sorted" && mv "$T/sorted" "$T/out"
 expect_out "child 0 of 2" "child 1 of 2"
 
+# Neither variables nor the name of the parents' port are arguments of a process.
+run -n 1 "$T/spawner" secret
+expect_rc 0
+expect_out "child 0: 0 leaks" "child 1: 0 leaks"
+
 # One of them fails: the whole job ends, with its status.
 run -n 2 "$T/spawner" fail
 expect_rc 7

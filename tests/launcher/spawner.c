@@ -12,6 +12,8 @@
  *   serve NAME     publishes a port, prints "published", accepts one client, sums what it sends
  *   ask NAME       looks the name up, connects, sends
  *   guess NAME     knows where the port is and not its key: prints what MPI_Comm_connect makes of it
+ *   secret         the children get a variable, SPAWNER_SECRET, and print which of the processes that started them, up
+ *                  to the first, has it or the name of a port among its arguments, which every user can read
  *   universe       prints MPI_UNIVERSE_SIZE and MPI_APPNUM
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -65,14 +67,25 @@ static void inherit(char **argv, MPI_Comm parent)
     printf("child %d of %d goes on\n", rank, size);
 }
 
-static void spawn(char **argv, const char *program)
+static MPI_Info spawn_info(char **argv)
 {
-    MPI_Comm children;
     MPI_Info info = MPI_INFO_NULL;
-    if (argv[1] && strcmp(argv[0], "stay") != 0) {
+    if (strcmp(argv[0], "secret") == 0) {
+        char line[64];
+        snprintf(line, sizeof(line), "SPAWNER_SECRET=not-for-others-%d", (int)getpid());
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "env", line);
+    } else if (argv[1] && strcmp(argv[0], "stay") != 0) {
         MPI_Info_create(&info);
         MPI_Info_set(info, "host", argv[1]);
     }
+    return info;
+}
+
+static void spawn(char **argv, const char *program)
+{
+    MPI_Comm children;
+    MPI_Info info = spawn_info(argv);
     MPI_Comm_spawn(program, argv, CHILDREN, info, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE);
     if (info != MPI_INFO_NULL)
         MPI_Info_free(&info);
@@ -88,10 +101,56 @@ static void spawn(char **argv, const char *program)
         MPI_Comm_free(&children);
         return;
     }
-    if (strcmp(argv[0], "hello") != 0)
+    if (strcmp(argv[0], "hello") != 0 && strcmp(argv[0], "secret") != 0)
         wait_for_ever();
     MPI_Barrier(children);
     MPI_Comm_disconnect(&children);
+}
+
+/* Arguments as one text; false: the process cannot be read. */
+static int read_arguments(int pid, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(text, 1, size - 1, f) : 0;
+    if (f)
+        fclose(f);
+    for (size_t i = 0; i < n; i++)
+        text[i] = text[i] ? text[i] : ' ';
+    text[n] = '\0';
+    return f != NULL;
+}
+
+static int parent_of(int pid)
+{
+    char path[64], line[256];
+    int parent = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", pid);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof(line), f))
+        if (sscanf(line, "PPid: %d", &parent) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return parent;
+}
+
+static void check_ancestors(void)
+{
+    char text[65536];
+    const char *secret = getenv("SPAWNER_SECRET");
+    int leaks = 0, launchers = 0;
+    for (int pid = (int)getpid(); pid > 1; pid = parent_of(pid)) {
+        if (!read_arguments(pid, text, sizeof(text)))
+            continue;
+        launchers += strstr(text, "mpiexec") != NULL;
+        if (!secret || strstr(text, secret) || strstr(text, "fishplate:2:")) {
+            printf("child %d: process %d: %s\n", rank, pid, text);
+            leaks++;
+        }
+    }
+    printf("child %d: %d leaks%s\n", rank, leaks, launchers ? "" : ", and no mpiexec was found");
 }
 
 static void be_child(char **argv, MPI_Comm parent)
@@ -108,9 +167,11 @@ static void be_child(char **argv, MPI_Comm parent)
         say_up(argv[1]);
     if (strcmp(argv[0], "fail") == 0 && rank == 1)
         exit(7);
-    if (strcmp(argv[0], "hello") != 0)
+    if (strcmp(argv[0], "secret") == 0)
+        check_ancestors();
+    else if (strcmp(argv[0], "hello") != 0)
         wait_for_ever();
-    if (argv[1])
+    else if (argv[1])
         printf("child %d of %d on %s\n", rank, size, getenv("FISHPLATE_HOST"));
     else
         printf("child %d of %d\n", rank, size);
@@ -160,7 +221,7 @@ static void guess(const char *name)
     MPI_Comm server;
     int class;
     MPI_Lookup_name(name, MPI_INFO_NULL, port);
-    key = strchr(strchr(port, ':') + 1, ':') + 1; /* fishplate:1:<key>:... */
+    key = strchr(strchr(port, ':') + 1, ':') + 1; /* fishplate:2:<key>:... */
     key[5] = key[5] == '0' ? '1' : '0';
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Error_class(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &server), &class);

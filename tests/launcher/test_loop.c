@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../launcher/loop.h"
+#include "../../launcher/core/loop.h"
 #include "test.h"
 
 struct end {

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "boot/pmi_line.h"
-#include "pmi.h"
+#include "pmi/pmi.h"
 #include "test.h"
-#include "util.h"
+#include "core/util.h"
 
 static struct buf answers;
 static int aborts, bads, abort_code;

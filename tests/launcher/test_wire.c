@@ -5,12 +5,12 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
-#include "link.h"
-#include "plan.h"
-#include "proof.h"
-#include "slurm.h"
+#include "remote/link.h"
+#include "plan/plan.h"
+#include "remote/proof.h"
+#include "plan/slurm.h"
 #include "test.h"
-#include "tree.h"
+#include "remote/tree.h"
 
 static char *argv[] = {"program", "an argument", "", NULL};
 static char *env[] = {"A=1", "B=two words", NULL};

@@ -11,12 +11,19 @@ cpack --config "$(dirname "$BIN")/CPackConfig.cmake" -G DEB -B "$scratch/deb" >"
     fail "cpack"
 }
 deb=$(ls "$scratch"/deb/fishplate_*.deb)
+lab=$(ls "$scratch"/deb/fishplate-lab_*.deb)
+dpkg-deb --field "$lab" >"$scratch/control"
+expect_line "$scratch/control" '^Package: fishplate-lab$'
+expect_line "$scratch/control" '^Depends: fishplate \(= [0-9.]+\)'
+dpkg-deb --contents "$lab" >"$scratch/contents"
+expect_line "$scratch/contents" ' \./opt/fishplate/bin/fishplate-lab$'
 dpkg-deb --field "$deb" >"$scratch/control"
 expect_line "$scratch/control" '^Package: fishplate$'
 expect_line "$scratch/control" "^Architecture: $(dpkg --print-architecture)$"
 expect_line "$scratch/control" '^Depends: .*libc6'
 expect_line "$scratch/control" '^Recommends: .*libibverbs1'
 dpkg-deb --contents "$deb" >"$scratch/contents"
+! grep fishplate-lab "$scratch/contents" || fail "the laboratory is in the package of the library"
 expect_line "$scratch/contents" ' \./opt/fishplate/lib/libmpi_abi\.so\.1 -> libmpi_abi\.so\.1\.'
 expect_line "$scratch/contents" ' \./opt/fishplate/share/modulefiles/fishplate/[0-9.]+$'
 if awk '$6 !~ /^\.\/(opt\/(fishplate\/.*)?)?$/' "$scratch/contents" | grep .; then

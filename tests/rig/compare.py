@@ -4,7 +4,7 @@
     compare.py [--build DIR] [--repeat N] [--time SECONDS] [--only NAME...] [--set "NAME=VALUE..."]...
 
 The sources in bench/ are compiled with each library's own mpicc; the libraries take turns in one guest, two ranks, no
-shared memory between them. Prints a table as bench/notes/networks.md has it: the best figure of all runs, and the median of the
+shared memory between them. Prints a table as lab/notes/networks.md has it: the best figure of all runs, and the median of the
 runs, which tells how much of a difference is chance. Each --set adds Fishplate once more, with those settings.
 
 SPDX-License-Identifier: Apache-2.0
@@ -59,8 +59,9 @@ def compile_bench(lib, folder):
         return False
     os.makedirs(folder, exist_ok=True)
     lib.program = os.path.join(folder, os.path.basename(lib.mpicc))
-    core = [os.path.join(BENCH, f) for f in sorted(os.listdir(BENCH)) if f.endswith(".c")]
-    subprocess.run([lib.mpicc, "-std=c11", "-O3", "-Wno-stringop-overflow", "-pthread", *core,
+    cli = os.path.join(os.path.dirname(BENCH), "cli")
+    core = [os.path.join(d, f) for d in (BENCH, cli) for f in sorted(os.listdir(d)) if f.endswith(".c")]
+    subprocess.run([lib.mpicc, "-std=c11", "-O3", "-Wno-stringop-overflow", "-pthread", "-D_GNU_SOURCE=", "-I" + os.path.dirname(BENCH), *core,
                     os.path.join(BENCH, "programs", "main.c"), "-o", lib.program, "-lm"], check=True)
     return True
 

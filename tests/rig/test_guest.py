@@ -92,9 +92,9 @@ class Boot(unittest.TestCase):
         jobs, out, _ = self.run_jobs("error", "boots", ("second",))
         self.assertEqual([j.status for j in jobs], [0, guest.SKIPPED, 0])
         self.assertIn("1 jobs are left out", out)
-        jobs, out, ways = self.run_jobs("error", "boots", ("first", "second", "third"))
+        jobs, out, transports = self.run_jobs("error", "boots", ("first", "second", "third"))
         self.assertEqual([j.status for j in jobs], [guest.SKIPPED] * 3)
-        self.assertEqual(ways.count("boots"), 1)  # the first run's
+        self.assertEqual(transports.count("boots"), 1)  # the first run's
 
     def test_jobs_that_can_wait_are_run_with_kvm(self):
         jobs, out, _ = self.run_jobs("boots", "panic", ("second",))

@@ -66,6 +66,8 @@ static void seals(void)
     EXPECT(fresh(1, 8000, 1) && fresh(1, 11, 1) && !fresh(1, 11, 1) && fresh(1, 100000, 1));
     EXPECT(!fresh(1, 8000, 1) && !fresh(1, 90000, 1) && fresh(1, 99999, 1));
     EXPECT(fresh(2, 1, 1) && !fresh(1, 100001, 1) && fresh(2, 2, 1)); /* the slot has a new process */
+    /* A third one: what the first and the second sent before does not displace it. */
+    EXPECT(fresh(3, 1, 1) && !fresh(1, 100002, 1) && !fresh(2, 3, 1) && fresh(3, 2, 1) && !fresh(3, 1, 1));
     for (uint32_t s = 1; s < 1000; s++)
         EXPECT(fresh(7, 1, s + 5) && !fresh(7, 1, s + 5));
 }

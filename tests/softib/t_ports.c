@@ -144,9 +144,12 @@ static double now(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* A request whose answer is under way when the port goes: it was executed, and yet it fails, as an HCA's does. When the
- * port comes back in time the answer is asked for again, and nothing is executed twice. False: the machine was too slow
- * to take the port down before the answer, so that nothing was seen. */
+/* A request whose answer is under way when the port goes down: the request was executed, and yet it fails, as an HCA's does.
+ * If the port comes back in time, the answer is requested again, and nothing is executed twice. False: the machine was too
+ * slow to take the port down before the answer arrived, so that nothing was seen. The answer arrives no sooner than two
+ * latencies after the request was posted, which is after `start`. (A limit that counts from the moment at which this side sees the
+ * request executed is too late by what the scheduler delays this side.) */
+#define LATENCY 0.1 /* s, of the fabric */
 static bool in_flight(struct vt *t, bool returns)
 {
     struct vt_qp rc;
@@ -160,15 +163,15 @@ static bool in_flight(struct vt *t, bool returns)
     struct fabric f;
     struct registry *reg = registry_here(&f);
     uint64_t before = retries(reg);
+    double start = now();
     vt_sync(t);
     if (t->side == 1) {
         post_add(t, &rc);
     } else {
         while (counter[0] == 5)
             ;
-        double landed = now();
         atomic_store(&reg->port[0].up, 0);
-        in_time = now() - landed < 0.09;
+        in_time = now() - start < 2 * LATENCY;
         while (in_time && returns && retries(reg) == before)
             ;
         if (returns)

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CROWD  400
@@ -85,6 +86,8 @@ static void without_the_key(struct vt *t)
     vt_qp_end(&q);
 }
 
+static uint64_t sender; /* a process that was started later than this one, in its place */
+
 static void datagram(const struct vt_qp *q, int udp, uint64_t number, bool good, uint8_t what)
 {
     struct fab_place at;
@@ -102,7 +105,7 @@ static void datagram(const struct vt_qp *q, int udp, uint64_t number, bool good,
     f.arg = 0x1111; /* the tests' Q_Key */
     payload[40] = what;
     frame_encode(&f, (uint32_t)fab.id, packet);
-    seal_make(4711, number, packet, &iov, 1, packet + FRAME_BYTES);
+    seal_make(sender, number, packet, &iov, 1, packet + FRAME_BYTES);
     packet[FRAME_BYTES + 20] ^= !good;
     CHECK(sendto(udp, packet, sizeof(packet), 0, (struct sockaddr *)&to, sizeof(to)) ==
           (ssize_t)sizeof(packet));
@@ -118,6 +121,9 @@ static void datagrams(struct vt *t)
     vt_qp_connect(t, vt_defaults(IBV_QPT_UD), &q);
     if (t->side == 1) {
         int udp = socket(AF_INET, SOCK_DGRAM, 0);
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        sender = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
         datagram(&q, udp, 5, true, 1);
         datagram(&q, udp, 5, true, 2); /* the number was used */
         datagram(&q, udp, 6, false, 3);

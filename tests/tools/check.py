@@ -71,7 +71,7 @@ def main():
         if "was lost" not in lost.stderr:
             sys.exit(f"hosts that cannot be reached:\n{lost.stderr}")
         both = json.loads(run(TOOL, "check", "--json", "a,b", "--", "-launcher-exec", f"{at}/shell").stdout)
-        if len(both["hosts"]) != 2:
+        if [h["host"] for h in both["hosts"]] != ["a", "b"] or not both["hosts"][0]["own_name"]:
             sys.exit(f"two hosts by agents: {both}")
     print("hosts and pairs of hosts are looked at")
 

@@ -79,7 +79,7 @@ $info --tunables --markdown | diff -u "$SOURCE/docs/tunables.md" - ||
 if $info --nonsense 2>"$scratch/err"; then
     fail "an unknown option was accepted"
 fi
-expect_line "$scratch/err" "unknown option '--nonsense'"
+expect_line "$scratch/err" "'--nonsense' is neither an option nor a file"
 
 # Between the ranks of a job: rank 0 prints, once.
 "$BIN/mpiexec" -n 3 "$BIN/fishplate" info --protocols --json >"$scratch/protocols.json"
@@ -93,6 +93,12 @@ expect_line "$scratch/protocols.txt" '^  collectives: made of the messages above
 
 # The value in force, and where it comes from.
 expect_line "$scratch/protocols.txt" '^    up to [0-9]+ bytes  eager \(sent at once\); the limit is '
+# What was learned from a short run, and nothing without the tuner.
+"$BIN/mpiexec" -n 2 "$BIN/fishplate" info --tuned >"$scratch/tuned.txt"
+expect_line "$scratch/tuned.txt" 'shared memory, 64 KiB, isolated: .* us by cost'
+expect_line "$scratch/tuned.txt" 'shared memory, 256 KiB, bursts: .* us by cost'
+FISHPLATE_TUNE=off "$BIN/mpiexec" -n 2 "$BIN/fishplate" info --tuned >"$scratch/tuned.txt"
+expect_line "$scratch/tuned.txt" 'nothing was measured'
 FISHPLATE_EAGER_MAX=4k "$BIN/mpiexec" -n 2 "$BIN/fishplate" info --protocols >"$scratch/protocols.txt"
 expect_line "$scratch/protocols.txt" '^    up to 4096 bytes  eager \(sent at once\); the limit is FISHPLATE_EAGER_MAX$'
 if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
@@ -102,20 +108,20 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     # A processor does softib's copying: no offers there, and the page must not promise any.
     expect_line "$scratch/protocols.txt" '^    above [0-9]+ bytes  .*measured'
     ! grep -q 'several rails' "$scratch/protocols.txt" || fail "one rail: $(cat "$scratch/protocols.txt")"
-    FISHPLATE_VERBS=softib FISHPLATE_IB_STRIPE_MIN=64k "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 2 "$BIN/fishplate" info --protocols \
+    FISHPLATE_VERBS=softib FISHPLATE_LAB=IB_STRIPE_MIN=64k "$BIN/mpiexec" -n 2 -vnodes 2 -hcas 2 "$BIN/fishplate" info --protocols \
         >"$scratch/rails.txt"
     expect_line "$scratch/rails.txt" 'large messages of at least 131072 bytes are divided among all'
     ! grep -q 'offered' "$scratch/protocols.txt" || fail "offers are promised on softib: $(cat "$scratch/protocols.txt")"
-    # In a job on several nodes: what trials find, and the times behind it.
+    # In a job on several nodes: what was measured to be fastest, and the times.
     FISHPLATE_COLL_TRY=100 "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --coll >"$scratch/tried.txt"
     expect_line "$scratch/tried.txt" "2 ranks on 2 nodes: .* us; tried rule:"
     expect_line "$scratch/tried.txt" "allreduce of 1024 bytes, 2 ranks on 2 nodes: "
     expect_line "$scratch/tried.txt" "alltoall of 65536 bytes, 2 ranks on 2 nodes: "
-    # A multicast needs three nodes; a machine may be too busy for all of its sizes.
+    # A multicast needs three nodes.
+    ! grep -qE ' multicast [0-9]' "$scratch/tried.txt" || fail "multicast between two nodes: $(cat "$scratch/tried.txt")"
     FISHPLATE_COLL_TRY=100 "$BIN/mpiexec" -n 3 -vnodes 3 "$BIN/fishplate" info --coll >"$scratch/tried.txt"
-    expect_line "$scratch/tried.txt" "bcast, 3 ranks on 3 nodes: (by multicast [0-9]+ to|never by multicast$)"
     tr -s ' \n' '  ' <"$scratch/tried.txt" >"$scratch/joined.txt"
-    expect_line "$scratch/joined.txt" "bcast of 1 to 512 bytes, by multicast or not \(64 tried\), 3 ranks on 3 nodes: [^;]* us; tried rule:"
+    expect_line "$scratch/joined.txt" "bcast of 1024 bytes, 3 ranks on 3 nodes: [^;]* us; tried rule:[^;]* multicast [0-9.]+"
     FISHPLATE_COLL_TRY=0 "$BIN/mpiexec" -n 2 -vnodes 2 "$BIN/fishplate" info --coll --json >"$scratch/tried.json"
     expect_json "$scratch/tried.json"
     grep -q '"chosen"' "$scratch/tried.json" || fail "JSON does not say what was chosen"

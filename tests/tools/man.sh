@@ -24,8 +24,12 @@ check() {
 [ -d "$pages" ] || { echo "built for another kind of machine: no manual pages" && exit 77; }
 check mpicc "$BIN/mpicc" -help
 [ "$(wc -l <"$scratch/options")" -ge 6 ] || fail "the help of mpicc lists fewer options than it has"
-for command in info bench 'bench ib' prof sim ps why; do
-    # shellcheck disable=SC2086
+for command in info bench prof ps why check tune; do
     check fishplate "$BIN/fishplate" $command --help
 done
+if [ -x "$BIN/fishplate-lab" ]; then
+    for command in papers sim ib rails bcast barrier kernels; do
+        check fishplate-lab "$BIN/fishplate-lab" $command --help
+    done
+fi
 [ ! -x "$BIN/softib" ] || check softib "$BIN/softib" --help

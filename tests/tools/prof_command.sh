@@ -33,7 +33,7 @@ expect_line help 'MPI_Pcontrol'
 expect_status 2 "$BIN/fishplate" prof
 expect_line err 'no command was given'
 expect_status 2 "$BIN/fishplate" prof --nonsense -- true
-expect_line err "unknown option '--nonsense'"
+expect_line err "'--nonsense' is not an option"
 expect_status 2 "$BIN/fishplate" prof --html
 expect_status 1 "$BIN/fishplate" prof --read nowhere.txt
 expect_line err 'nowhere.txt cannot be read'

@@ -24,7 +24,7 @@ static struct {
 c_file src/p2p/size.c 'static const unsigned long eight = sizeof eight;'
 echo 'int headless(void);' >"$scratch/src/p2p/headless.h"
 c_file src/coll/algo/clock.c '#include <time.h>'
-c_file src/net/ib/policy/credit.c '#include "net/ib/verbs.h"'
+c_file src/net/ib/policy/credit.c '#include "net/ib/device/verbs.h"'
 c_file src/p2p/name.c 'if (strcmp(t->name, "ib") == 0)'
 c_file src/net/ib/state.c 'ep->conn.state = CONN_FAILED;'
 c_file src/net/net.h 'struct shm *local(void);'

@@ -10,7 +10,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define ROUNDS 3000
+/* The two sides take turns, and on a loaded machine each turn waits for the scheduler: many writes a turn. */
+#define TURNS 200
+#define BATCH 16
+#define ROOM  4096 /* for one write */
 
 static void wait_for(volatile unsigned char *p, unsigned char want)
 {
@@ -20,34 +23,56 @@ static void wait_for(volatile unsigned char *p, unsigned char want)
             sched_yield();
 }
 
-static void ping_pong(struct vt *t, struct vt_qp *q, unsigned char *buf, struct ibv_mr *mr)
+struct place {
+    uint32_t length;
+    unsigned char mark;
+};
+
+static struct place place_of(unsigned turn, unsigned k)
+{
+    const unsigned i = turn * BATCH + k;
+    return (struct place){1 + i * 37 % 3000, (unsigned char)(1 + i % 250)};
+}
+
+static void write_batch(struct vt *t, struct vt_qp *q, unsigned char *buf, struct ibv_mr *mr, unsigned turn,
+                        const struct vt_addr *to)
+{
+    for (unsigned k = 0; k < BATCH; k++) {
+        const struct place p = place_of(turn, k);
+        memset(buf + k * ROOM, p.mark, p.length);
+        struct ibv_sge s = {(uintptr_t)buf + k * ROOM, p.length, mr->lkey};
+        struct ibv_send_wr wr = {.sg_list = &s,
+                                 .num_sge = 1,
+                                 .opcode = IBV_WR_RDMA_WRITE,
+                                 .send_flags = IBV_SEND_SIGNALED},
+                           *bad;
+        wr.wr.rdma.remote_addr = to->buf + (BATCH + k) * ROOM;
+        wr.wr.rdma.rkey = to->rkey;
+        CHECK(!ibv_post_send(q->qp, &wr, &bad));
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+    }
+}
+
+static void expect_batch(unsigned char *in, unsigned turn)
+{
+    for (unsigned k = 0; k < BATCH; k++, in += ROOM) {
+        const struct place p = place_of(turn, k);
+        wait_for(in + p.length - 1, p.mark);
+        for (uint32_t i = 0; i < p.length; i++)
+            CHECK(in[i] == p.mark, "turn %u: byte %u of %u came after the last", turn, i, p.length);
+        memset(in, 0, p.length);
+    }
+}
+
+static void take_turns(struct vt *t, struct vt_qp *q, unsigned char *buf, struct ibv_mr *mr)
 {
     struct vt_addr mine = {.rkey = mr->rkey, .buf = (uintptr_t)buf}, theirs;
     vt_swap(t, &mine, &theirs, sizeof(mine));
-    unsigned char *in = buf + 65536;
-    for (unsigned i = 1; i <= ROUNDS; i++) {
-        uint32_t n = 1 + i * 37 % 3000;
-        unsigned char mark = (unsigned char)(1 + i % 250);
-        for (int turn = 0; turn < 2; turn++) {
-            if (turn == t->side) {
-                memset(buf, mark, n);
-                struct ibv_sge s = {(uintptr_t)buf, n, mr->lkey};
-                struct ibv_send_wr wr = {.sg_list = &s,
-                                         .num_sge = 1,
-                                         .opcode = IBV_WR_RDMA_WRITE,
-                                         .send_flags = IBV_SEND_SIGNALED},
-                                   *bad;
-                wr.wr.rdma.remote_addr = theirs.buf + 65536;
-                wr.wr.rdma.rkey = theirs.rkey;
-                CHECK(!ibv_post_send(q->qp, &wr, &bad));
-                vt_wc(t->cq, IBV_WC_SUCCESS);
-            } else {
-                wait_for(in + n - 1, mark);
-                for (uint32_t k = 0; k < n; k++)
-                    CHECK(in[k] == mark, "round %u: byte %u of %u came after the last", i, k, n);
-                memset(in, 0, n);
-            }
-        }
+    for (unsigned turn = 0; turn < 2 * TURNS; turn++) {
+        if (turn % 2 == (unsigned)t->side)
+            write_batch(t, q, buf, mr, turn, &theirs);
+        else
+            expect_batch(buf + BATCH * ROOM, turn);
     }
 }
 
@@ -57,7 +82,7 @@ static void test(struct vt *t)
     if (t->rxe)
         vt_skip("soft-RoCE stores the bytes of a packet in any order");
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    ping_pong(t, &q, t->buf, t->mr);
+    take_turns(t, &q, t->buf, t->mr);
     int fd = memfd_create("verbs-test", MFD_CLOEXEC);
     CHECK(fd >= 0 && !ftruncate(fd, 1 << 20));
     unsigned char *shared = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -65,7 +90,7 @@ static void test(struct vt *t)
     struct ibv_mr *mr = ibv_reg_mr(t->pd, shared + 100, (1 << 20) - 100, ALL_ACCESS);
     CHECK(mr);
     close(fd);
-    ping_pong(t, &q, shared + 100, mr);
+    take_turns(t, &q, shared + 100, mr);
     vt_sync(t);
     CHECK(!ibv_dereg_mr(mr));
     munmap(shared, 1 << 20);

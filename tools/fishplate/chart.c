@@ -9,6 +9,7 @@
 
 #include "../../bench/bench.h"
 #include "html.h"
+#include "cli/number.h"
 
 enum { WIDTH = 760, HEIGHT = 420, LEFT = 70, RIGHT = 200, TOP = 44, BOTTOM = 54, TICKS = 5 };
 
@@ -25,7 +26,7 @@ int chart_line(struct chart *c, const char *name)
 static void format_x(const struct chart *c, double x, char out[32])
 {
     if (c->x_bytes)
-        bench_format_bytes((size_t)x, out);
+        number_print_size((size_t)x, out);
     else
         snprintf(out, 32, "%g", x);
 }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "json.h"
+#include "cli/json.h"
 
 enum { CHART_LINES = 12, CHART_POINTS = 64 };
 

@@ -1,6 +1,7 @@
 /* info.c: `fishplate info`: which sections are printed, and how. The sections are in info_*.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "cli/options.h"
 #include "info.h"
 
 #include <mpi.h>
@@ -25,13 +26,22 @@ static const struct info_section sections[] = {
     {"--coll",
      "the algorithms of each collective, and which is chosen when; under mpiexec also what trials find", true,
      JOB_IF_STARTED, info_coll_text, info_coll_json},
+    {"--tuned", "what messages of a short trial run have cost, and which protocol is used for each size",
+     false, JOB_YES, info_tuned_text, info_tuned_json},
     {"--hints", "the info keys of files (MPI_File_open): values, defaults, meaning", false, JOB_NO,
      info_hints_text, info_hints_json},
     {"--pvars", "the counters the library keeps", false, JOB_NO, info_pvars_text, info_pvars_json},
     {"--api", "every MPI function; with FILEs: whether all that these need are there", false, JOB_NO,
      info_api_text, info_api_json},
 };
-enum { NSECTIONS = sizeof(sections) / sizeof(sections[0]), PAGE_WIDTH = 110 };
+enum { NSECTIONS = sizeof(sections) / sizeof(sections[0]) };
+_Static_assert((int)NSECTIONS <= (int)INFO_SECTIONS_MAX, "a bit and a flag for each section");
+
+static const struct cli_option options[] = {
+    CLI_FLAG_LINE("--missing", struct info_options, missing,
+                  "with --api FILE...: only the names of missing functions, one a line"),
+    CLI_FLAG_LINE("--markdown", struct info_options, markdown, "with --tunables: as docs/tunables.md has it"),
+    CLI_FLAG_LINE("--json", struct info_options, json, "one JSON document"), CLI_END};
 
 static void usage(void)
 {
@@ -40,12 +50,10 @@ static void usage(void)
            "*):\n");
     for (int i = 0; i < NSECTIONS; i++)
         printf(" %c %-13s %s\n", sections[i].by_default ? '*' : ' ', sections[i].option, sections[i].doc);
-    printf("\nOptions:\n"
-           "   --missing     with --api FILE...: only the names of what is not there, one a line\n"
-           "   FILE          with --api: a program, library or object; status 1 when it needs what is not "
-           "there\n"
-           "   --markdown    with --tunables: as docs/tunables.md has it\n"
-           "   --json        one JSON document\n\n"
+    puts("\nOptions:");
+    cli_print_options(options, stdout);
+    printf("\nFILE, with --api, is a program, library or object; the exit status is 1 if it needs functions "
+           "that are not there.\n"
            "A tunable is set in the environment: FISHPLATE_LOG=info mpiexec -n 2 ./program\n");
 }
 
@@ -57,37 +65,36 @@ static unsigned section_bit(const char *option)
     return 0;
 }
 
-static bool parse(struct info_options *o, int argc, char **argv)
+static bool read_file(void *info, const char *name)
 {
-    for (int a = 1; a < argc; a++) {
-        bool known = true;
-        if (strcmp(argv[a], "--json") == 0)
-            o->json = true;
-        else if (strcmp(argv[a], "--missing") == 0)
-            o->missing = true;
-        else if (strcmp(argv[a], "--markdown") == 0)
-            o->markdown = true;
-        else if (argv[a][0] != '-')
-            argv[++o->nfiles] = argv[a]; /* gathered at the front, where the options have been read */
-        else
-            known = false;
-        const unsigned bit = section_bit(argv[a]);
-        o->sections |= bit;
-        if (!known && !bit) {
-            fprintf(stderr, "fishplate info: unknown option '%s'; --help lists them.\n", argv[a]);
-            return false;
-        }
-    }
-    o->files = argv + 1;
+    struct info_options *o = info;
+    if (o->nfiles < o->files_room)
+        o->files[o->nfiles++] = name;
+    return true;
+}
+
+static int parse(struct info_options *o, int argc, char **argv)
+{
+    struct cli_option all[NSECTIONS + sizeof(options) / sizeof(options[0])];
+    const struct cli c = {
+        .program = "fishplate info", .options = all, .operand = read_file, .operands = "a file"};
+    for (int i = 0; i < NSECTIONS; i++)
+        all[i] = (struct cli_option)CLI_FLAG_LINE(sections[i].option, struct info_options, wanted[i], NULL);
+    memcpy(all + NSECTIONS, options, sizeof(options));
+    const int next = cli_parse(&c, argc, argv, o);
+    if (next < 0)
+        return next;
+    for (int i = 0; i < NSECTIONS; i++)
+        o->sections |= (unsigned)o->wanted[i] << i;
     if (o->missing && o->nfiles == 0) {
         fprintf(stderr, "fishplate info: --missing goes with --api and files.\n");
-        return false;
+        return CLI_INVALID;
     }
     if (o->nfiles > 0 && o->sections != section_bit("--api")) {
         fprintf(stderr, "fishplate info: '%s' is a file; files go with --api alone.\n", o->files[0]);
-        return false;
+        return CLI_INVALID;
     }
-    return true;
+    return next;
 }
 
 /* A section asked for alone needs no heading. */
@@ -115,22 +122,6 @@ static void print_json(const struct fishplate_inside *in, const struct info_opti
     json_end(&j);
 }
 
-void info_wrap(const char *text, int indent)
-{
-    while (*text) {
-        size_t room = (size_t)(PAGE_WIDTH - indent), len = strlen(text);
-        if (len > room) {
-            for (len = room; len > 0 && text[len] != ' ';)
-                len--;
-            if (len == 0)
-                len = strcspn(text, " ");
-        }
-        printf("%*s%.*s\n", indent, "", (int)len, text);
-        text += len;
-        text += strspn(text, " ");
-    }
-}
-
 /* Was this process started as a rank, by mpiexec or another launcher? */
 static bool started_as_rank(void)
 {
@@ -150,39 +141,44 @@ static bool needs_job(const struct info_options *o)
     return false;
 }
 
-int command_info(int argc, char **argv)
+static int run(const struct info_options *o, int *argc, char ***argv)
 {
-    struct info_options o = {0};
-    for (int a = 1; a < argc; a++)
-        if (strcmp(argv[a], "--help") == 0 || strcmp(argv[a], "-h") == 0) {
-            usage();
-            return 0;
-        }
-    if (!parse(&o, argc, argv))
-        return 2;
     const struct fishplate_inside *in = inside_of_library();
-    if (o.nfiles > 0)
-        return info_needs(in, &o);
-    bool job = needs_job(&o);
+    if (o->nfiles > 0)
+        return info_needs(in, o);
+    bool job = needs_job(o);
     int rank = 0;
-    const bool tried = job && started_as_rank() && (o.sections & section_bit("--coll"));
+    const bool tried = job && started_as_rank() && (o->sections & section_bit("--coll"));
     if (tried)
         info_tried_before();
     if (job) {
-        MPI_Init(&argc, &argv);
+        MPI_Init(argc, argv);
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     } else if (in->tunables_load() > 0) {
         in->tunables_report();
     }
-    if (o.sections & section_bit("--devices"))
+    if (o->sections & section_bit("--devices"))
         info_devices_gather(in, job);
     if (tried)
         info_tried_gather();
-    if (rank == 0 && o.json)
-        print_json(in, &o);
+    if (o->sections & section_bit("--tuned"))
+        info_tuned_gather();
+    if (rank == 0 && o->json)
+        print_json(in, o);
     else if (rank == 0)
-        print_text(in, &o);
+        print_text(in, o);
     if (job)
         MPI_Finalize();
     return 0;
+}
+
+int command_info(int argc, char **argv)
+{
+    struct info_options o = {.files = calloc((size_t)argc, sizeof(*o.files)), .files_room = argc};
+    const int next = o.files ? parse(&o, argc, argv) : CLI_INVALID;
+    if (next == CLI_HELP)
+        usage();
+    const int status = next < 0 ? (next == CLI_HELP ? 0 : 2) : run(&o, &argc, &argv);
+    free(o.files);
+    return status;
 }

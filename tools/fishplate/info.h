@@ -5,13 +5,16 @@
 #define FP_TOOLS_INFO_H
 
 #include "api/inside.h"
-#include "json.h"
+#include "cli/json.h"
+
+enum { INFO_SECTIONS_MAX = 16 };
 
 struct info_options {
     bool json, markdown, missing;
+    bool wanted[INFO_SECTIONS_MAX];
     unsigned sections;  /* bit i: the i-th section was asked for by name */
-    char *const *files; /* --api: programs and libraries to look into */
-    int nfiles;
+    const char **files; /* --api: programs and libraries to check */
+    int nfiles, files_room;
 };
 
 /* Only between MPI_Init and MPI_Finalize, where rank 0 prints? If started: where mpiexec has started it. */
@@ -60,6 +63,9 @@ void info_tried_before(void);
 void info_tried_gather(void);
 void info_tried_text(void);
 void info_tried_json(struct json *j);
+void info_tuned_gather(void);
+void info_tuned_text(const struct fishplate_inside *in, const struct info_options *o);
+void info_tuned_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j);
 
 /* Prints text wrapped to the page, every line indented. */
 void info_wrap(const char *text, int indent);

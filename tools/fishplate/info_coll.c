@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "coll/select.h"
+#include "coll/select/select.h"
 #include "info.h"
 
 static const char *size_text(uint64_t bytes, char out[32])

@@ -9,7 +9,7 @@
 void info_hints_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     (void)o;
-    printf("Hints of files: keys of the info object that MPI_File_open gets. MPI_File_get_info tells those "
+    printf("Hints of files: keys of the info object that MPI_File_open gets. MPI_File_get_info returns those "
            "in use.\n\n");
     for (size_t i = 0; i < in->hints_count; i++) {
         const struct io_hint_info *h = &in->hints[i];

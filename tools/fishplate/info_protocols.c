@@ -27,9 +27,9 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
             in->tunable_format(in->tunables_get(i), choice, sizeof(choice));
     static const struct {
         const char *name, *text;
-    } forced[] = {{"rput", "rput (the sender writes into the receiver's memory when asked to)"},
+    } forced[] = {{"rput", "rput (the sender writes into the receiver's memory on request)"},
                   {"getcqe", "getcqe (the receiver reads the sender's memory)"},
-                  {"get", "get (the receiver reads the sender's memory and looks at the last byte)"},
+                  {"get", "get (the receiver reads the sender's memory and polls the last byte)"},
                   {"putnr", "putnr (the receiver offers its memory, its last byte a constant), or get"},
                   {"put", "put (the receiver offers its memory, its last byte random), or get"},
                   {"split", "split (the receiver reads a part while the sender writes the rest)"}};
@@ -62,7 +62,7 @@ static void print_rails(const struct peer *p)
         printf("large messages of at least %zu bytes are divided among all%s (FISHPLATE_IB_STRIPE)\n",
                p->caps.striped_from, p->caps.striped_measured ? " where that is measured to be faster" : "");
     printf(
-        "                       get, putnr and put: a message tells of the end, since the last byte may not "
+        "                       get, putnr and put: a message reports the end, since the last byte may not "
         "be the last to arrive\n");
 }
 

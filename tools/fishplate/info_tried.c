@@ -1,5 +1,6 @@
 /* info_tried.c: what the library chooses between the nodes of this job, and the times behind it: `mpiexec -n 8 -hosts a,b fishplate info
- * --coll` calls each operation until its trial is over (FISHPLATE_COLL_TRY=100, unless it is set) and prints what MPI_T has of it.
+ * --coll` calls each operation until its candidates are measured (FISHPLATE_COLL_TRY=100, unless it is set) and prints the MPI_T variable
+ * coll_choices; `mpiexec -n 2 fishplate info --tuned` does so for messages between two ranks, and p2p_choices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
@@ -11,7 +12,8 @@
 
 enum { CALLS = 40, SIZES = 2 };
 
-static char *barriers, *others; /* on rank 0; NULL: not in a job, or on one node */
+static char *choices;   /* on rank 0; NULL: not in a job, or on one node */
+static char *protocols; /* on rank 0; NULL: not requested */
 
 static void call(int operation, char *in, char *out, int bytes, int root)
 {
@@ -60,7 +62,6 @@ void info_tried_before(void)
     setenv("FISHPLATE_COLL_TRY", "100", 0);
 }
 
-/* A share of the time that the user has set may be too small for a trial to end: the text says so then. */
 void info_tried_gather(void)
 {
     static const int sizes[SIZES] = {1024, 64 * 1024};
@@ -71,8 +72,6 @@ void info_tried_gather(void)
     char *in = calloc((size_t)size, 64 * 1024), *out = calloc((size_t)size, 64 * 1024);
     if (!in || !out)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    for (int i = 0; i < CALLS; i++)
-        MPI_Barrier(MPI_COMM_WORLD);
     for (int operation = 0; operation < 7; operation++)
         for (int s = 0; s < SIZES; s++)
             for (int i = 0; i < CALLS; i++)
@@ -82,8 +81,7 @@ void info_tried_gather(void)
     if (rank != 0 || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
         return;
     MPI_T_pvar_session_create(&session);
-    barriers = read_text(session, "coll_barriers");
-    others = read_text(session, "coll_choices");
+    choices = read_text(session, "coll_choices");
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
 }
@@ -115,19 +113,80 @@ static void json_line(const char *line, size_t length, void *arg)
 
 void info_tried_text(void)
 {
-    if (!barriers && !others)
+    if (!choices)
         return;
-    printf("\nWhat this job chooses between nodes, by trial: barriers, then the other operations\n");
-    lines(barriers, print_line, NULL);
-    lines(others, print_line, NULL);
+    printf("\nWhat this job has measured to be the fastest between nodes\n");
+    lines(choices, print_line, NULL);
 }
 
 void info_tried_json(struct json *j)
 {
-    if (!barriers && !others)
+    if (!choices)
         return;
     json_array(j, "chosen");
-    lines(barriers, json_line, j);
-    lines(others, json_line, j);
+    lines(choices, json_line, j);
+    json_end(j);
+}
+
+/* ---- messages ---- */
+
+enum { LARGEST = 4 << 20, FEWEST = 200, BURST = 16 };
+
+/* Ping-pongs, then bursts in both directions, between the ranks 0 and 1. */
+static void exchange(char *data, int bytes, int rank)
+{
+    const int messages = FEWEST * (bytes < LARGEST / 16 ? 5 : 1);
+    MPI_Request requests[BURST];
+    MPI_Comm c = MPI_COMM_WORLD;
+    for (int i = 0; i < messages; i++)
+        if ((i + rank) % 2)
+            MPI_Recv(data, bytes, MPI_BYTE, 1 - rank, 0, c, MPI_STATUS_IGNORE);
+        else
+            MPI_Send(data, bytes, MPI_BYTE, 1 - rank, 0, c);
+    for (int i = 0; i < messages / BURST; i++) {
+        for (int k = 0; k < BURST; k++)
+            if ((i + rank) % 2)
+                MPI_Irecv(data, bytes, MPI_BYTE, 1 - rank, 0, c, &requests[k]);
+            else
+                MPI_Isend(data, bytes, MPI_BYTE, 1 - rank, 0, c, &requests[k]);
+        MPI_Waitall(BURST, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+void info_tuned_gather(void)
+{
+    MPI_T_pvar_session session;
+    int provided, size, rank;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    char *data = calloc(1, LARGEST);
+    if (!data)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    for (int bytes = 32 * 1024; bytes <= LARGEST && rank < 2 && size > 1; bytes *= 2)
+        exchange(data, bytes, rank);
+    free(data);
+    if (rank != 0 || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
+        return;
+    MPI_T_pvar_session_create(&session);
+    protocols = read_text(session, "p2p_choices");
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
+}
+
+void info_tuned_text(const struct fishplate_inside *in, const struct info_options *o)
+{
+    (void)in, (void)o;
+    printf("Paths of large messages, the one in use first, and their last measured cost\n");
+    if (!protocols || !*protocols)
+        printf("  nothing was measured: start two ranks (mpiexec -n 2 fishplate info --tuned), without "
+               "FISHPLATE_TUNE=off\n");
+    lines(protocols, print_line, NULL);
+}
+
+void info_tuned_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
+{
+    (void)in, (void)o;
+    json_array(j, "tuned");
+    lines(protocols, json_line, j);
     json_end(j);
 }

@@ -28,12 +28,23 @@ static void format_default(const struct fishplate_inside *in, const struct tunab
     in->tunable_format(&copy, out, VALUE_MAX);
 }
 
+/* Length of the choices that are for users. */
+static int users_choices(const struct tunable *t)
+{
+    size_t n = 0;
+    for (int64_t i = 0; t->choices[n] && (t->users == 0 || i < t->users); i++) {
+        n += i > 0;
+        n += strcspn(t->choices + n, "|");
+    }
+    return (int)n;
+}
+
 /* What a user may type: the choices, or the range. */
 static void format_range(const struct fishplate_inside *in, const struct tunable *t, char *out)
 {
     char low[VALUE_MAX / 4], high[VALUE_MAX / 4];
     if (t->type == TUNABLE_IS_CHOICE) {
-        snprintf(out, VALUE_MAX, "%s", t->choices);
+        snprintf(out, VALUE_MAX, "%.*s", users_choices(t), t->choices);
         for (char *p = out; *p; p++)
             if (*p == '|')
                 *p = ' ';
@@ -62,6 +73,12 @@ static void markdown_row(const struct fishplate_inside *in, const struct tunable
     printf(a->counter ? "`%s` |\n" : "|\n", a->counter);
 }
 
+/* Variables of the laboratory are not for users. */
+static bool is_listed(const struct tunable *t, int group)
+{
+    return !t->laboratory && (int)advice_for(t)->group == group;
+}
+
 static void print_markdown(const struct fishplate_inside *in)
 {
     printf("# Tunables\n\n"
@@ -75,7 +92,7 @@ static void print_markdown(const struct fishplate_inside *in)
                "|---|---|---|---|---|---|\n",
                advice_titles[g]);
         for (size_t i = 0; i < in->tunables_count(); i++)
-            if ((int)advice_for(in->tunables_get(i))->group == g)
+            if (is_listed(in->tunables_get(i), g))
                 markdown_row(in, in->tunables_get(i));
     }
 }
@@ -106,7 +123,7 @@ void info_tunables_text(const struct fishplate_inside *in, const struct info_opt
     for (int g = 0; g < ADVICE_GROUPS; g++) {
         printf("%s\n", advice_titles[g]);
         for (size_t i = 0; i < in->tunables_count(); i++)
-            if ((int)advice_for(in->tunables_get(i))->group == g)
+            if (is_listed(in->tunables_get(i), g))
                 print_tunable(in, in->tunables_get(i));
     }
 }
@@ -136,7 +153,8 @@ void info_tunables_json(const struct fishplate_inside *in, const struct info_opt
     (void)o;
     json_array(j, "tunables");
     for (size_t i = 0; i < in->tunables_count(); i++)
-        json_tunable(in, in->tunables_get(i), j);
+        if (!in->tunables_get(i)->laboratory)
+            json_tunable(in, in->tunables_get(i), j);
     json_end(j);
 }
 
@@ -161,9 +179,9 @@ void info_changed_text(const struct fishplate_inside *in, const struct info_opti
             continue;
         in->tunable_format(t, value, sizeof(value));
         format_default(in, t, first);
-        printf("%sFISHPLATE_%s=%s (%s; %s%s)\n", n++ ? "" : "Settings that were set\n", t->name, value,
-               source_names[t->source], changed(in, t) ? "default: " : "the same as its default, ",
-               first[0] ? first : "unset");
+        printf("%sFISHPLATE_%s%s=%s (%s; %s%s)\n", n++ ? "" : "Settings that were set\n",
+               t->laboratory ? "LAB=" : "", t->name, value, source_names[t->source],
+               changed(in, t) ? "default: " : "the same as its default, ", first[0] ? first : "unset");
     }
     if (n == 0)
         printf("Every setting has its default.\n");

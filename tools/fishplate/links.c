@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "json.h"
+#include "cli/json.h"
 
 enum { MANY = 20000 /* links: to leave out those of one end then makes no difference */ };
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options.h"
 #include "command.h"
 
 #define TIMELINE_CALLS "200000" /* that a rank keeps */
@@ -20,23 +21,32 @@ struct options {
     char **rest; /* the command, or with --read the files */
 };
 
+static const struct cli_option options[] = {
+    CLI_TEXT_LINE("--html", "FILE", struct options, html,
+                  "also as one HTML page with charts; needs no other files"),
+    CLI_TEXT_LINE("--json", "FILE", struct options, json, "also as JSON; - is standard output"),
+    CLI_TEXT_LINE("--timeline", "FILE", struct options, timeline,
+                  "also every call with its time, for https://ui.perfetto.dev or chrome://tracing"),
+    CLI_FLAG_LINE("--all", struct options, all,
+                  "all functions and pairs of ranks, not only the first twenty"),
+    CLI_FLAG_LINE("--quiet", struct options, quiet, "no report on standard output"),
+    CLI_TEXT_LINE("--record", "FILE", struct options, record, "store the record, for --read"),
+    CLI_FLAG_LINE("--read", struct options, read, NULL),
+    CLI_END};
+
 static void usage(void)
 {
+    printf("Usage: fishplate prof [options] [--] mpiexec ...      run a program and report how it used MPI\n"
+           "       fishplate prof [options] --read FILE...        report on records that were kept\n\n"
+           "The program needs no change and no recompilation, in C or Fortran. After its own output comes "
+           "the report:\n"
+           "what is wrong, calls and time of each function with its imbalance over ranks, message sizes, "
+           "nonblocking calls,\n"
+           "waiting, reuse of buffers, who sent how much to whom, and the slowest links.\n\n"
+           "Options:\n");
+    cli_print_options(options, stdout);
     printf(
-        "Usage: fishplate prof [options] [--] mpiexec ...      run a program and report how it used MPI\n"
-        "       fishplate prof [options] --read FILE...        report on records that were kept\n\n"
-        "The program needs no change and no recompilation, in C or Fortran. After its own output comes "
-        "the report:\n"
-        "what is wrong, calls and time of each function with its imbalance over ranks, message sizes, "
-        "nonblocking calls,\n"
-        "waiting, reuse of buffers, who sent how much to whom, and the slowest links.\n\n"
-        "Options:\n"
-        "  --html FILE      also as one HTML page with charts; needs nothing from elsewhere\n"
-        "  --json FILE      also as JSON; - is standard output\n"
-        "  --timeline FILE  also every call with its time, for https://ui.perfetto.dev or chrome://tracing\n"
-        "  --all            all functions and pairs of ranks, not only the first twenty\n"
-        "  --quiet          no report on standard output\n"
-        "  --record FILE    keep the record, for --read\n\n"
+        "\n"
         "Examples:\n"
         "  fishplate prof -- mpiexec -n 4 ./program\n"
         "  fishplate prof --html report.html -- mpiexec -n 4 ./program\n\n"
@@ -58,7 +68,7 @@ static void usage(void)
         "they offer\n"
         "  buffer reuse     high is good: an address used before is registered with the network already. "
         "Up to 196608\n"
-        "                   addresses a rank are remembered; the report says if there were more\n"
+        "                   addresses a rank are remembered; the report states if there were more\n"
         "  slowest links    messages of 32 KiB and more, compared with links of the same kind that do not "
         "touch\n"
         "                   the same node; slow: at least twice the time, at its fastest and in sum\n"
@@ -72,49 +82,21 @@ static void usage(void)
         "record file in its working folder.\n");
 }
 
-static bool needs_value(const char *option)
-{
-    return strcmp(option, "--html") == 0 || strcmp(option, "--json") == 0 ||
-           strcmp(option, "--record") == 0 || strcmp(option, "--timeline") == 0;
-}
-
 /* Options end at `--` or at the first word that is none. */
-static bool parse(struct options *o, char **argv)
+static int parse(struct options *o, int argc, char **argv)
 {
-    char **a = argv + 1;
-    for (; *a && (*a)[0] == '-' && (*a)[1]; a++) {
-        if (strcmp(*a, "--") == 0) {
-            a++;
-            break;
-        }
-        if (strcmp(*a, "--all") == 0) {
-            o->all = true;
-        } else if (strcmp(*a, "--quiet") == 0) {
-            o->quiet = true;
-        } else if (strcmp(*a, "--read") == 0) {
-            o->read = true;
-        } else if (!needs_value(*a)) {
-            fprintf(stderr, "fishplate prof: unknown option '%s'; --help lists them.\n", *a);
-            return false;
-        } else if (!a[1]) {
-            fprintf(stderr, "fishplate prof: %s needs a file name.\n", *a);
-            return false;
-        } else {
-            const char **value = a[0][2] == 'h'   ? &o->html
-                                 : a[0][2] == 'j' ? &o->json
-                                 : a[0][2] == 't' ? &o->timeline
-                                                  : &o->record;
-            *value = *++a;
-        }
-    }
-    o->rest = a;
-    if (*a)
-        return true;
+    const struct cli c = {.program = "fishplate prof", .options = options, .stops = true};
+    const int next = cli_parse(&c, argc, argv, o);
+    if (next < 0)
+        return next;
+    o->rest = argv + next;
+    if (*o->rest)
+        return next;
     fprintf(stderr, o->read
                         ? "fishplate prof: --read needs the names of one or more record files.\n"
                         : "fishplate prof: no command was given. For example: fishplate prof -- mpiexec -n 4 "
                           "./program; --help explains.\n");
-    return false;
+    return CLI_INVALID;
 }
 
 static bool complain(const char *path)
@@ -287,12 +269,11 @@ int command_prof(int argc, char **argv)
 {
     struct options o = {0};
     struct prof_job *jobs = NULL;
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    const int next = parse(&o, argc, argv);
+    if (next == CLI_HELP)
         usage();
-        return 0;
-    }
-    if (!parse(&o, argv))
-        return 2;
+    if (next < 0)
+        return next == CLI_HELP ? 0 : 2;
     if (!o.read)
         return run_and_report(&o);
     bool good = true;

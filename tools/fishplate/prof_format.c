@@ -7,6 +7,8 @@
 
 #include "prof.h"
 
+const char *const prof_kind_words[PROF_KINDS] = {"p2p", "wait", "coll", "rma", "io", "other"};
+
 const char *const prof_kind_names[PROF_KINDS] = {"point to point", "waiting", "collective",
                                                  "one-sided",      "files",   "other MPI"};
 const char *const prof_class_names[4] = {"< 2 KiB", "2 - 16 KiB", "16 KiB - 1 MiB", ">= 1 MiB"};

@@ -332,7 +332,7 @@ void prof_write_html(const struct prof_job *job, FILE *out)
     write_reuse(job, out);
     write_peers(job, out);
     prof_html_links(job, out);
-    fputs("<footer>Written by fishplate prof; <code>fishplate prof --help</code> says how to read "
+    fputs("<footer>Written by fishplate prof; <code>fishplate prof --help</code> explains how to read "
           "it.</footer>\n"
           "</main>\n</body>\n</html>\n",
           out);

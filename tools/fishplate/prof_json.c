@@ -1,7 +1,7 @@
 /* prof_json.c: the report for programs. Times are in seconds, shares in percent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "json.h"
+#include "cli/json.h"
 #include "prof.h"
 
 static double mean(uint64_t bytes, uint64_t count)

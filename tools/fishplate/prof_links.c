@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "html.h"
-#include "json.h"
+#include "cli/json.h"
 #include "prof.h"
 #include "prof_charts.h"
 

@@ -19,8 +19,6 @@ enum {
     EVENTS_MAX = 1 << 28
 };
 
-const char *const prof_kind_words[PROF_KINDS] = {"p2p", "wait", "coll", "rma", "io", "other"};
-
 struct reader {
     const char *path;
     struct prof_job **jobs, *job;

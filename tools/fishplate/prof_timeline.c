@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "cli/json.h"
 #include "prof.h"
 
 enum { THREADS = 64 }; /* tracks that a rank can have */

@@ -16,7 +16,7 @@ enum { BLOCK = 4096 };
 struct event {
     uint64_t start, spent;
     int call, thread;
-    bool moved; /* the rest is known: what `fishplate sim replay` needs */
+    bool moved; /* the rest is known: what `fishplate-lab sim replay` needs */
     int to, from;
     int64_t out, in; /* bytes; -1: no such buffer */
 };

@@ -1,4 +1,4 @@
-/* numbers.h: numbers of queue pairs, completion queues and memory regions. A number is not reused soon after
+/* numbers.h: numbers of queue pairs and completion queues. A number is not reused soon after
  * its object is destroyed, so that a late packet or a stale key finds no object.
  *
  * SPDX-License-Identifier: Apache-2.0 */

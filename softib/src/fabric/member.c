@@ -110,13 +110,20 @@ void chan_ring(uint32_t slot, uint32_t chan)
     sendto(proc.ring_fd, &token, 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&a, len);
 }
 
+bool shlock_owner_alive(unsigned owner)
+{
+    const uint32_t slot = owner % MEMBERS;
+    return shlock_name(slot, atomic_load(&proc.reg->member[slot].gen), MEMBERS) == owner &&
+           member_alive(slot);
+}
+
 void shlock_take_slow(struct shlock *l)
 {
     unsigned turn = 0;
     for (;;) {
         unsigned owner = atomic_load_explicit(&l->owner, memory_order_relaxed);
         /* Looking whether the owner lives costs system calls: rarely, and never for ourselves. */
-        bool free = !owner || (turn % 65536 == 65535 && owner != shlock_self && !member_alive(owner));
+        bool free = !owner || (turn % 65536 == 65535 && owner != shlock_self && !shlock_owner_alive(owner));
         if (free && atomic_compare_exchange_strong_explicit(&l->owner, &owner, shlock_self,
                                                             memory_order_acquire, memory_order_relaxed))
             return;

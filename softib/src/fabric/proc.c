@@ -68,7 +68,7 @@ static bool slot_claim(void)
         if (!machine->listen(s))
             continue;
         atomic_store(&m->live, 0);
-        atomic_fetch_add(&m->gen, 1);
+        const unsigned generation = atomic_fetch_add(&m->gen, 1) + 1;
         memset(&proc.reg->hold[s], 0, sizeof(proc.reg->hold[s])); /* a dead process holds nothing */
         if (atomic_load(&proc.reg->slots) <= s)
             atomic_store(&proc.reg->slots, s + 1);
@@ -79,7 +79,8 @@ static bool slot_claim(void)
         m->nonce = random_u64();
         m->node = proc.fab.node;
         atomic_store(&m->rung, 0);
-        proc.slot = shlock_self = s;
+        proc.slot = s;
+        shlock_self = shlock_name(s, generation, MEMBERS);
         proc.arena->slot = s;
         proc.arena->magic = SHM_MAGIC;
         return true;

@@ -35,6 +35,7 @@ struct peer {
     atomic_uint unhelped, until_share; /* share.c: copies in a row nobody helped with, how many to do alone */
     struct lock map_lock;
     struct mr_map *maps[MR_MAPS];
+    uint32_t map_count, map_limit; /* entries of maps; how many before stale ones are looked for */
 };
 
 struct proc {

@@ -1,5 +1,6 @@
-/* shlock.h: a lock in memory that several processes share. The lock stores its owner. When the owner is
- * killed while it holds the lock, another process notices and takes the lock over.
+/* shlock.h: a lock in memory that several processes share. The lock stores its owner: the member slot with the slot's generation, since
+ * the slot of a process that was killed is given to another one at once. When the owner is killed while it holds the lock, another
+ * process takes the lock over.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_SHLOCK_H
@@ -12,11 +13,17 @@
  * section abandoned half way leaves the old state: taking over from a dead owner is always safe.
  */
 struct shlock {
-    atomic_uint owner; /* 0 is free, else member slot */
+    atomic_uint owner; /* 0 is free, else a member's shlock_self */
 };
 
 void shlock_take_slow(struct shlock *l);
-extern unsigned shlock_self; /* this process's member slot */
+bool shlock_owner_alive(unsigned owner);
+extern unsigned shlock_self; /* this process's member slot and the slot's generation (shlock_name) */
+
+static inline unsigned shlock_name(unsigned slot, unsigned generation, unsigned slots)
+{
+    return generation % (UINT32_MAX / slots) * slots + slot;
+}
 
 static inline void shlock_take(struct shlock *l)
 {

@@ -46,7 +46,7 @@ static bool try_lock(struct shlock *l)
 static void release_abandoned(struct shlock *l)
 {
     unsigned owner = atomic_load(&l->owner);
-    if (owner && owner != shlock_self && !member_alive(owner))
+    if (owner && owner != shlock_self && !shlock_owner_alive(owner))
         atomic_compare_exchange_strong(&l->owner, &owner, 0);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define PAGE_SHIFT 12 /* of what is counted */
+#define STALE_MAX  16 /* mappings of regions that are gone, besides as many as there are of others */
 
 /* Entries whose region is gone: its owner waited for every transfer, so nobody uses the mapping. */
 static void drop_stale(struct peer *owner, struct mr_map **bucket)
@@ -22,10 +23,20 @@ static void drop_stale(struct peer *owner, struct mr_map **bucket)
             continue;
         }
         *p = m->next;
+        owner->map_count--;
         if (m->map)
             munmap(m->map, m->map_len);
         slab_free(m, sizeof(*m));
     }
+}
+
+/* The owner of a region that is gone cannot reach the mappings of other processes, and each keeps its memory from being
+ * freed. */
+static void sweep_maps(struct peer *owner)
+{
+    for (int i = 0; i < MR_MAPS; i++)
+        drop_stale(owner, &owner->maps[i]);
+    owner->map_limit = 2 * owner->map_count + STALE_MAX;
 }
 
 static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
@@ -52,7 +63,8 @@ static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
     for (struct mr_map *m = *bucket; m; m = m->next)
         if (LIKELY(m->rkey == key && m->serial == s->serial))
             return m->base;
-    drop_stale(owner, bucket);
+    if (owner->map_count >= owner->map_limit)
+        sweep_maps(owner);
     struct mr_map *m = slab_new(sizeof(*m));
     if (!m)
         return NULL;
@@ -61,6 +73,7 @@ static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
     map_file(m, owner, s);
     m->next = *bucket;
     *bucket = m;
+    owner->map_count++;
     return m->base;
 }
 

@@ -88,7 +88,7 @@ static struct sh_copy *entry_take(struct arena *a)
     bool look = atomic_fetch_add_explicit(&tries, 1, memory_order_relaxed) % 64 == 63;
     for (unsigned i = 0; i < SHARED_COPIES; i++) {
         unsigned owner = atomic_load_explicit(&a->copy[i].lock.owner, memory_order_relaxed);
-        if (owner && (!look || owner == shlock_self || member_alive(owner)))
+        if (owner && (!look || owner == shlock_self || shlock_owner_alive(owner)))
             continue;
         if (atomic_compare_exchange_strong(&a->copy[i].lock.owner, &owner, shlock_self))
             return &a->copy[i];

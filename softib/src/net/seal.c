@@ -14,7 +14,7 @@
 
 struct sender {
     uint32_t id; /* node << 16 | slot, 0: free; there is no slot 0 */
-    uint64_t instance, before;
+    uint64_t instance;
     uint64_t newest;
     uint64_t seen[WINDOW / 64]; /* bit n % WINDOW: number n, of the newest WINDOW ones */
 };
@@ -78,13 +78,10 @@ bool seal_fresh(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot)
     memcpy(v, seal, 16);
     uint64_t instance = be64toh(v[0]), number = be64toh(v[1]);
     struct sender *s = sender_of(node << 16 | slot);
-    if (s->id && instance == s->before && instance != s->instance)
-        return false; /* of the process that had this slot before */
-    if (!s->id || instance != s->instance)
-        *s = (struct sender){.id = node << 16 | slot,
-                             .instance = instance,
-                             .before = s->id ? s->instance : instance,
-                             .newest = number};
+    if (s->id && instance < s->instance)
+        return false; /* of a process that had this slot before */
+    if (!s->id || instance > s->instance)
+        *s = (struct sender){.id = node << 16 | slot, .instance = instance, .newest = number};
     else if (number > s->newest)
         advance(s, number);
     else if (s->newest - number >= WINDOW || s->seen[number % WINDOW / 64] >> number % 64 & 1)

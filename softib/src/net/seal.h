@@ -1,5 +1,5 @@
-/* seal.h: the seal of a datagram: the sending process (a number that is new with each start), a sequence
- * number, and an authentication code over both, the header and the payload, which only a holder of the
+/* seal.h: the seal of a datagram: the sending process (when it was started, on its node's clock, so that a later process in the
+ * same place has a larger number), a sequence number, and an authentication code over both, the header and the payload, which only a holder of the
  * fabric's key can make. A datagram that was seen before is dropped.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -77,7 +77,7 @@ static bool watch_all(struct udp_socket *list, unsigned n, void (*ready)(struct 
 
 bool udp_start(void (*ready)(struct watch *w, uint32_t events))
 {
-    instance = random_u64();
+    instance = now_ns();
     if (!proc.fab.node && !bind_all(shared, &nshared, proc.fab.base_of[0], true))
         return false;
     return watch_all(own, nown, ready) && watch_all(shared, nshared, ready);

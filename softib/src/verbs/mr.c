@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
-#include "base/numbers.h"
 #include "base/slab.h"
 #include "hca/wire.h"
 #include "memory/huge.h"
@@ -27,8 +26,13 @@
 
 #define PIN_PAGE 4096u
 
+/* Entries of the table are used one after another, so that a stale key finds no region, but within a window: an entry that
+ * was used once stays in memory, in every process that reached it. The window has at least twice as many entries as there are
+ * regions. */
+#define WINDOW_LEAST 1024u
+
 static struct lock table_lock;
-static uint32_t table_hint, serial;
+static uint32_t window_start, window = WINDOW_LEAST, window_hint, regions, serial;
 static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused entry does not fit */
 static bool taken[MR_MAX];
 
@@ -122,14 +126,39 @@ static uint16_t some_bits(void)
     return pool[--left] & MR_VARIANT;
 }
 
+/* The table's lock is held. 0: all entries of the window are in use. */
+static uint32_t window_take(void)
+{
+    for (uint32_t i = 0; i < window; i++) {
+        uint32_t offset = (window_hint + i) % window, at = (window_start + offset) % MR_MAX;
+        if (!at || taken[at])
+            continue;
+        taken[at] = true;
+        window_hint = offset + 1;
+        regions++;
+        return at;
+    }
+    return 0;
+}
+
 static uint32_t table_take(void)
 {
     lock_take(&table_lock);
-    if (!table_hint)
-        table_hint = 1 + (uint32_t)(random_u64() % (MR_MAX - 1)); /* the first key is nobody's guess */
-    uint32_t found = number_take(taken, 1, MR_MAX, &table_hint);
+    if (!window_start)
+        window_start = 1 + (uint32_t)(random_u64() % (MR_MAX - 1)); /* the first key is nobody's guess */
+    if (2 * regions >= window && window < MR_MAX)
+        window *= 2;
+    uint32_t found = window_take();
     lock_drop(&table_lock);
     return found;
+}
+
+static void table_give_back(uint32_t idx)
+{
+    lock_take(&table_lock);
+    taken[idx] = false;
+    regions--;
+    lock_drop(&table_lock);
 }
 
 static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uint32_t access)
@@ -311,9 +340,7 @@ SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
 {
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
     retract(mr->sh);
-    lock_take(&table_lock);
-    taken[ibv->handle] = false;
-    lock_drop(&table_lock);
+    table_give_back(ibv->handle);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
     slab_free(mr, sizeof(*mr));
     return 0;

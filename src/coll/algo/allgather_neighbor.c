@@ -2,7 +2,7 @@
  * pass on the two blocks they got last. Half the rounds of a ring; even numbers of ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void exchange(struct sched *s, int peer, int give, int take)
 {

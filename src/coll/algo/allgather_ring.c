@@ -1,7 +1,7 @@
 /* allgather_ring.c: blocks go round a ring. For long blocks, and for blocks of different sizes (allgatherv).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

@@ -3,7 +3,7 @@
  * vectors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out, int64_t n)
 {

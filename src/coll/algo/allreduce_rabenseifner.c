@@ -2,7 +2,7 @@
  * vectors; keeps the order of operands.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void allgather(struct sched *s, const struct fold *f, const struct halving *h, struct loc data)
 {

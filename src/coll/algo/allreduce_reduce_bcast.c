@@ -1,7 +1,7 @@
 /* allreduce_reduce_bcast.c: up a binomial tree to rank 0 and down again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

@@ -2,7 +2,7 @@
  * once more. For very long vectors: each rank talks to its neighbours only and sends the least possible.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

@@ -2,7 +2,7 @@
  * k set moves 2^k ranks on, all of them packed in one message. For short blocks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

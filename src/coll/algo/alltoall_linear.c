@@ -2,7 +2,7 @@
  * so that the load is spread. Serves alltoallv and alltoallw too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/alltoall.h"
+#include "coll/algo/parts/alltoall.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

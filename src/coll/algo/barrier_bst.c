@@ -3,7 +3,7 @@
  * one child of the root finishes in each round.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 /* The smallest power of two above rank: the distance to its first child; half of it is that to its parent. */
 static int64_t first_child(int rank)

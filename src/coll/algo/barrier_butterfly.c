@@ -3,7 +3,7 @@
  * - size acts as node v in addition to its own, so that these ranks have two partners in each stage.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 /* One node of this rank meets its partner; two nodes of the same rank need no message. */
 static void meet(struct sched *s, const struct coll_shape *shape, int64_t node, int64_t distance)

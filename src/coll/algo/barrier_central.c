@@ -2,7 +2,7 @@
  * counter of [Hoefler05 2.2.1.1]).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {
@@ -19,4 +19,4 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(barrier_central, .name = "central", .kind = COLL_BARRIER, .generate = generate,
-               .doc = "rank 0 hears from everyone, then tells everyone");
+               .doc = "all ranks notify rank 0, which then notifies all");

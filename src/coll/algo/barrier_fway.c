@@ -2,7 +2,7 @@
  * [Hoefler05 2.2.1.4].
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/barrier.h"
+#include "coll/algo/parts/barrier.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {
@@ -13,4 +13,4 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 
 COLL_ALGORITHM(barrier_fway, .name = "fway", .kind = COLL_BARRIER, .generate = generate,
                .parameter = {{"f", 2, BARRIER_PARTNERS_MAX, 4}},
-               .doc = "games of f; the winner tells everyone down a binomial tree");
+               .doc = "tournament with f players a game; the winner notifies all ranks down a binomial tree");

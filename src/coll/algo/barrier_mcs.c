@@ -3,7 +3,7 @@
  * [Hoefler05 2.2.1.5].
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/barrier.h"
+#include "coll/algo/parts/barrier.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

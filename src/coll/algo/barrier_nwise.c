@@ -3,7 +3,7 @@
  * them than of the main group, which the printed bound overlooks; then a partner has several.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/barrier.h"
+#include "coll/algo/parts/barrier.h"
 
 static void exchange(struct sched *s, int rank, int64_t main_group, int n)
 {

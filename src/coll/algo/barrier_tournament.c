@@ -2,7 +2,7 @@
  * everyone down a binomial tree [Hoefler05 2.2.1.3].
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/barrier.h"
+#include "coll/algo/parts/barrier.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {
@@ -11,5 +11,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     tree_signal_down(s, &t);
 }
 
-COLL_ALGORITHM(barrier_tournament, .name = "tournament", .kind = COLL_BARRIER, .generate = generate,
-               .doc = "games of two; the winner tells everyone down a binomial tree");
+COLL_ALGORITHM(
+    barrier_tournament, .name = "tournament", .kind = COLL_BARRIER, .generate = generate,
+    .doc = "tournament with two players a game; the winner notifies all ranks down a binomial tree");

@@ -1,7 +1,7 @@
 /* bcast_chain.c: from each rank to the next, in segments: for long messages every link works all the time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

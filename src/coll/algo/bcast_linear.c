@@ -1,7 +1,7 @@
 /* bcast_linear.c: the root sends to everyone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

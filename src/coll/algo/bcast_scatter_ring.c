@@ -3,7 +3,7 @@
  * sent to it again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 /* Parts that number `me` (counted from the root) holds after the scatter: me .. me + held - 1. */
 static int held(int me, int size)

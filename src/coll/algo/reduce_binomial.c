@@ -2,7 +2,7 @@
  * otherwise from rank 0, which hands the result to the root.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

@@ -1,7 +1,7 @@
 /* reduce_inter.c: the other group reduces to its rank 0, which sends the result to the root.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate(const struct coll_shape *shape, struct sched *s)
 {

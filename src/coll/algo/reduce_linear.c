@@ -2,7 +2,7 @@
  * so that every application is `in op inout`. A few receives are kept in flight.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 #define IN_FLIGHT 4
 

@@ -3,7 +3,7 @@
  * operands.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 /* Backwards through the halving: a rank whose number differs from the root's in this bit gives its part away.
  */

@@ -2,7 +2,7 @@
  * own block. For short and middling vectors; operands change places.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static int64_t edge(const struct coll_shape *shape, const struct fold *f, int index)
 {

@@ -3,7 +3,7 @@
  * order of operands.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void scatter(const struct coll_shape *shape, struct sched *s, struct loc sum)
 {

@@ -3,7 +3,7 @@
  * from or to its place.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static int subtree(int me, int size)
 {

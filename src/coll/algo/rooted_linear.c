@@ -2,7 +2,7 @@
  * other with sends and receives exchanged. Serves gatherv and scatterv too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void linear(const struct coll_shape *shape, struct sched *s, bool gather)
 {

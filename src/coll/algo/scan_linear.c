@@ -1,7 +1,7 @@
 /* scan_linear.c: the prefix goes from each rank to the next. Scan and exscan.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/phases.h"
+#include "coll/algo/parts/phases.h"
 
 static void generate_scan(const struct coll_shape *shape, struct sched *s)
 {

@@ -6,9 +6,12 @@
 
 #include <stdint.h>
 
-#include "net/ib/device.h"
+#include "net/ib/device/device.h"
+#include "net/rails/frame.h"
 #include "net/rails/rail.h"
 #include "net/transport.h"
+
+#define IB_GRH_BYTES 40 /* before the data of a datagram */
 
 #define IB_COPY 256 /* what is sent inline is at most so long */
 
@@ -18,27 +21,27 @@ enum ib_type {
     IB_FRAME,  /* a frame of the layer above; takes a credit (or a ring slot) */
     IB_CREDIT, /* nothing but credits; unordered */
     IB_WAKE,   /* look at your rings; unordered */
-    IB_ASK,    /* struct ib_fate: has the end of that write been seen? its connection failed; unordered */
-    IB_SAW,    /* struct ib_fate: the answer; unordered */
-    IB_WRITE, /* struct ib_written: a silent write whose connection failed, for its receiver to do; unordered */
-    IB_WROTE,        /* it has, or has given that memory up; unordered */
+    IB_QUERY, /* struct ib_write_status: has the end of that write been seen? its connection failed; unordered */
+    IB_ANSWER, /* struct ib_write_status: the answer; unordered */
+    IB_WRITE, /* struct ib_redo_write: a silent write whose connection failed, for its receiver to do; unordered */
+    IB_WRITTEN,      /* it has, or has given that memory up; unordered */
     IB_LEAVE,        /* I need nothing more and end soon: when I am gone nothing is wrong; unordered */
     IB_RING_ON,      /* struct ib_ring_on: you may write frames there */
     IB_RING_OFF,     /* write no more */
     IB_RING_STOPPED, /* I shall write no more */
-    IB_RAILS,        /* struct ib_rails_said: what I know and have of further rails (join.h) */
-    IB_RESERVE,      /* struct ib_reserve_said: rails that are asked for, granted, and free again (allot.h) */
-    IB_CLOSE,        /* conn.h */
+    IB_RAILS,        /* struct ib_rails_message: what I know and have of further rails (join.h) */
+    IB_RESERVE, /* struct ib_reserve_message: rails that are asked for, granted, and free again (allot.h) */
+    IB_CLOSE,   /* conn.h */
     IB_AGREE,
     IB_KEEP,
     IB_NOTHING, /* in the place of a message that a broken connection lost and nobody needs any more */
     IB_TYPES
 };
-#define IB_UNORDERED                                                                                   \
-    (1u << IB_CREDIT | 1u << IB_WAKE | 1u << IB_ASK | 1u << IB_SAW | 1u << IB_WRITE | 1u << IB_WROTE | \
-     1u << IB_LEAVE)
-#define IB_ANSWERS    (1u << IB_SAW | 1u << IB_WROTE)
-#define IB_LAST_WORDS (1u << IB_CLOSE | 1u << IB_AGREE) /* what ends a connection */
+#define IB_UNORDERED                                                                       \
+    (1u << IB_CREDIT | 1u << IB_WAKE | 1u << IB_QUERY | 1u << IB_ANSWER | 1u << IB_WRITE | \
+     1u << IB_WRITTEN | 1u << IB_LEAVE)
+#define IB_ANSWERS (1u << IB_ANSWER | 1u << IB_WRITTEN)
+#define IB_FINAL   (1u << IB_CLOSE | 1u << IB_AGREE) /* what ends a connection */
 
 #define IB_WAITED 1 /* flags: this frame had to wait for a credit */
 #define IB_PAIRED 2 /* it travels over a further rail: credits[0] are those of that pair (spread.h) */
@@ -67,13 +70,13 @@ struct ib_ring_on {
 };
 
 /* A write whose receiver looks at the last byte (net_fate). */
-struct ib_fate {
+struct ib_write_status {
     uint64_t number;
     uint64_t seen;
 };
 
 /* A write that nobody is told of, as it was asked for. */
-struct ib_written {
+struct ib_redo_write {
     uint64_t address;
     struct net_key key;
     uint32_t length, spare;
@@ -81,7 +84,7 @@ struct ib_written {
 };
 
 /* A rail of the sender. */
-struct ib_rail_said {
+struct ib_rail_info {
     struct ib_address address;
     uint64_t network; /* rails are joined where this is the same */
     uint32_t rate;    /* Mb/s, nominal */
@@ -91,18 +94,26 @@ struct ib_rail_said {
 };
 
 /* The sender's end of a pair of rails (joint.h). */
-struct ib_pair_said {
+struct ib_pair_info {
     uint32_t generation;
     uint32_t qpn : 24, made : 1, joined : 1, spare : 6;
     uint32_t psn;
 };
 
-struct ib_rails_said {
+/* The body of IB_RAILS. */
+struct ib_rails_message {
     uint8_t rails, pairs; /* pairs: 0 while the peer's rails are not known */
     uint16_t frames : 15; /* receive buffers that each pair has; 0: pairs carry no frames */
     uint16_t rings : 1;   /* slots of my ring may be written over any pair */
-    struct ib_rail_said rail[IB_RAILS_MAX];
-    struct ib_pair_said pair[RAILS_MAX];
+    struct ib_rail_info rail[IB_RAILS_MAX];
+    struct ib_pair_info pair[RAILS_MAX];
+};
+
+/* The body of IB_RESERVE: frames of reservations; those that find no room go with the next message. */
+#define IB_RESERVE_MOST 8
+struct ib_reserve_message {
+    uint32_t count;
+    uint8_t frame[IB_RESERVE_MOST][FRAME_BYTES];
 };
 
 /* What a process tells another to open a connection (conn.h); a datagram. */

@@ -2,11 +2,12 @@
  * the segment itself. This is rare: once per communicator.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/kill_point.h"
+#include "net/lock.h"
 #include "net/shm/shm.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -20,23 +21,39 @@ static bool page_used(const struct segment_head *h, size_t page)
     return h->area_used[page / 64] >> (page % 64) & 1;
 }
 
+/* With the lock held. The record comes first and is cleared last, so that a new owner of the lock can free the pages again. */
 static void pages_mark(struct segment_head *h, size_t first, size_t count, bool used)
 {
+    h->area_first = (uint32_t)first;
+    atomic_signal_fence(memory_order_seq_cst); /* a killed process leaves its stores in program order */
+    h->area_count = (uint32_t)count;
+    atomic_signal_fence(memory_order_seq_cst);
+    KILL_POINT(area_recorded);
     for (size_t i = first; i < first + count; i++) {
         uint64_t bit = (uint64_t)1 << (i % 64);
         h->area_used[i / 64] = used ? h->area_used[i / 64] | bit : h->area_used[i / 64] & ~bit;
+        if (i == first)
+            KILL_POINT(area_half_marked);
     }
+    KILL_POINT(area_marked);
+    atomic_signal_fence(memory_order_seq_cst);
+    h->area_count = 0;
 }
 
-static void area_lock(struct segment_head *h)
+/* A death while it was held leaves nothing worse than a record (above). */
+static void area_lock(struct net *net, struct segment_head *h)
 {
-    while (atomic_exchange_explicit(&h->area_lock, 1, memory_order_acquire))
-        sched_yield();
+    uint32_t dead;
+    if (net_lock(net, &h->area_lock, "lock of the bitmap of the node's shared memory", &dead) ==
+            SHLOCK_TAKEN_OVER &&
+        h->area_count > 0)
+        pages_mark(h, h->area_first, h->area_count, false);
+    KILL_POINT(area_locked);
 }
 
 static void area_unlock(struct segment_head *h)
 {
-    atomic_store_explicit(&h->area_lock, 0, memory_order_release);
+    shlock_release(&h->area_lock);
 }
 
 /* The area's allocator, in shared memory; NULL when no memory is shared. */
@@ -61,7 +78,7 @@ int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset)
     if (!h || want == 0 || want > AREA_PAGES)
         return MPI_ERR_NO_MEM;
     size_t run = 0, end = 0;
-    area_lock(h);
+    area_lock(net, h);
     for (size_t page = 0; page < AREA_PAGES && run < want; page++) {
         run = page_used(h, page) ? 0 : run + 1;
         end = page + 1;
@@ -93,7 +110,7 @@ void net_area_populate(struct net *net, uint64_t offset, size_t len)
 void net_area_free(struct net *net, uint64_t offset, size_t len)
 {
     struct segment_head *h = owner_of(net);
-    area_lock(h);
+    area_lock(net, h);
     pages_mark(h, offset / AREA_PAGE, (len + AREA_PAGE - 1) / AREA_PAGE, false);
     area_unlock(h);
 }

@@ -6,36 +6,29 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/shared_memory.h"
 #include "boot/boot.h"
 #include "net/shm/segment.h"
 
 #define PASS_TIMEOUT_MS 60000
 
-/* A launcher's name of the job can be longer than an address: the name is hashed (FNV-1a), not cut. */
-static socklen_t pass_address(const struct boot *boot, struct sockaddr_un *address)
-{
-    uint64_t job = 0xcbf29ce484222325u;
-    for (const char *c = boot->job; *c; c++)
-        job = (job ^ (unsigned char)*c) * 0x100000001b3u;
-    *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "fishplate-%u-%016llx-%u",
-                     (unsigned)getuid(), (unsigned long long)job, boot->node);
-    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-}
+#define ADDRESS_KEY "segment-socket"
 
-static int pass_listen(const struct boot *boot, int *out)
+/* The kernel chooses a free name, which no other user can have taken before; the other ranks learn the name from the launcher. */
+static int pass_listen(struct boot *boot, int *out)
 {
-    struct sockaddr_un address;
-    socklen_t len = pass_address(boot, &address);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t len = sizeof(address);
     int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (s < 0 || bind(s, (struct sockaddr *)&address, len) != 0 || listen(s, (int)boot->nlocal) != 0) {
+    if (s < 0 || bind(s, (struct sockaddr *)&address, sizeof(address.sun_family)) != 0 ||
+        listen(s, (int)boot->nlocal) != 0 || getsockname(s, (struct sockaddr *)&address, &len) != 0) {
         int why = errno;
         if (s >= 0)
             close(s);
@@ -43,7 +36,7 @@ static int pass_listen(const struct boot *boot, int *out)
                        err_reason(why));
     }
     *out = s;
-    return 0;
+    return boot_put(boot, ADDRESS_KEY, &address, len);
 }
 
 static bool same_user(int socket)
@@ -97,7 +90,7 @@ static int pass_receive(int socket, int *fd)
     if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
         return -1;
     memcpy(fd, CMSG_DATA(c), sizeof(*fd));
-    return 0;
+    return 0; /* segment_open checks what it is */
 }
 
 static int pass_to_all(const struct boot *boot, int listener, int fd)
@@ -121,35 +114,41 @@ static int pass_to_all(const struct boot *boot, int listener, int fd)
     return 0;
 }
 
-static int pass_fetch(const struct boot *boot, int *fd)
+static int pass_fetch(struct boot *boot, int *fd)
 {
-    struct sockaddr_un address;
-    socklen_t len = pass_address(boot, &address);
+    void *address;
+    size_t len;
+    int rc = boot_get(boot, boot->local_ranks[0], ADDRESS_KEY, &address, &len);
+    if (rc)
+        return rc;
     int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    int rc = 0;
-    if (s < 0 || connect(s, (struct sockaddr *)&address, len) != 0 || !same_user(s) ||
-        pass_receive(s, fd) != 0)
+    if (s < 0 || connect(s, address, (socklen_t)len) != 0 || !same_user(s) || pass_receive(s, fd) != 0)
         rc = err_set(
             MPI_ERR_OTHER,
             "rank %u on %s could not get the node's shared memory from rank %u: %s. All ranks of a node "
             "must belong to one user and share a network namespace.",
             boot->rank, boot->host, boot->local_ranks[0], err_reason(errno));
+    free(address);
     if (s >= 0)
         close(s);
     return rc;
+}
+
+int fdpass_join_barrier(struct boot *boot)
+{
+    return boot->size > 1 && boot->node_fd < 0 ? boot_fence(boot) : 0;
 }
 
 int fdpass_exchange(struct boot *boot, int *fd)
 {
     int listener = -1, rc = 0;
     if (boot->local_rank == 0) {
-        *fd = memfd_create("fishplate", MFD_CLOEXEC);
-        if (*fd < 0)
-            return err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", err_reason(errno));
-        rc = pass_listen(boot, &listener);
+        *fd = shared_memory_create_empty(SHARED_MEMORY_NODE);
+        rc = *fd < 0 ? err_set(MPI_ERR_NO_MEM, "cannot create shared memory: %s", err_reason(errno))
+                     : pass_listen(boot, &listener);
     }
-    int fence =
-        boot_barrier(boot); /* every node's first rank listens now; taken by all, also after an error */
+    /* Every node's first rank listens now, and has put its address. All ranks of the job take part, also after an error. */
+    int fence = boot_fence(boot);
     rc = rc ? rc : fence;
     if (rc == 0)
         rc = boot->local_rank == 0 ? pass_to_all(boot, listener, *fd) : pass_fetch(boot, fd);

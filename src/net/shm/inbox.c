@@ -9,8 +9,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,14 +17,17 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/err.h"
+#include "base/shared_memory.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "boot/launch_env.h"
 #include "net/guest.h"
+#include "net/lost.h"
 #include "net/registry.h"
 #include "net/shm/cma.h"
 #include "net/shm/shm.h"
 
+#define INBOX_NAME  "fishplate-inbox"
 #define INBOX_LINES 4096u /* of the data ring: 256 KiB */
 #define POLL_BATCH  32
 
@@ -34,7 +35,12 @@ static COUNTER(
     strange, "inbox_strange_frames",
     "Frames from processes of other jobs that this process is not connected to; they were dropped.");
 
-enum { PLACE_FREE, PLACE_TAKEN, PLACE_NAMED };
+enum {
+    PLACE_FREE,
+    PLACE_TAKEN,
+    PLACE_NAMED,
+    PLACE_DEPARTED /* its process is disconnected, and may own a slot that was not published */
+};
 
 struct inbox_place {
     _Atomic uint32_t state;
@@ -46,7 +52,7 @@ struct inbox_head {
     uint64_t check; /* the card says what must be here */
     struct inbox_place places[RING_SENDERS];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
-    _Alignas(CACHE_LINE) struct ring ring; /* the data ring follows */
+    _Alignas(CACHE_LINE) struct ring ring; /* its data and intents follow */
 };
 
 struct inbox {
@@ -56,6 +62,7 @@ struct inbox {
     struct peer **peers; /* by place */
     int fd;
     uint64_t check;
+    bool naps; /* shm_recover */
 };
 
 /* What a sender has of another's inbox. First what shm.c needs. */
@@ -67,7 +74,7 @@ struct inbox_endpoint {
 
 static size_t inbox_size(void)
 {
-    return ALIGN_UP(sizeof(struct inbox_head) + (size_t)INBOX_LINES * CACHE_LINE,
+    return ALIGN_UP(sizeof(struct inbox_head) + ring_extra_bytes(INBOX_LINES, RING_SENDERS),
                     (size_t)sysconf(_SC_PAGESIZE));
 }
 
@@ -86,10 +93,9 @@ static int inbox_open(struct net *net, struct boot *boot, struct transport **out
 {
     struct inbox *in = calloc(1, sizeof(*in));
     struct peer **peers = calloc(RING_SENDERS, sizeof(struct peer *));
-    int fd = in && peers ? memfd_create("fishplate-inbox", MFD_CLOEXEC) : -1;
-    void *base = fd >= 0 && ftruncate(fd, (off_t)inbox_size()) == 0
-                     ? mmap(NULL, inbox_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
-                     : MAP_FAILED;
+    int fd = in && peers ? shared_memory_create(INBOX_NAME, inbox_size()) : -1;
+    void *base = fd >= 0 ? mmap(NULL, inbox_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0)
+                         : MAP_FAILED;
     if (base == MAP_FAILED) {
         int why = errno;
         if (fd >= 0)
@@ -104,8 +110,7 @@ static int inbox_open(struct net *net, struct boot *boot, struct transport **out
     in->peers = peers;
     in->fd = fd;
     in->check = in->head->check = clock_ns() ^ (uint64_t)getpid() << 32;
-    in->receiver = (struct ring_receiver){
-        .ring = &in->head->ring, .data = ring_data(&in->head->ring), .data_lines = INBOX_LINES};
+    in->receiver = ring_receiver(&in->head->ring, INBOX_LINES);
     if (shm_cma_wanted())
         cma_permit(env_get(ENV_TRACER));
     move_doorbell(net, in);
@@ -134,13 +139,6 @@ static void inbox_card(struct transport *t, struct net_card *card)
     card->probe_value = in->check;
 }
 
-static int open_fd(const struct net_card *card, int fd)
-{
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", card->pid, fd);
-    return open(path, O_RDWR | O_CLOEXEC);
-}
-
 /* Virtual nodes of one fabric have no memory in common, by definition. */
 static bool inbox_meets(struct transport *t, const struct net_card *card)
 {
@@ -149,17 +147,19 @@ static bool inbox_meets(struct transport *t, const struct net_card *card)
         return false;
     if (card->fabric && card->fabric == mine.fabric && card->vnode != mine.vnode)
         return false;
-    int fd = open_fd(card, card->inbox_fd);
+    int fd = shared_memory_open(card->pid, card->inbox_fd, INBOX_NAME, inbox_size());
     if (fd >= 0)
         close(fd);
     return fd >= 0;
 }
 
-static void *map_fd(const struct net_card *card, int from, off_t offset, size_t size)
+/* Maps a part of another process's memory file. */
+static void *map_shared(const struct net_card *card, int from, const char *name, uint64_t offset, size_t size)
 {
-    int fd = open_fd(card, from);
-    void *base = fd >= 0 ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, offset)
-                         : MAP_FAILED;
+    int fd = shared_memory_open(card->pid, from, name, offset + size);
+    void *base = fd >= 0
+                     ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, (off_t)offset)
+                     : MAP_FAILED;
     if (fd >= 0)
         close(fd);
     return base == MAP_FAILED ? NULL : base;
@@ -179,10 +179,12 @@ static struct doorbell *map_doorbell(const struct net_card *card, struct inbox_e
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (card->bell_fd < 0)
         return &ep->head->doorbell;
-    ep->bell_page = map_fd(card, card->bell_fd, (off_t)(card->bell_offset & ~(page - 1)), (size_t)page);
-    return ep->bell_page
-               ? (struct doorbell *)(void *)((char *)ep->bell_page + (card->bell_offset & (page - 1)))
-               : NULL;
+    const uint64_t within = card->bell_offset & (page - 1);
+    if (within % CACHE_LINE || card->bell_offset > INT64_MAX - page)
+        return NULL;
+    ep->bell_page =
+        map_shared(card, card->bell_fd, SHARED_MEMORY_NODE, card->bell_offset - within, (size_t)page);
+    return ep->bell_page ? (struct doorbell *)(void *)((char *)ep->bell_page + within) : NULL;
 }
 
 /* The number of my place, or RING_SENDERS when there is none left. */
@@ -193,6 +195,7 @@ static uint32_t take_place(struct inbox_head *head, const struct net *net)
         struct inbox_place *place = &head->places[i];
         if (!atomic_compare_exchange_strong(&place->state, &seen, PLACE_TAKEN))
             continue;
+        atomic_store(&ring_intents(&head->ring, INBOX_LINES)[i].slot, 0); /* of the process before */
         place->world = net->world;
         place->rank = net->rank;
         atomic_store(&place->state, PLACE_NAMED);
@@ -209,7 +212,7 @@ static int inbox_connect(struct transport *t, struct peer *peer)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to process %d of another job",
                        card->pid);
     memset(ep, 0, sizeof(*ep));
-    ep->head = map_fd(card, card->inbox_fd, 0, inbox_size());
+    ep->head = map_shared(card, card->inbox_fd, INBOX_NAME, 0, inbox_size());
     struct doorbell *bell = ep->head && ep->head->check == card->probe_value ? map_doorbell(card, ep) : NULL;
     uint32_t place = bell ? take_place(ep->head, t->net) : RING_SENDERS;
     if (place == RING_SENDERS) {
@@ -218,11 +221,7 @@ static int inbox_connect(struct transport *t, struct peer *peer)
                        "process %d of another job has ended, or its memory cannot be opened through /proc",
                        card->pid);
     }
-    ep->shm = (struct shm_endpoint){.sender = {.ring = &ep->head->ring,
-                                               .data = ring_data(&ep->head->ring),
-                                               .head = atomic_load(&ep->head->ring.head),
-                                               .data_lines = INBOX_LINES,
-                                               .id = place},
+    ep->shm = (struct shm_endpoint){.sender = ring_sender(&ep->head->ring, INBOX_LINES, place, false),
                                     .doorbell = bell,
                                     .pid = card->pid,
                                     .fence = true};
@@ -230,6 +229,13 @@ static int inbox_connect(struct transport *t, struct peer *peer)
     shm_caps(&peer->caps, shm_cma_wanted() && cma_works(card->pid, card->probe_address, card->probe_value));
     peer->caps.frame_max = MIN(peer->caps.frame_max, (size_t)INBOX_LINES * CACHE_LINE / 4);
     return 0;
+}
+
+/* Has this sender reserved a slot, or tried to, that was not consumed yet? */
+static bool has_open_intent(const struct inbox *in, uint32_t place)
+{
+    const uint64_t slot = atomic_load_explicit(&in->receiver.intents[place].slot, memory_order_acquire);
+    return slot != 0 && (int32_t)((uint32_t)slot - in->receiver.slot) >= 0;
 }
 
 static void inbox_disconnect(struct transport *t, struct peer *peer)
@@ -241,7 +247,7 @@ static void inbox_disconnect(struct transport *t, struct peer *peer)
             place->rank != peer->card->rank)
             continue;
         in->peers[i] = NULL;
-        atomic_store(&place->state, PLACE_FREE);
+        atomic_store(&place->state, has_open_intent(in, i) ? PLACE_DEPARTED : PLACE_FREE);
     }
     unmap_endpoint((struct inbox_endpoint *)peer->endpoint);
 }
@@ -261,6 +267,24 @@ static __attribute__((noinline)) struct peer *sender_at(struct inbox *in, uint32
     return in->peers[place] = peer;
 }
 
+static bool is_dead(void *arg, uint32_t sender)
+{
+    const struct inbox *in = arg;
+    const struct inbox_place *place = &in->head->places[sender];
+    const uint32_t state = atomic_load(&place->state);
+    return state == PLACE_DEPARTED ||
+           (state == PLACE_NAMED && net_lost_is_reported(in->base.net, place->world, place->rank));
+}
+
+static int inbox_recover(struct inbox *in)
+{
+    const int skipped = shm_recover(in->base.net, &in->receiver, RING_SENDERS, is_dead, in, &in->naps);
+    for (uint32_t i = 0; skipped && i < RING_SENDERS; i++)
+        if (atomic_load(&in->head->places[i].state) == PLACE_DEPARTED && !has_open_intent(in, i))
+            atomic_store(&in->head->places[i].state, PLACE_FREE);
+    return skipped;
+}
+
 static int inbox_poll(struct transport *t)
 {
     struct inbox *in = (struct inbox *)t;
@@ -276,8 +300,11 @@ static int inbox_poll(struct transport *t)
         ring_consume(&in->receiver, slot, len);
         events++;
     }
-    if (events == 0)
+    if (events == 0) {
         ring_idle(&in->receiver);
+        if (unlikely(t->net->ndead != 0))
+            events = inbox_recover(in);
+    }
     return events;
 }
 

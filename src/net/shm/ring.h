@@ -10,6 +10,11 @@
  *     that is alone asks for the next ones when it has sent.
  *   - The sender looks at the receiver's head only when its own copy says "full".
  *   - All-zero memory is an empty ring, so a rank may send before the receiver has started.
+ *   - A sender that dies between the reservation of a slot and its publication leaves a hole, at which the receiver would
+ *     wait for ever. Each sender therefore records in a line of its own which slot it is about to reserve (its intent),
+ *     before it reserves that slot: the owner of every reserved slot is among the senders whose intent is that slot. The
+ *     receiver skips the slot when the launcher has reported the death of all of them, however long that takes
+ *     (ring_blocked). A sender that lives, running or stopped, never loses its slot.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_SHM_RING_H
@@ -18,17 +23,18 @@
 #include <stdatomic.h>
 
 #include "base/copy.h"
+#include "base/kill_point.h"
 #include "base/cpu.h"
 #include "base/err.h"
 #include "base/util.h"
 #include "net/transport.h"
 
-#define RING_SLOTS      512u
-#define RING_INLINE_MAX 32u
-#define RING_CLAIM_MIN  3u    /* lines: the processor asks for so few itself as it writes them; */
-#define RING_CLAIM_MAX  96u   /* more come in good time while others are written */
-#define RING_SENDERS    4096u /* sender numbers fit into 12 bits, frame lengths into 20 */
-#define RING_FRAME_MAX  ((1u << 20) - 1)
+#define RING_SLOTS        512u
+#define RING_INLINE_MAX   32u
+#define RING_PREFETCH_MIN 3u    /* lines: the processor fetches fewer itself as it writes them; */
+#define RING_PREFETCH_MAX 96u   /* more arrive in time while others are written */
+#define RING_SENDERS      4096u /* sender numbers fit into 12 bits, frame lengths into 20 */
+#define RING_FRAME_MAX    ((1u << 20) - 1)
 
 struct ring_slot {
     _Atomic uint32_t sequence; /* position of the frame + 1, once it is all there */
@@ -48,12 +54,19 @@ struct ring {
     _Alignas(CACHE_LINE) _Atomic uint64_t tail; /* senders reserve here */
     _Alignas(CACHE_LINE) _Atomic uint64_t head; /* the receiver gives back here */
     _Alignas(CACHE_LINE) struct ring_slot slots[RING_SLOTS];
-    /* the data ring follows */
+    /* the data ring and the senders' intents follow: ring_extra_bytes */
 };
+
+/* One line a sender, which the receiver reads only when a slot stays empty after a death. */
+struct ring_intent {
+    _Alignas(CACHE_LINE) _Atomic uint64_t slot; /* RING_INTENT | position; 0: none */
+};
+#define RING_INTENT ((uint64_t)1 << 32)
 
 struct ring_sender {
     struct ring *ring;
     char *data;
+    struct ring_intent *intent;
     uint64_t head;       /* last seen */
     uint32_t data_lines; /* size of the data ring, a power of two */
     uint32_t id;
@@ -63,14 +76,45 @@ struct ring_sender {
 struct ring_receiver {
     struct ring *ring;
     char *data;
+    const struct ring_intent *intents; /* by sender */
     uint64_t published;
     uint32_t slot, line; /* consumed so far */
     uint32_t data_lines;
+    bool skipped; /* lines of a skipped slot may not have been given back yet */
 };
 
 static inline char *ring_data(struct ring *r)
 {
     return (char *)(r + 1);
+}
+
+static inline struct ring_intent *ring_intents(struct ring *r, uint32_t data_lines)
+{
+    return (struct ring_intent *)(void *)(ring_data(r) + (size_t)data_lines * CACHE_LINE);
+}
+
+/* Bytes behind a struct ring. */
+static inline size_t ring_extra_bytes(uint32_t data_lines, uint32_t senders)
+{
+    return ((size_t)data_lines + senders) * CACHE_LINE;
+}
+
+static inline struct ring_receiver ring_receiver(struct ring *r, uint32_t data_lines)
+{
+    return (struct ring_receiver){
+        .ring = r, .data = ring_data(r), .intents = ring_intents(r, data_lines), .data_lines = data_lines};
+}
+
+/* Sender `id`. The intent of a sender that had this number before means nothing. */
+static inline struct ring_sender ring_sender(struct ring *r, uint32_t data_lines, uint32_t id, bool alone)
+{
+    return (struct ring_sender){.ring = r,
+                                .data = ring_data(r),
+                                .intent = &ring_intents(r, data_lines)[id],
+                                .head = atomic_load(&r->head),
+                                .data_lines = data_lines,
+                                .id = id,
+                                .alone = alone};
 }
 
 static inline uint64_t ring_position(uint32_t slots, uint32_t lines)
@@ -88,26 +132,26 @@ static inline uint32_t ring_lines(size_t len)
     return (uint32_t)((len + CACHE_LINE - 1) / CACHE_LINE);
 }
 
-static inline bool ring_claims(uint32_t lines)
+static inline bool ring_is_prefetched(uint32_t lines)
 {
-    return lines >= RING_CLAIM_MIN && lines <= RING_CLAIM_MAX;
+    return lines >= RING_PREFETCH_MIN && lines <= RING_PREFETCH_MAX;
 }
 
 /* Asks for the lines of a payload before it is written: stores would wait for one after the other. */
-static inline void ring_claim(const char *room, uint32_t lines)
+static inline void ring_prefetch(const char *room, uint32_t lines)
 {
     for (uint32_t i = 0; i < lines; i++)
         cpu_prefetch_write(room + (size_t)i * CACHE_LINE);
 }
 
 /* After a frame: the same for one as long, so that its lines are here by then. Not for lines that the receiver may still need. */
-static inline void ring_claim_next(const struct ring_sender *s, uint32_t position, uint32_t end,
-                                   uint32_t lines)
+static inline void ring_prefetch_next(const struct ring_sender *s, uint32_t position, uint32_t end,
+                                      uint32_t lines)
 {
     const uint32_t start = end & (s->data_lines - 1);
-    if (s->alone && ring_claims(lines) && start + lines <= s->data_lines &&
+    if (s->alone && ring_is_prefetched(lines) && start + lines <= s->data_lines &&
         ring_fits(s->head, position + 1, end + lines, s->data_lines))
-        ring_claim(s->data + (size_t)start * CACHE_LINE, lines);
+        ring_prefetch(s->data + (size_t)start * CACHE_LINE, lines);
 }
 
 /* Reserves one slot and room for len bytes. Returns the slot, its position and where the payload goes, or
@@ -129,28 +173,34 @@ static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, 
         }
         if (unlikely(!ring_fits(s->head, slot, end, s->data_lines))) {
             s->head = atomic_load_explicit(&s->ring->head, memory_order_acquire);
-            if (!ring_fits(s->head, slot, end, s->data_lines))
+            if (!ring_fits(s->head, slot, end, s->data_lines)) {
+                atomic_store_explicit(&s->intent->slot, 0, memory_order_release);
                 return NULL;
+            }
         }
         uint64_t next = ring_position(slot + 1, end);
+        /* Release: whoever sees that this intent is no longer the slot before sees that slot published (ring_blocked). */
+        atomic_store_explicit(&s->intent->slot, RING_INTENT | slot, memory_order_release);
+        KILL_POINT(ring_slot_wanted);
+        /* Release: whoever sees the slot reserved (acquire in ring_is_reserved) sees its owner's intent. */
         if (s->alone) {
-            atomic_store_explicit(&s->ring->tail, next, memory_order_relaxed);
+            atomic_store_explicit(&s->ring->tail, next, memory_order_release);
             break;
         }
-        if (atomic_compare_exchange_weak_explicit(&s->ring->tail, &tail, next, memory_order_relaxed,
+        if (atomic_compare_exchange_weak_explicit(&s->ring->tail, &tail, next, memory_order_release,
                                                   memory_order_relaxed))
             break;
     }
+    KILL_POINT(ring_slot_reserved);
     struct ring_slot *rs = &s->ring->slots[slot % RING_SLOTS];
-    rs->meta =
-        (uint32_t)len << 12 | s->id; /* at once: whose it is, should the sender die before it is full */
+    rs->meta = (uint32_t)len << 12 | s->id;
     *position = slot;
     if (len > RING_INLINE_MAX) {
         rs->u.lines.start = start;
         rs->u.lines.end = end;
         *payload = s->data + (size_t)(start & (s->data_lines - 1)) * CACHE_LINE;
-        if (ring_claims(end - start))
-            ring_claim(*payload, end - start);
+        if (ring_is_prefetched(end - start))
+            ring_prefetch(*payload, end - start);
     } else {
         *payload = rs->u.bytes;
     }
@@ -176,11 +226,12 @@ static inline int ring_send(struct ring_sender *s, uint64_t head, uint64_t from,
     struct ring_slot *slot = ring_reserve(s, len, &position, &room);
     if (unlikely(!slot))
         return ERR_AGAIN;
+    KILL_POINT(shm_send_reserved);
     copy_bytes(room, payload, len);
     frame_write(&slot->header, head, from, word);
     atomic_store_explicit(&slot->sequence, position + 1, memory_order_release);
     if (len > RING_INLINE_MAX)
-        ring_claim_next(s, position, slot->u.lines.end, ring_lines(len));
+        ring_prefetch_next(s, position, slot->u.lines.end, ring_lines(len));
     return 0;
 }
 
@@ -199,21 +250,6 @@ static inline const struct ring_slot *ring_peek(struct ring_receiver *r, const c
     return slot;
 }
 
-/* The next frame has its place and is not full yet: its sender is about to fill it, or died before it had. */
-static inline bool ring_begun(const struct ring_receiver *r)
-{
-    return (uint32_t)(atomic_load_explicit(&r->ring->tail, memory_order_relaxed) >> 32) != r->slot;
-}
-static inline uint32_t ring_begun_by(const struct ring_receiver *r)
-{
-    return r->ring->slots[r->slot % RING_SLOTS].meta & (RING_SENDERS - 1);
-}
-/* Its sender has died: the place is passed over. Its lines of the data ring come back with those of the next frame. */
-static inline void ring_skip(struct ring_receiver *r)
-{
-    r->slot++;
-}
-
 static inline bool ring_empty(const struct ring_receiver *r)
 {
     const struct ring_slot *slot = &r->ring->slots[r->slot % RING_SLOTS];
@@ -224,6 +260,47 @@ static inline void ring_give_back(struct ring_receiver *r)
 {
     r->published = ring_position(r->slot, r->line);
     atomic_store_explicit(&r->ring->head, r->published, memory_order_release);
+}
+
+/* The next slot is reserved. With ring_empty: its owner has not published it yet. */
+static inline bool ring_is_reserved(const struct ring_receiver *r)
+{
+    return (uint32_t)(atomic_load_explicit(&r->ring->tail, memory_order_acquire) >> 32) != r->slot;
+}
+
+enum ring_block {
+    RING_NOT_BLOCKED, /* the next slot is free, or published, or its owner lives and will publish it */
+    RING_OWNER_DEAD,  /* skip it */
+    RING_OWNER_UNSURE /* a dead and a living sender had the same intent: the living one moves on, or dies as well */
+};
+
+/* Why the next slot is not published. A living sender whose intent it is may own it, or may have lost it to the dead one and not
+ * have noticed yet (stopped between the two instructions). */
+static inline enum ring_block ring_blocked(const struct ring_receiver *r, uint32_t senders,
+                                           bool (*is_dead)(void *arg, uint32_t sender), void *arg)
+{
+    bool dead = false, alive = false;
+    if (!ring_empty(r) || !ring_is_reserved(r))
+        return RING_NOT_BLOCKED;
+    for (uint32_t i = 0; i < senders; i++) {
+        /* Acquire: pairs with the release of the owner's next intent. */
+        if (atomic_load_explicit(&r->intents[i].slot, memory_order_acquire) != (RING_INTENT | r->slot))
+            continue;
+        if (is_dead(arg, i))
+            dead = true;
+        else
+            alive = true;
+    }
+    if (!dead || !ring_empty(r))
+        return RING_NOT_BLOCKED;
+    return alive ? RING_OWNER_UNSURE : RING_OWNER_DEAD;
+}
+
+/* Its lines of the data ring come back with those of the next frame that has some, or when the ring is empty. */
+static inline void ring_skip(struct ring_receiver *r)
+{
+    r->slot++;
+    r->skipped = true;
 }
 
 static inline void ring_consume(struct ring_receiver *r, const struct ring_slot *slot, size_t len)
@@ -240,6 +317,11 @@ static inline void ring_consume(struct ring_receiver *r, const struct ring_slot 
 /* When there is nothing to do, what was consumed is given back: a sender may wait for a large piece. */
 static inline void ring_idle(struct ring_receiver *r)
 {
+    if (unlikely(r->skipped)) {
+        const uint64_t tail = atomic_load_explicit(&r->ring->tail, memory_order_relaxed);
+        r->skipped = (uint32_t)(tail >> 32) != r->slot;
+        r->line = r->skipped ? r->line : (uint32_t)tail;
+    }
     if (r->published != ring_position(r->slot, r->line))
         ring_give_back(r);
 }

@@ -14,15 +14,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/shared_memory.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
 
-#define LAYOUT_VERSION 1u
+#define LAYOUT_VERSION 2u
 
 static void segment_measure(struct segment *s)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    s->rank_size = ALIGN_UP(sizeof(struct segment_rank) + (size_t)s->data_lines * CACHE_LINE, page);
+    s->rank_size = ALIGN_UP(sizeof(struct segment_rank) + ring_extra_bytes(s->data_lines, s->nlocal), page);
     s->size = ALIGN_UP(sizeof(struct segment_head), page) + s->rank_size * s->nlocal + SEGMENT_AREA_SIZE;
 }
 
@@ -41,17 +42,21 @@ static int segment_agree(struct segment *s)
                    mine, seen);
 }
 
-/* With room for spans, unless a limit on the size of files forbids it (a file that grows past it kills the process). */
-static int segment_size_file(struct segment *s)
+/* The first rank to come gives the file its size: with room for spans, unless a limit on the size of files forbids it (a file that
+ * grows past it kills the process). */
+static bool segment_size_file(struct segment *s)
 {
     struct rlimit limit;
     const uint64_t spans = ALIGN_UP((uint64_t)s->size, (uint64_t)2 << 20);
     const bool limited = getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
-    if (!limited && ftruncate(s->fd, (off_t)(spans + SEGMENT_SPANS)) == 0) {
+    if (!shared_memory_seal(s->fd, limited ? s->size : spans + SEGMENT_SPANS) &&
+        !shared_memory_seal(s->fd, s->size))
+        return false;
+    if (shared_memory_is_valid(s->fd, SHARED_MEMORY_NODE, spans + SEGMENT_SPANS))
         s->spans = spans;
-        return 0;
-    }
-    return ftruncate(s->fd, (off_t)s->size);
+    errno =
+        EPERM; /* another process handed over a file that is not its node's memory, or disagrees about its size */
+    return shared_memory_is_valid(s->fd, SHARED_MEMORY_NODE, s->size);
 }
 
 int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
@@ -63,7 +68,7 @@ int segment_open(struct boot *boot, uint32_t data_lines, struct segment *out)
             return rc;
     }
     segment_measure(&s);
-    if (segment_size_file(&s) != 0)
+    if (!segment_size_file(&s))
         return err_set(MPI_ERR_NO_MEM, "cannot size the node's shared memory to %zu bytes: %s", s.size,
                        err_reason(errno));
     void *base = mmap(NULL, s.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, s.fd, 0);

@@ -6,6 +6,7 @@
 #ifndef FP_NET_SHM_SEGMENT_H
 #define FP_NET_SHM_SEGMENT_H
 
+#include "base/shlock.h"
 #include "net/net.h"
 #include "net/shm/ring.h"
 
@@ -22,13 +23,15 @@ struct segment_rank {
     uint32_t fence;         /* senders must order their stores before they look for sleepers */
     uint64_t cpus[SEGMENT_CPUS / 64];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
-    _Alignas(CACHE_LINE) struct ring ring; /* the data ring follows */
+    _Alignas(CACHE_LINE) struct ring ring; /* its data and intents follow */
 };
 
 struct segment_head {
     _Atomic uint32_t settings; /* of the first rank to come: all must agree */
     _Atomic uint32_t arrived;  /* futex */
-    _Alignas(CACHE_LINE) _Atomic uint32_t area_lock;
+    _Alignas(CACHE_LINE) struct shlock area_lock;
+    /* Pages that the owner of the lock is marking. Nobody has been given them or uses them any more, so they are free if the owner dies. */
+    uint32_t area_first, area_count;
     uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* one bit a page */
     _Alignas(CACHE_LINE) _Atomic uint64_t spans_used;  /* bytes handed out behind the area, never twice */
 };
@@ -63,5 +66,8 @@ uint32_t segment_cpus(const struct segment *s);
 /* fdpass.c: the node's first rank hands the segment to the others through a socket; for launchers that do
  * not. */
 int fdpass_exchange(struct boot *boot, int *fd);
+
+/* The part in it of a rank that is alone on its node: the barrier, which counts all ranks of the job. */
+int fdpass_join_barrier(struct boot *boot);
 
 #endif

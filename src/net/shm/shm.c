@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/kill_point.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "boot/launch_env.h"
@@ -45,7 +46,7 @@ static COUNTER(frames_refused, "shm_ring_full",
                "Frames that had to wait because the receiver's ring was full.");
 static COUNTER(wakeups, "shm_wakeups", "Times a sender woke a sleeping receiver.");
 static COUNTER(half_frames, "shm_half_frames",
-               "Frames passed over because their sender died while it wrote them.");
+               "Frames skipped because their sender died before it had written them.");
 static COUNTER(cma_bytes, "shm_cma_bytes", "Bytes moved by a single copy between processes.");
 
 static void announce_cpus(struct segment_rank *me)
@@ -94,8 +95,7 @@ static int shm_start(struct shm *s, struct net *net, struct boot *boot)
     if (rc != 0)
         return rc;
     struct segment_rank *me = segment_rank(&s->segment, s->local_rank);
-    s->receiver =
-        (struct ring_receiver){.ring = &me->ring, .data = ring_data(&me->ring), .data_lines = lines};
+    s->receiver = ring_receiver(&me->ring, lines);
     announce(s, me);
     rc = map_ranks(s, boot);
     rc = rc ? rc : segment_arrive(&s->segment, boot);
@@ -120,7 +120,7 @@ static int shm_start(struct shm *s, struct net *net, struct boot *boot)
 static int shm_open_transport(struct net *net, struct boot *boot, struct transport **out)
 {
     if (boot->nlocal < 2)
-        return 0;
+        return fdpass_join_barrier(boot);
     if (boot->nlocal > RING_SENDERS)
         return err_set(MPI_ERR_OTHER, "the node has %u ranks; shared memory supports at most %u",
                        boot->nlocal, RING_SENDERS);
@@ -186,16 +186,12 @@ static int shm_connect(struct transport *t, struct peer *peer)
     if (posix_memalign((void **)&ep, CACHE_LINE, ALIGN_UP(sizeof(*ep), CACHE_LINE)) != 0)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", peer->rank);
     struct segment_rank *it = segment_rank(&s->segment, s->local_rank_of[peer->rank]);
-    *ep = (struct shm_endpoint){.sender = {.ring = &it->ring,
-                                           .data = ring_data(&it->ring),
-                                           .head = atomic_load(&it->ring.head),
-                                           .data_lines = s->segment.data_lines,
-                                           .id = s->local_rank,
-                                           .alone = s->nlocal == 2},
-                                .doorbell = &it->doorbell,
-                                .rank = it,
-                                .pid = it->pid,
-                                .fence = it->fence || !s->membarrier || t->net->oversubscribed};
+    *ep = (struct shm_endpoint){
+        .sender = ring_sender(&it->ring, s->segment.data_lines, s->local_rank, s->nlocal == 2),
+        .doorbell = &it->doorbell,
+        .rank = it,
+        .pid = it->pid,
+        .fence = it->fence || !s->membarrier || t->net->oversubscribed};
     bool cma = use_cma.value && cma_works(it->pid, it->probe_address, it->probe_value);
     peer->endpoint = ep;
     shm_caps(&peer->caps, cma);
@@ -231,15 +227,10 @@ void net_wake_local(struct doorbell *bell)
     wake(bell);
 }
 
-struct doorbell *net_bell_local(const struct net *net, uint32_t rank)
+static struct doorbell *shm_doorbell(const struct transport *t, uint32_t rank)
 {
-    const struct shm *s = (const struct shm *)net->local;
+    const struct shm *s = (const struct shm *)t;
     return &segment_rank(&s->segment, s->local_rank_of[rank])->doorbell;
-}
-
-void net_ring_local(struct net *net, uint32_t rank)
-{
-    net_ring_bell_local(net, net_bell_local(net, rank));
 }
 
 static __attribute__((noinline, cold)) int refuse(void)
@@ -276,6 +267,7 @@ int shm_reserve(struct peer *peer, size_t len, void **payload)
     if (!ep->reserved)
         return refuse();
     *payload = room;
+    KILL_POINT(shm_frame_reserved);
     return 0;
 }
 
@@ -283,7 +275,7 @@ void shm_commit(struct peer *peer, const struct frame_header *header, size_t len
 {
     struct shm_endpoint *ep = peer->endpoint;
     ring_publish(&ep->sender, ep->reserved, ep->reserved_position, header, len);
-
+    KILL_POINT(shm_frame_published);
     knock(ep);
 }
 
@@ -360,44 +352,25 @@ static struct peer *sender_peer(struct shm *s, uint32_t sender)
     return peer;
 }
 
-/* A rank may die between taking its place in our ring and filling it: everything behind that place would wait for ever. The
- * slot names its sender, but for two instructions at the beginning, where it still has the name of the one before. */
-#define STUCK_NAMED_NS 20000000u
-#define STUCK_ANY_NS   2000000000u
-
-static void unstick(struct shm *s, bool over)
+int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
+                bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps)
 {
-    s->base.net->unrung -= s->stuck && over; /* nobody rings for time that passes */
-    s->stuck = s->stuck && !over;
-}
-
-static __attribute__((noinline, cold)) void look_for_half_frames(struct shm *s)
-{
-    const struct ring_receiver *r = &s->receiver;
-    uint64_t now = clock_ns();
-    if (!ring_empty(r) || !ring_begun(r)) {
-        unstick(s, true);
-        return;
-    }
-    if (!s->stuck || s->stuck_slot != r->slot) {
-        s->base.net->unrung += !s->stuck;
-        s->stuck = true;
-        s->stuck_slot = r->slot;
-        s->stuck_since = now;
-    }
-    uint32_t by = ring_begun_by(r);
-    bool named = by < s->nlocal && net_is_lost(s->base.net, s->job_rank_of[by]);
-    if (now - s->stuck_since < (named ? STUCK_NAMED_NS : STUCK_ANY_NS))
-        return;
+    const enum ring_block block = ring_blocked(r, senders, is_dead, arg);
+    const bool unsure = block == RING_OWNER_UNSURE;
+    if (*naps != unsure)
+        net->unrung += unsure ? 1 : (uint32_t)-1; /* the living sender rings only if it sends */
+    *naps = unsure;
+    if (block != RING_OWNER_DEAD)
+        return 0;
     counter_add(&half_frames, 1);
-    ring_skip(&s->receiver);
-    unstick(s, true);
+    ring_skip(r);
+    return 1;
 }
 
-static void shm_lost(struct transport *t, struct peer *peer)
+static bool is_dead(void *arg, uint32_t local_rank)
 {
-    (void)peer;
-    ((struct shm *)t)->dead = true;
+    const struct shm *s = arg;
+    return net_lost_is_reported(s->base.net, s->base.net->world, s->job_rank_of[local_rank]);
 }
 
 static int shm_poll(struct transport *t)
@@ -420,8 +393,8 @@ static int shm_poll(struct transport *t)
     }
     if (events == 0) {
         ring_idle(&s->receiver);
-        if (unlikely(s->dead))
-            look_for_half_frames(s);
+        if (unlikely(net->ndead != 0))
+            events = shm_recover(net, &s->receiver, s->nlocal, is_dead, s, &s->naps);
     }
     return events;
 }
@@ -451,7 +424,6 @@ const struct transport_ops shm_transport = {
     .reaches = shm_reaches,
     .connect = shm_connect,
     .disconnect = shm_disconnect,
-    .lost = shm_lost,
     .send = shm_send,
     .reserve = shm_reserve,
     .commit = shm_commit,
@@ -461,6 +433,7 @@ const struct transport_ops shm_transport = {
     .mem_register = shm_register,
     .mem_release = shm_release,
     .mem_register_piece = shm_register,
+    .doorbell = shm_doorbell,
     .poll = shm_poll,
     .arm = shm_arm,
     .disarm = shm_disarm,

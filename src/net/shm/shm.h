@@ -27,11 +27,13 @@ struct shm {
     uint32_t nlocal, local_rank;
     uint64_t probe; /* peers try to read this */
     bool membarrier;
-    bool dead;  /* a rank of this node has died: it may have left a frame half written */
-    bool stuck; /* such a frame seems to be next */
-    uint32_t stuck_slot;
-    uint64_t stuck_since;
+    bool naps; /* shm_recover */
 };
+
+/* After a death: skips the next slot if its sender died before it published its frame; returns the number of slots skipped (0 or
+ * 1). While that cannot be decided the process naps instead of sleeping (*naps, net->unrung). For shm.c and inbox.c. */
+int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
+                bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps);
 
 /* What the inbox (inbox.c) does in the same way: peer->endpoint begins with a struct shm_endpoint. */
 bool shm_cma_wanted(void);

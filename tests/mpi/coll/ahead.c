@@ -4,9 +4,9 @@
  *
  * ranks: 3 2 8
  * env: FISHPLATE_SPIN_US=20
- * also: FISHPLATE_COLL_READ=always
- * also: FISHPLATE_COLL_READ=helped
- * also: FISHPLATE_COLL_READ=never FISHPLATE_YIELDS=0
+ * also: FISHPLATE_COLL=copy=read
+ * also: FISHPLATE_COLL=copy=split
+ * also: FISHPLATE_COLL=copy=slots FISHPLATE_YIELDS=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

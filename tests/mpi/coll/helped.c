@@ -4,8 +4,8 @@
  *
  * ranks: 2 3
  * nodes: no
- * also: FISHPLATE_COLL_READ=helped
- * also: FISHPLATE_COLL_READ=helped FISHPLATE_SHM_CMA=0
+ * also: FISHPLATE_COLL=copy=split
+ * also: FISHPLATE_COLL=copy=split FISHPLATE_SHM_CMA=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
@@ -195,8 +195,8 @@ int main(int argc, char **argv)
             if (round % 5 == 0)
                 gaps(in, out, root, sizes[s], round);
         }
-    const char *forced = getenv("FISHPLATE_COLL_READ");
-    if (forced && strcmp(forced, "helped") == 0 && mpitest_size == 2)
+    const char *forced = getenv("FISHPLATE_COLL");
+    if (forced && strstr(forced, "copy=split") && mpitest_size == 2)
         help_is_given(in, out);
     MPI_Op_free(&leans);
     free(in);

@@ -3,9 +3,9 @@
  *
  * ranks: 3 2 4
  * nodes: no
- * also: FISHPLATE_COLL_READ=always
- * also: FISHPLATE_COLL_READ=helped
- * also: FISHPLATE_COLL_READ=never
+ * also: FISHPLATE_COLL=copy=read
+ * also: FISHPLATE_COLL=copy=split
+ * also: FISHPLATE_COLL=copy=slots
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

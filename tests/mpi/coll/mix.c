@@ -4,9 +4,9 @@
  *
  * ranks: 5 2 3 8
  * args: 2500
- * also: FISHPLATE_COLL_READ=always
- * also: FISHPLATE_COLL_READ=helped
- * also: FISHPLATE_COLL_READ=never
+ * also: FISHPLATE_COLL=copy=read
+ * also: FISHPLATE_COLL=copy=split
+ * also: FISHPLATE_COLL=copy=slots
  * also: FISHPLATE_YIELDS=0 FISHPLATE_SPIN_US=0
  *
  * SPDX-License-Identifier: Apache-2.0 */

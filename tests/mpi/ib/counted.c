@@ -5,15 +5,15 @@
  * nodes: only 4
  * also: FISHPLATE_IB_POLLSET=0
  * also: FISHPLATE_IB_POLLSET=1
- * also: FISHPLATE_IB_LAST_BYTE=no
- * also: FISHPLATE_IB_LAST_BYTE=no FISHPLATE_IB_POLLSET=16
- * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0
- * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=1 FISHPLATE_IB_POLLSET=0
- * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_CREDIT_MESSAGE=1 FISHPLATE_IB_POLLSET=0
- * also: FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_BUFFERS_MAX=20 FISHPLATE_IB_POLLSET=0
- * also: FISHPLATE_IB_BUFFERS=1 FISHPLATE_IB_GROWTH=linear FISHPLATE_IB_POLLSET=0
- * also: FISHPLATE_IB_POLLSET=1 FISHPLATE_IB_POLL_POLICY=traffic
- * also: FISHPLATE_IB_FLOW=hw FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_LAB=IB_LAST_BYTE=no
+ * also: FISHPLATE_LAB=IB_LAST_BYTE=no FISHPLATE_IB_POLLSET=16
+ * also: FISHPLATE_LAB=IB_FLOW=static FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_LAB=IB_FLOW=static FISHPLATE_IB_BUFFERS=1 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_LAB=IB_FLOW=static,IB_CREDIT_MESSAGE=1 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_BUFFERS=2 FISHPLATE_LAB=IB_BUFFERS_MAX=20 FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_BUFFERS=1 FISHPLATE_LAB=IB_GROWTH=linear FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_IB_POLLSET=1 FISHPLATE_LAB=IB_POLL_POLICY=traffic
+ * also: FISHPLATE_LAB=IB_FLOW=hw FISHPLATE_IB_BUFFERS=2 FISHPLATE_IB_POLLSET=0
  * also: FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0
  * also: FISHPLATE_IB_MAX_CONNECTIONS=1
  * also: FISHPLATE_IB_CONNECT=static
@@ -46,16 +46,30 @@ static long long counted(const char *name)
     return -1;
 }
 
+/* The value of a setting in the environment, or in FISHPLATE_LAB; it ends at a comma. NULL: not set. */
+static const char *value_of(const char *name)
+{
+    const char *text = getenv(name), *lab = getenv("FISHPLATE_LAB");
+    name += strlen("FISHPLATE_");
+    while (!text && lab) {
+        if (strncmp(lab, name, strlen(name)) == 0 && lab[strlen(name)] == '=')
+            text = lab + strlen(name) + 1;
+        lab = strchr(lab, ',');
+        lab += lab != NULL;
+    }
+    return text;
+}
+
 static long long setting(const char *name, long long otherwise)
 {
-    const char *text = getenv(name);
+    const char *text = value_of(name);
     return text ? atoll(text) : otherwise;
 }
 
 static int set_to(const char *name, const char *value)
 {
-    const char *text = getenv(name);
-    return text && strcmp(text, value) == 0;
+    const char *text = value_of(name);
+    return text && strcspn(text, ",") == strlen(value) && strncmp(text, value, strlen(value)) == 0;
 }
 
 /* Neighbours in a ring: every rank hears from one other. */
@@ -91,7 +105,7 @@ static void burst(void)
 static void check_buffers(void)
 {
     long long first = setting("FISHPLATE_IB_BUFFERS", 8), most = setting("FISHPLATE_IB_BUFFERS_MAX", 128);
-    int dynamic = !getenv("FISHPLATE_IB_FLOW") || set_to("FISHPLATE_IB_FLOW", "dynamic");
+    int dynamic = !value_of("FISHPLATE_IB_FLOW") || set_to("FISHPLATE_IB_FLOW", "dynamic");
     if (!dynamic)
         EXPECT_EQ(counted("ib_posted_most"), first);
     if (dynamic && first <= 2 && mpitest_rank % 2 == 0)

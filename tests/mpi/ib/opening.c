@@ -3,7 +3,7 @@
  *
  * ranks: 2
  * nodes: only 2
- * also: FISHPLATE_IB_FLOW=static FISHPLATE_IB_BUFFERS=8
+ * also: FISHPLATE_LAB=IB_FLOW=static FISHPLATE_IB_BUFFERS=8
  * also: FISHPLATE_IB_RECEIVE=shared
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -145,6 +145,33 @@ static void many(void)
     }
 }
 
+/* MPI_PROC_NULL: the lowest rank of the window with memory, wherever it is. Memory of another node has size 0 here. */
+static void first_with_memory(void)
+{
+    const int owner = mpitest_size > 1 ? 1 : 0;
+    MPI_Aint size = -1, wanted = 0;
+    int unit = -1, near;
+    void *memory, *base = NULL;
+    MPI_Win win;
+    MPI_Comm node;
+    MPI_Group all, here;
+    MPI_Win_allocate(mpitest_rank >= owner ? 100 + mpitest_rank : 0, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                     &memory, &win);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Comm_group(node, &here);
+    MPI_Group_translate_ranks(all, 1, &owner, here, &near);
+    if (near != MPI_UNDEFINED)
+        wanted = 100 + owner;
+    EXPECT_EQ(MPI_Win_shared_query(win, MPI_PROC_NULL, &size, &unit, &base), MPI_SUCCESS);
+    EXPECT(size == wanted || (size == 0 && mpitest_size == 1));
+    EXPECT((base != NULL) == (size > 0));
+    MPI_Group_free(&all);
+    MPI_Group_free(&here);
+    MPI_Comm_free(&node);
+    MPI_Win_free(&win);
+}
+
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
@@ -163,6 +190,7 @@ int main(int argc, char **argv)
     }
     hints();
     large_counts();
+    first_with_memory();
     many();
     return mpitest_end();
 }

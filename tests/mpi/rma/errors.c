@@ -31,6 +31,18 @@ static void expect_error(int rc, int class, MPI_Win win, const char *words, int 
 #define EXPECT_ERROR(call, class)       expect_error(call, class, w, NULL, __LINE__)
 #define EXPECT_TEXT(call, class, words) expect_error(call, class, w, words, __LINE__)
 
+/* Without elements an operator fits every type. */
+static void nothing(MPI_Win w)
+{
+    char x = 0, old = 1;
+    MPI_Win_fence(0, w);
+    EXPECT_EQ(MPI_Accumulate(&x, 0, MPI_BYTE, 0, 0, 0, MPI_BYTE, MPI_SUM, w), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Get_accumulate(&x, 0, MPI_BYTE, &old, 0, MPI_BYTE, 0, 0, 0, MPI_BYTE, MPI_SUM, w),
+              MPI_SUCCESS);
+    EXPECT_ERROR(MPI_Accumulate(&x, 1, MPI_BYTE, 0, 0, 1, MPI_BYTE, MPI_SUM, w), MPI_ERR_OP);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
+}
+
 static void epochs(MPI_Win w)
 {
     int x = 0;
@@ -136,6 +148,7 @@ int main(int argc, char **argv)
     MPI_Win_create(memory, sizeof(memory), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &w);
     MPI_Win_create_errhandler((MPI_Win_errhandler_function *)note, &handler);
     MPI_Win_set_errhandler(w, handler);
+    nothing(w);
     epochs(w);
     arguments(w);
     MPI_Win_free(&w);

@@ -6,6 +6,7 @@ ranks in them but what the agents tell. Another user gets no answer.
     hosts.py BIN ZOO
 """
 # SPDX-License-Identifier: Apache-2.0
+import ctypes
 import glob
 import json
 import os
@@ -104,6 +105,65 @@ def refuses_others(job):
                 sys.exit(f"fishplate {' '.join(words)} answers another user ({run.returncode}):\n{run.stdout}{run.stderr}")
 
 
+class Stranger:
+    """Another user's process: 900 sockets with the name of an mpiexec, and a FIFO that /proc shows under the name of a page.
+    Neither may hide ranks from root, or make it wait for ever."""
+
+    def __enter__(self):
+        ready, tell = os.pipe()
+        self.child = os.fork()
+        if self.child == 0:
+            try:
+                self.fifo()
+                os.setgroups([])
+                os.setresgid(NOBODY, NOBODY, NOBODY)
+                os.setresuid(NOBODY, NOBODY, NOBODY)
+                held = [socket.socket(socket.AF_UNIX) for _ in range(900)]
+                for i, s in enumerate(held):
+                    s.bind(f"\0fishplate-job-fp1-{i}")
+                    s.listen()
+                os.write(tell, b"1")
+                signal.pause()
+            finally:
+                os._exit(1)
+        os.close(tell)
+        if os.read(ready, 1) != b"1":
+            sys.exit("the stranger failed")
+        os.close(ready)
+
+    def fifo(self):
+        """In a mount name space whose root is a file system of its own, /proc shows paths as if they were the reader's."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        with tempfile.TemporaryDirectory() as at:
+            done = (
+                libc.unshare(0x20000) == 0  # CLONE_NEWNS
+                and libc.mount(None, b"/", None, 0x44000, None) == 0  # MS_REC | MS_PRIVATE
+                and libc.mount(b"none", at.encode(), b"tmpfs", 0, None) == 0
+            )
+            os.mkdir(f"{at}/old")
+            os.mkfifo(f"{at}/memfd:fishplate-rank", 0o644)
+            if not done or libc.pivot_root(at.encode(), f"{at}/old".encode()) != 0:
+                sys.exit("no mount name space")
+            os.open("/memfd:fishplate-rank", os.O_RDONLY | os.O_NONBLOCK)
+            os.chdir("/old")
+            os.chroot("/old")
+            libc.umount2(at.encode(), 2)  # MNT_DETACH
+
+    def __exit__(self, *_):
+        os.kill(self.child, signal.SIGKILL)
+        os.waitpid(self.child, 0)
+
+
+def seen_in_spite_of_others(job):
+    with Stranger():
+        run = subprocess.run(
+            [f"{BIN}/fishplate", "ps", "--json", str(job.pid)], capture_output=True, text=True, timeout=LIMIT
+        )
+        jobs = [j for j in json.loads(run.stdout)["jobs"] if j["job"].startswith(f"fp{job.pid}-")]
+        if len(jobs) != 1 or len(jobs[0]["ranks"]) != 6 or any(r["host"] is None for r in jobs[0]["ranks"]):
+            sys.exit(f"fishplate ps beside another user's sockets: {jobs}")
+
+
 def main():
     if os.geteuid() != 0 or subprocess.run(["unshare", "--pid", "--uts", "--fork", "--mount-proc", "true"]).returncode:
         print("skipped: process name spaces need root")
@@ -126,6 +186,7 @@ def main():
             if sorted(hosts) != ["here", "here", "there", "there", "yonder", "yonder"]:
                 sys.exit(f"fishplate ps: hosts {hosts}")
             refuses_others(job)
+            seen_in_spite_of_others(job)
             job.send_signal(signal.SIGQUIT)
             while "Deadlock: ranks 0-5" not in (line := job.stderr.readline()):
                 if not line:

@@ -1,6 +1,7 @@
 /* zoo.c: programs that hang, each in a way of its own, for `fishplate why`. The test knows what each answer must be.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi-ext.h>
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -158,6 +159,47 @@ static void split(void) /* the odd ranks wait for the even ones on a communicato
         MPI_Barrier(half);
 }
 
+static void accept(void)
+{
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm other;
+    MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
+}
+
+static void connect(void) /* rank 0 has a port and receives */
+{
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm other;
+    if (rank == 0)
+        MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (rank == 0)
+        recv_from(1, 1, MPI_COMM_WORLD);
+    MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
+}
+
+static void agree(void) /* rank 0 receives */
+{
+    int flag = 1;
+    if (rank == 0)
+        recv_from(1, 1, MPI_COMM_WORLD);
+    MPIX_Comm_agree(MPI_COMM_WORLD, &flag);
+}
+
+static void win_lock(void) /* rank 1 receives with the lock of rank 0's memory */
+{
+    int *memory;
+    MPI_Win win;
+    MPI_Win_allocate(sizeof(int), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+    if (rank == 1)
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1)
+        recv_from(0, 1, MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+}
+
 static void probe(void)
 {
     MPI_Probe(1 - rank, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -192,6 +234,10 @@ static const struct {
     {"persistent", persistent},
     {"split", split},
     {"probe", probe},
+    {"accept", accept},
+    {"connect", connect},
+    {"agree", agree},
+    {"win_lock", win_lock},
     {"dup_barrier", dup_barrier},
 };
 

@@ -82,6 +82,16 @@ def calm(waiting):
     return check
 
 
+def named(rank, call, name):
+    """This rank waits in this call for what has this name."""
+
+    def check(answer):
+        it = answer["ranks"][rank]
+        return it.get("call") == call and any(name in item.get("name", "") for item in it.get("items", []))
+
+    return check
+
+
 # name: (ranks, what the answer must be). Collectives that do not match are noticed by the library itself, which ends the job.
 ANIMALS = {
     "ring 2": (2, deadlock([0, 1], "MPI_Recv(from 1, tag 5, MPI_COMM_WORLD) at zoo.c:", "rank 1 has sent nothing")),
@@ -95,6 +105,11 @@ ANIMALS = {
     "finalize": (2, deadlock([0, 1], "MPI_Finalize(MPI_COMM_WORLD", "MPI_Recv(from 0, tag 8")),
     "persistent": (2, deadlock([0, 1], "tag 3")),
     "probe": (2, deadlock([0, 1], "MPI_Probe(from 1, tag 11")),
+    "accept": (2, named(1, "MPI_Comm_accept", "process that connects to a port")),
+    "connect": (2, named(1, "MPI_Comm_connect", "process that accepts at a port")),
+    "agree": (2, named(1, "MPIX_Comm_agree", "")),
+    # The holder is known where it took the lock by the processor.
+    **({} if OPTIONS else {"win_lock": (2, deadlock([0, 1], "the lock of a window's memory, which rank 1 holds"))}),
     "split": (6, deadlock([4, 5], "tag 1, MPI_COMM_WORLD", behind=[0, 1, 2, 3])),
     "dup_barrier": (3, deadlock([0, 1], "MPI_Comm_dup(MPI_COMM_WORLD", "MPI_Barrier(MPI_COMM_WORLD", behind=[2])),
     "waitall": (3, deadlock([0, 1], "MPI_Waitall(one of 2 requests: receive from 1, tag 1")),

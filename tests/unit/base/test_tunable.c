@@ -14,6 +14,8 @@ static TUNABLE_INT(t_int, "T_INT", 7, -5, 100, "A number.");
 static TUNABLE_SIZE(t_size, "T_SIZE", 4096, 64, 1 << 30, "A size.");
 static TUNABLE_STRING(t_string, "T_STRING", "Words.");
 static TUNABLE_CHOICE(t_choice, "T_CHOICE", 0, "auto|copy|get", "A choice.");
+static LABORATORY_INT(t_lab, "T_LAB", 3, 0, 100, "Of the laboratory.");
+static TUNABLE_CHOICE_FEW(t_few, "T_FEW", 0, "one|two|three", 2, "A choice of which two are for users.");
 
 static int set(struct tunable *t, const char *text)
 {
@@ -83,7 +85,6 @@ static void choices_and_strings(void)
     EXPECT_EQ(t_choice.value, 2);
     EXPECT_EQ(set(&t_string, "any words"), 0);
     EXPECT_STR(t_string.text, "any words");
-    free((char *)(uintptr_t)t_string.text);
     t_string.text = "";
 }
 
@@ -108,6 +109,29 @@ static void environment(void)
     for (size_t i = 1; i < tunables_count(); i++)
         EXPECT(strcmp(tunables_get(i - 1)->name, tunables_get(i)->name) < 0);
     EXPECT(tunables_get(tunables_count()) == NULL);
+}
+
+/* What is for experiments is refused from the environment of users, and set by FISHPLATE_LAB. */
+static void laboratory(void)
+{
+    clearenv();
+    setenv("FISHPLATE_T_LAB", "4", 1);
+    setenv("FISHPLATE_T_FEW", "three", 1);
+    EXPECT_EQ(tunables_load(), 2);
+    EXPECT_EQ(t_lab.value, 3);
+    EXPECT_EQ(t_few.value, 0);
+    clearenv();
+    setenv("FISHPLATE_T_FEW", "two", 1);
+    setenv("FISHPLATE_LAB", "T_LAB=5,T_SIZE=8k", 1);
+    EXPECT_EQ(tunables_load(), 0);
+    EXPECT_EQ(t_lab.value, 5);
+    EXPECT_EQ(t_few.value, 1);
+    EXPECT_EQ(t_size.value, 8192);
+    setenv("FISHPLATE_LAB", "T_FEW=three,T_LAB=101,T_LABB=1,T_LAB", 1); /* out of range, unknown, no value */
+    EXPECT_EQ(tunables_load(), 3);
+    EXPECT_EQ(t_few.value, 2);
+    EXPECT_EQ(t_lab.value, 5);
+    clearenv();
 }
 
 static const char *nearest_of(const char *typed)
@@ -137,6 +161,7 @@ int main(void)
     TEST_RUN(sizes);
     TEST_RUN(choices_and_strings);
     TEST_RUN(environment);
+    TEST_RUN(laboratory);
     TEST_RUN(nearest_names);
     return test_result();
 }

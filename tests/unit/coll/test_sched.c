@@ -1,7 +1,7 @@
 /* test_sched.c: building schedules: what adds a step and what does not.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/sched.h"
+#include "coll/sched/sched.h"
 #include "test.h"
 
 static const struct loc send0 = {BUF_SEND, 0}, recv0 = {BUF_RECV, 0};

@@ -81,6 +81,17 @@ int main(void)
             set_pair(latency, 0, i, 9e-6);
     EXPECT(only("n0", "latency is 9.00 us"));
     make_sound();
+    set_pair(latency, 1, 4, 9e-6);
+    EXPECT(only("n1", "its latency to n4 is 9.00 us"));
+    make_sound(); /* three hosts, of which one is far from both */
+    survey.n = 3;
+    const double far[9] = {0, 8e-6, 2576e-6, 8e-6, 0, 4400e-6, 2576e-6, 4400e-6, 0};
+    memcpy(latency, far, sizeof(far));
+    for (int i = 0; i < 9; i++)
+        bandwidth[i] = i % 4 ? 1e10 : 0;
+    EXPECT(only("n2", "its latency is 2576.00 us"));
+    survey.n = N;
+    make_sound();
     hosts[2].memlock = 64 << 10;
     EXPECT(only("n2", "0.1 MB of memory may be locked"));
     make_sound();
@@ -109,5 +120,5 @@ int main(void)
     findings_judge(&survey, &none);
     EXPECT(none.n == 1 && strstr(none.v[0].what, "3.0 seconds behind"));
     free(none.v);
-    return 0;
+    return test_result();
 }

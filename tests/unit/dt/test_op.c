@@ -372,8 +372,10 @@ static void derived_types(void)
     dtype_commit(t);
     EXPECT_EQ(op_check(sum, t), MPI_ERR_OP);
     EXPECT(strlen(err_detail(MPI_ERR_OP)) > 10);
-    EXPECT_EQ(op_check_accumulate(sum, t), 0);
-    EXPECT_EQ(op_check_accumulate(op_predefined(MINLOC), t), MPI_ERR_OP);
+    EXPECT_EQ(op_check_accumulate(sum, t, 1), 0);
+    EXPECT_EQ(op_check_accumulate(op_predefined(MINLOC), t, 1), MPI_ERR_OP);
+    EXPECT_EQ(op_check_accumulate(op_predefined(MINLOC), t, 0),
+              0); /* no element, so nothing that it does not fit */
     op_apply(sum, a, b, 1, t);
     EXPECT(b[0] == 11 && b[1] == 10 && b[2] == 13 && b[3] == 10 && b[4] == 15 && b[5] == 10);
     op_apply(op_predefined(REPLACE), a, b, 1, t);
@@ -384,8 +386,8 @@ static void derived_types(void)
     MPI_Aint at[2] = {0, 4};
     MPI_Datatype types[2] = {MPI_INT, MPI_FLOAT};
     dtype_struct(2, ivec_int(n), ivec_wide(at), types, &mixed);
-    EXPECT_EQ(op_check_accumulate(sum, mixed), MPI_ERR_TYPE);
-    EXPECT_EQ(op_check_accumulate(op_predefined(REPLACE), mixed), 0);
+    EXPECT_EQ(op_check_accumulate(sum, mixed, 1), MPI_ERR_TYPE);
+    EXPECT_EQ(op_check_accumulate(op_predefined(REPLACE), mixed, 1), 0);
     dtype_release(t);
     dtype_release(mixed);
 }

@@ -44,6 +44,15 @@ static void check_bounds(const struct made *m)
     EXPECT_EQ(m->type->true_extent, high - low);
 }
 
+static void check_span(const struct made *m, int64_t count)
+{
+    int64_t low = 0, high = 0, extent = model_extent(&m->model), reach = (count - 1) * extent;
+    MPI_Aint gap;
+    model_true_bounds(&m->model, &low, &high);
+    EXPECT_EQ(dt_span(m->type, count, &gap), count == 0 ? 0 : high - low + llabs(reach));
+    EXPECT_EQ(gap, count > 0 && reach < 0 ? low + reach : low);
+}
+
 static void check_pack(const struct made *m, int64_t count)
 {
     size_t bytes = (size_t)(m->type->size * count);
@@ -178,6 +187,7 @@ static void random_types(void)
         EXPECT_EQ(dtype_commit(m.type), 0);
         check_bounds(&m);
         int64_t count = random_in(0, 4);
+        check_span(&m, count);
         check_pack(&m, count);
         check_unpack(&m, count);
         check_pieces(&m, count);

@@ -15,7 +15,7 @@
 
 #include "base/list.h"
 #include "base/util.h"
-#include "net/ib/verbs.h"
+#include "net/ib/device/verbs.h"
 
 enum { FABRIC_NODES = 3, FABRIC_PORTS = 2, FABRIC_INLINE = 256, FABRIC_GRH = 40 };
 

@@ -46,17 +46,19 @@ static inline bool judge_flow_over(const struct world_flow *f)
 /* Of a connection that is closed something may be kept, until the next one tells what has come. */
 static inline bool judge_end_quiet(const struct ib_endpoint *ep)
 {
-    return !ep || ((ep->conn.state == CONN_IDLE || (ep->conn.state == CONN_OPEN && ep->ready)) &&
-                   !ep->breaking && ep->broken == 0 && ep->unsaid == 0 && list_empty(&ep->held) &&
-                   ep->last_words == 0 && ep->ops == 0);
+    return !ep ||
+           ((ep->conn.state == CONN_IDLE ||
+             (ep->conn.state == CONN_OPEN && traffic_is_ready(&ep->traffic))) &&
+            ep->traffic.state != TRAFFIC_FAILING && ep->failed_since == 0 && ep->control_pending == 0 &&
+            list_empty(&ep->held) && ep->final_markers == 0 && ep->ops == 0);
 }
 
 /* Both have joined the same pairs of rails, or none. */
 static inline bool judge_joined(const struct ib_endpoint *a, const struct ib_endpoint *b)
 {
     bool same = true;
-    for (uint32_t k = 1; a && b && a->join && b->join && k < MIN(a->join->count, b->join->count); k++)
-        same = same && a->join->pairs[k].joint.state == b->join->pairs[k].joint.state;
+    for (uint32_t k = 1; a && b && a->pairs && b->pairs && k < MIN(a->pairs->count, b->pairs->count); k++)
+        same = same && a->pairs->pair[k].joint.state == b->pairs->pair[k].joint.state;
     return same;
 }
 
@@ -119,12 +121,14 @@ static inline void judge_print(void)
             const struct world_flow *f = &world.processes[i].flows[k];
             if (!ep)
                 continue;
-            printf("  %u to %u: %s%s%s, frames %u of %u (%u sent%s), unsaid %x, last words %u, transfers %u, "
+            printf("  %u to %u: %s%s%s, frames %u of %u (%u sent%s), control_pending %x, last words %u, "
+                   "transfers %u, "
                    "held %d, kept %d %d, queue %u\n",
-                   i, k, states[ep->conn.state], ep->ready ? ", ready" : "", ep->breaking ? ", breaking" : "",
-                   f->come, f->asked, f->sent, f->waits ? ", waits" : "", ep->unsaid, ep->last_words, ep->ops,
-                   !list_empty(&ep->held), !list_empty(&ep->kept), !list_empty(&ep->kept_rdma),
-                   ep->lanes[0].head - ep->lanes[0].tail);
+                   i, k, states[ep->conn.state], traffic_is_ready(&ep->traffic) ? ", ready" : "",
+                   ep->traffic.state == TRAFFIC_FAILING ? ", failing" : "", f->come, f->asked, f->sent,
+                   f->waits ? ", waits" : "", ep->control_pending, ep->final_markers, ep->ops,
+                   !list_empty(&ep->held), !list_empty(&ep->unacknowledged),
+                   !list_empty(&ep->unacknowledged_rdma), ep->lanes[0].head - ep->lanes[0].tail);
         }
 }
 
@@ -146,11 +150,11 @@ static inline void judge_credits(const struct ib_lane *a, const struct ib_lane *
 static inline void judge_connection(const struct ib_endpoint *a, const struct ib_endpoint *b)
 {
     for (uint32_t k = 0; k < a->ib->lanes; k++)
-        judge_credits(&a->lanes[k], &b->lanes[k], "the home");
+        judge_credits(&a->lanes[k], &b->lanes[k], "the primary rail");
     if (a->tx_on && b->rx_state == IB_RING_USED)
         EXPECT_EQ(a->tx.head - a->tx.tail, b->rx.owed);
-    for (uint32_t k = 1; a->join && b->join && k < MIN(a->join->count, b->join->count); k++) {
-        const struct ib_subchannel *mine = &a->join->pairs[k], *theirs = &b->join->pairs[k];
+    for (uint32_t k = 1; a->pairs && b->pairs && k < MIN(a->pairs->count, b->pairs->count); k++) {
+        const struct ib_pair *mine = &a->pairs->pair[k], *theirs = &b->pairs->pair[k];
         if (mine->joint.state == JOINT_USED && theirs->joint.state == JOINT_USED && !mine->lane.bare)
             judge_credits(&mine->lane, &theirs->lane, "a further rail");
     }
@@ -184,7 +188,7 @@ static inline bool judge_close(void)
             for (uint32_t k = 0; k < world.set.processes; k++)
                 if (judge_state(judge_end(i, k)) == CONN_OPEN) {
                     any = true;
-                    ib_part(&world.processes[i].ib->base, world.processes[i].net.peers[k], true);
+                    ib_peer_part(&world.processes[i].ib->base, world.processes[i].net.peers[k], true);
                 }
         if (!any)
             return true;
@@ -199,11 +203,11 @@ static inline void judge_kept(uint32_t rank, uint32_t *small, uint32_t *large)
 {
     for (uint32_t k = 0; k < world.set.processes; k++)
         if (judge_end(rank, k))
-            list_foreach(pos, &judge_end(rank, k)->kept)
+            list_foreach(pos, &judge_end(rank, k)->unacknowledged)
             {
                 const struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
                 const struct ib_lane *lane =
-                    ib_lane_for(judge_end(rank, k), b->length - MIN(b->length, sizeof(struct ib_frame)));
+                    ib_lane_for_size(judge_end(rank, k), b->length - MIN(b->length, sizeof(struct ib_frame)));
                 ++*(lane->pool == &lane->endpoint->ib->small ? small : large);
             }
 }
@@ -226,8 +230,8 @@ static inline void judge_nothing_left(void)
         EXPECT_EQ(ib->rings.in_use, 0);
         EXPECT_EQ(ib->open, 0);
         EXPECT_EQ(ib->elsewhere, 0);
-        EXPECT(list_empty(&ib->unsaid));
-        EXPECT(list_empty(&ib->asking));
+        EXPECT(list_empty(&ib->control_waiting));
+        EXPECT(list_empty(&ib->opening));
     }
 }
 

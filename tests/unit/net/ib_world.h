@@ -15,8 +15,14 @@
 #include "boot/backend.h"
 #include "boot/boot.h"
 #include "ib_fabric.h"
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/failover/failover.h"
 #include "net/ib/ib.h"
 #include "net/ib/policy/posted.h"
+#include "net/ib/rails/rails.h"
+#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/transport/transport.h"
 #include "net/net.h"
 #include "net/registry.h"
 #include "test.h"
@@ -101,11 +107,11 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 static inline int world_get(struct boot *b, uint32_t rank, const char *key, void **value, size_t *length)
 {
-    struct ib_rail_said said[IB_RAILS_MAX];
+    struct ib_rail_info said[IB_RAILS_MAX];
     (void)b;
     (void)key;
     memset(said, 0, sizeof(said));
-    *length = ib_rails_tell(world.processes[rank].ib, said) * sizeof(*said);
+    *length = ib_rails_describe(world.processes[rank].ib, said) * sizeof(*said);
     *value = malloc(*length);
     memcpy(*value, said, *length);
     return 0;
@@ -235,12 +241,14 @@ static inline void world_transport(struct world_process *p)
     const struct world_settings *s = &world.set;
     p->ib = ib;
     ib->base = (struct transport){.ops = &ib_transport, .net = &p->net};
+    ib->events = &ib_events;
+    ib->messages = ib_messages;
     ib->job = p->net.world;
     ib->next_timer = UINT64_MAX;
     ib->stop_fd = -1;
-    list_init(&ib->asking);
-    list_init(&ib->unsaid);
-    list_init(&ib->mcasts);
+    list_init(&ib->opening);
+    list_init(&ib->control_waiting);
+    list_init(&ib->multicasts);
     ib->lanes = s->lanes;
     ib->inline_max = FABRIC_INLINE;
     ib->rules = (struct credit_rules){.scheme = s->scheme,
@@ -267,7 +275,7 @@ static inline void world_transport(struct world_process *p)
 static inline void world_flags_open(struct world_process *p)
 {
     p->flags = calloc(1, WORLD_FLAGS);
-    EXPECT_EQ(ib_register(&p->ib->base, p->flags, WORLD_FLAGS, &p->flags_mem, &p->flags_key), 0);
+    EXPECT_EQ(ib_memory_register(&p->ib->base, p->flags, WORLD_FLAGS, &p->flags_mem, &p->flags_key), 0);
 }
 
 static inline void world_process_open(struct world_process *p, uint32_t rank)
@@ -307,7 +315,7 @@ static inline void world_process_open(struct world_process *p, uint32_t rank)
     p->net.transports[0] = &p->ib->base;
     size_t bytes = (size_t)n * WORLD_PUTS * WORLD_PUT_MOST;
     p->memory = calloc(1, bytes);
-    EXPECT_EQ(ib_register(&p->ib->base, p->memory, bytes, &p->mem, &p->key), 0);
+    EXPECT_EQ(ib_memory_register(&p->ib->base, p->memory, bytes, &p->mem, &p->key), 0);
     world_flags_open(p);
     for (uint32_t to = 0; to < n; to++) {
         struct world_flow *f = &p->flows[to];
@@ -315,7 +323,8 @@ static inline void world_process_open(struct world_process *p, uint32_t rank)
         for (uint32_t i = 0; i < WORLD_PUTS; i++) {
             struct world_put *u = &f->puts[i];
             *u = (struct world_put){.from = p, .to = to, .index = i, .bytes = calloc(1, WORLD_PUT_MOST)};
-            EXPECT_EQ(ib_register(&p->ib->base, u->bytes, WORLD_PUT_MOST, &u->memory, &(struct net_key){{0}}),
+            EXPECT_EQ(ib_memory_register(&p->ib->base, u->bytes, WORLD_PUT_MOST, &u->memory,
+                                         &(struct net_key){{0}}),
                       0);
         }
     }
@@ -362,17 +371,17 @@ static inline void world_process_close(struct world_process *p)
     ib->closing = true;
     for (uint32_t to = 0; to < world.set.processes; to++)
         for (uint32_t i = 0; i < WORLD_PUTS; i++) {
-            ib_release(&ib->base, &p->flows[to].puts[i].memory);
+            ib_memory_release(&ib->base, &p->flows[to].puts[i].memory);
             free(p->flows[to].puts[i].bytes);
         }
-    ib_release(&ib->base, &p->mem);
-    ib_release(&ib->base, &p->flags_mem);
+    ib_memory_release(&ib->base, &p->mem);
+    ib_memory_release(&ib->base, &p->flags_mem);
     free(p->flags);
     for (uint32_t i = 0; i < p->ngiven_up; i++)
         free(p->given_up[i]);
     for (uint32_t i = 0; i < p->net.size; i++)
         if (p->net.peers[i]) {
-            ib_disconnect(&ib->base, p->net.peers[i]);
+            ib_peer_disconnect(&ib->base, p->net.peers[i]);
             free(p->net.peers[i]);
         }
     ib_hello_close(ib);
@@ -504,7 +513,7 @@ static inline void world_flags_renew(uint32_t rank)
             return;
     if (p->ngiven_up == WORLD_GIVEN_UP)
         return;
-    ib_release(&p->ib->base, &p->flags_mem);
+    ib_memory_release(&p->ib->base, &p->flags_mem);
     memset(p->flags, 0x5b, WORLD_FLAGS);
     p->given_up[p->ngiven_up++] = p->flags;
     world_flags_open(p);

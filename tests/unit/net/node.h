@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/shared_memory.h"
 #include "boot/boot.h"
 #include "net/net.h"
 #include "test.h"
@@ -74,7 +75,7 @@ static inline void node_join(const struct node *n, uint32_t rank, uint32_t size)
 static inline void node_run(uint32_t size, void (*body)(struct node *n))
 {
     static struct node n;
-    int fd = memfd_create("fishplate-test", MFD_CLOEXEC);
+    int fd = shared_memory_create_empty(SHARED_MEMORY_NODE);
     const uint32_t rank = node_fork(&n, size);
     node_describe(&n, rank, size, fd);
     int rc = net_open(&n.boot, &n.net);

@@ -4,7 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"
 
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 #include "base/tunable.h"
 #include "boot/backend.h"
@@ -30,7 +34,32 @@ static int fence(struct boot *b, bool values)
     return 0;
 }
 
-static const struct boot_backend backend = {.name = "test", .fence = fence};
+/* What was put, by any rank: there is one key. */
+static struct stored {
+    size_t len;
+    char value[128];
+} * stored;
+
+static int put(struct boot *b, const char *key, const void *val, size_t len)
+{
+    (void)b, (void)key;
+    if (len > sizeof(stored->value))
+        return MPI_ERR_OTHER;
+    memcpy(stored->value, val, len);
+    stored->len = len;
+    return 0;
+}
+
+static int get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
+{
+    (void)b, (void)rank, (void)key;
+    *val = malloc(stored->len + 1);
+    memcpy(*val, stored->value, stored->len);
+    *len = stored->len;
+    return 0;
+}
+
+static const struct boot_backend backend = {.name = "test", .fence = fence, .put = put, .get = get};
 
 /* Like node_run, but nobody has the memory yet; `odd` is a rank with another ring size, or -1. */
 static void run(uint32_t size, int odd, void (*body)(struct node *n, int rc))
@@ -96,9 +125,21 @@ static void other_ring(void)
     run(2, 1, expect_refusal);
 }
 
+/* The kernel has chosen the name of the socket, a 0 and five digits: another user could not know it before. */
+static void name_is_not_known(void)
+{
+    struct sockaddr_un address = {0};
+    EXPECT_EQ(stored->len, offsetof(struct sockaddr_un, sun_path) + 6);
+    memcpy(&address, stored->value, MIN(stored->len, sizeof(address)));
+    EXPECT_EQ(address.sun_path[0], 0);
+    EXPECT_EQ(strspn(address.sun_path + 1, "0123456789abcdef"), 5);
+}
+
 int main(void)
 {
+    stored = mmap(NULL, sizeof(*stored), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     TEST_RUN(same_memory);
+    TEST_RUN(name_is_not_known);
     TEST_RUN(other_ring);
     return test_result();
 }

@@ -47,7 +47,7 @@ static void carry_datagrams(void)
 
 static void close_from(uint32_t from, uint32_t to)
 {
-    ib_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
+    ib_peer_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
 }
 
 /* Frames until all rails are joined. */
@@ -66,8 +66,9 @@ static void break_and_open(uint32_t first, uint32_t second)
 {
     const uint32_t before = world_end(first, second)->conn.mine;
     EXPECT(fabric_gives_up(qp_of(first, second, 0), true));
-    for (int i = 0; i < 20 && (world_end(first, second)->conn.mine == before ||
-                               world_end(first, second)->broken || world_end(second, first)->broken);
+    for (int i = 0;
+         i < 20 && (world_end(first, second)->conn.mine == before || world_end(first, second)->failed_since ||
+                    world_end(second, first)->failed_since);
          i++) {
         work(first);
         carry_datagrams();
@@ -89,26 +90,26 @@ static void end(void)
 static void last_words_on_a_rail_that_fails(void)
 {
     begin(two_rails);
-    struct ib_lane *pair = &world_end(1, 0)->join->pairs[1].lane;
+    struct ib_lane *pair = &world_end(1, 0)->pairs->pair[1].lane;
     for (int i = 0; i < 8 && pair->head == pair->tail; i++) { /* until a credit is on its way there */
         world_send(0, 1);
         carry(qp_of(0, 1, 0), true);
-        carry((struct fabric_qp *)world_end(0, 1)->join->pairs[1].lane.qp, true);
+        carry((struct fabric_qp *)world_end(0, 1)->pairs->pair[1].lane.qp, true);
         work(1);
         carry(qp_of(1, 0, 0), true);
         work(0);
         work(1);
     }
-    EXPECT(pair->head != pair->tail && !ib_spread_carries(pair));
+    EXPECT(pair->head != pair->tail && !ib_lane_carries_frames(pair));
     close_from(0, 1);
     close_from(1, 0);
     EXPECT_EQ(world_end(0, 1)->conn.state, CONN_CLOSING);
-    EXPECT_EQ(world_end(1, 0)->last_words, 2);
+    EXPECT_EQ(world_end(1, 0)->final_markers, 2);
     carry(qp_of(0, 1, 0), true);
     carry(qp_of(1, 0, 0), true);
     work(1);
     EXPECT_EQ(world_end(1, 0)->conn.state, CONN_AGREED);
-    EXPECT_EQ(world_end(1, 0)->last_words, 1);
+    EXPECT_EQ(world_end(1, 0)->final_markers, 1);
     fabric_gives_up((struct fabric_qp *)pair->qp, true);
     work(1);
     EXPECT_EQ(world_end(1, 0)->conn.state, CONN_IDLE);
@@ -158,7 +159,7 @@ static void an_answer_of_an_end_that_closes(void)
     begin(set);
     world_put(0, 1, 0, 64);
     break_and_open(0, 1);
-    EXPECT(!world_end(0, 1)->ready);
+    EXPECT(!traffic_is_ready(&world_end(0, 1)->traffic));
     close_from(1, 0);
     EXPECT_EQ(world_end(1, 0)->conn.state, CONN_CLOSING);
     end();
@@ -170,7 +171,7 @@ static void a_flag_of_an_end_that_closes(void)
     begin(one_rail);
     world_flag(0, 1);
     break_and_open(0, 1);
-    EXPECT(!world_end(0, 1)->ready);
+    EXPECT(!traffic_is_ready(&world_end(0, 1)->traffic));
     close_from(1, 0);
     EXPECT_EQ(world_end(1, 0)->conn.state, CONN_CLOSING);
     end();
@@ -234,7 +235,7 @@ static void begin_put(struct ib_lane **home, struct ib_lane **pair)
     world_put(0, 1, 0, WORLD_PUT_MOST);
     EXPECT(judge_settle());
     *home = &world_end(0, 1)->lanes[0];
-    *pair = &world_end(0, 1)->join->pairs[1].lane;
+    *pair = &world_end(0, 1)->pairs->pair[1].lane;
     world_put(0, 1, 1, WORLD_PUT_MOST);
     for (int i = 0; i < 8 && (*pair)->head == (*pair)->tail; i++) {
         carry(qp_of(0, 1, 0), true);
@@ -253,16 +254,16 @@ static void the_end_of_a_put_that_was_not_said(void)
     begin_put(&home, &pair);
     carry(qp_of(0, 1, 0), true);
     work(0);
-    while (world_end(0, 1)->unsaid == 0)
-        ib_say(world_end(0, 1), IB_WAKE);
+    while (world_end(0, 1)->control_pending == 0)
+        ib_control_send(world_end(0, 1), IB_WAKE);
     carry((struct fabric_qp *)pair->qp, true);
     work(0);
-    EXPECT(world_end(0, 1)->unsaid & 1u << IB_RESERVE);
+    EXPECT(world_end(0, 1)->control_pending & 1u << IB_RESERVE);
     break_and_open(0, 1);
     end();
 }
 
-/* Rails were asked for, and the home moves: then the two ends do not mean the same by their numbers, and the put goes without. */
+/* Rails were asked for, and the primary rail moves: then the two ends do not mean the same by their numbers, and the put goes without. */
 static void a_request_of_a_connection_that_moves(void)
 {
     struct world_settings set = reserving();
@@ -271,19 +272,19 @@ static void a_request_of_a_connection_that_moves(void)
     begin_put(&home, &pair);
     EXPECT(judge_settle());
     world_put(0, 1, 2, WORLD_PUT_MOST);
-    EXPECT(world.processes[0].flows[1].puts[2].busy && ib_allot_busy(world_end(0, 1)));
+    EXPECT(world.processes[0].flows[1].puts[2].busy && ib_allot_is_busy(world_end(0, 1)));
     world_port(0, 0, false);
     world_notice(0);
     for (int i = 0; i < 40; i++) {
         judge_round();
         world_now += 1000 * 1000; /* less than a request waits, in all */
     }
-    EXPECT_EQ(world_end(0, 1)->home, 1);
+    EXPECT_EQ(world_end(0, 1)->primary, 1);
     EXPECT(!world.processes[0].flows[1].puts[2].busy);
     end();
 }
 
-/* ---- the list of what is unsaid changes while it is walked ---- */
+/* ---- the list of what is control_pending changes while it is walked ---- */
 
 static enum net_fate the_fate;
 
@@ -299,8 +300,8 @@ static enum net_fate fate(void *ctx, struct net_op *op, uint64_t *number)
 static void done_and_talks(struct net_op *op, int status)
 {
     world_put_done(op, status);
-    ib_say(world_end(0, 2), IB_WAKE);
-    EXPECT_EQ(world_end(0, 2)->unsaid, 0);
+    ib_control_send(world_end(0, 2), IB_WAKE);
+    EXPECT_EQ(world_end(0, 2)->control_pending, 0);
 }
 
 static void a_list_that_changes_while_it_is_walked(void)
@@ -317,12 +318,12 @@ static void a_list_that_changes_while_it_is_walked(void)
     u->op.done = done_and_talks;
     carry(qp_of(0, 1, 0), false); /* it has arrived, and its adapter does not know */
     break_and_open(0, 1);
-    EXPECT(!list_empty(&world_end(0, 1)->unsaid_link));
+    EXPECT(!list_empty(&world_end(0, 1)->control_link));
     const struct ib_endpoint *other = world_end(0, 2);
-    while (other->unsaid == 0)
-        ib_say(world_end(0, 2), IB_WAKE);
-    EXPECT(world.processes[0].ib->unsaid.next == &world_end(0, 1)->unsaid_link &&
-           !list_empty(&other->unsaid_link));
+    while (other->control_pending == 0)
+        ib_control_send(world_end(0, 2), IB_WAKE);
+    EXPECT(world.processes[0].ib->control_waiting.next == &world_end(0, 1)->control_link &&
+           !list_empty(&other->control_link));
     for (int i = 0; i < 8; i++) {
         carry(qp_of(0, 2, 0), true);
         work(2);

@@ -137,7 +137,7 @@ static struct conn thaw(const struct one *o)
     return (struct conn){.state = o->state, .mine = o->mine, .yours = o->yours, .seen = o->seen};
 }
 
-/* All that was lost has been sent again, and frames may go (ib_endpoint.ready). */
+/* All that was lost has been sent again, and frames may go (struct traffic). */
 static bool ready(const struct one *o)
 {
     return o->state == CONN_OPEN && o->next == o->said;

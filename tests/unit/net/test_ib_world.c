@@ -80,7 +80,7 @@ static void closes(void)
 {
     uint32_t from = a_process(), to = another(from);
     if (judge_end(from, to))
-        ib_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
+        ib_peer_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
 }
 
 static void pulses(void)

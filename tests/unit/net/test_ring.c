@@ -12,18 +12,18 @@
 
 #include "test.h"
 
-enum { LINES = 1024 };
+enum { LINES = 1024, IDS = 8 };
 
 static struct ring *ring_new(void)
 {
-    size_t size = sizeof(struct ring) + LINES * CACHE_LINE;
+    size_t size = sizeof(struct ring) + ring_extra_bytes(LINES, IDS);
     void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
 static void ring_drop(struct ring *r)
 {
-    munmap(r, sizeof(struct ring) + LINES * CACHE_LINE);
+    munmap(r, sizeof(struct ring) + ring_extra_bytes(LINES, IDS));
 }
 
 /* A ring that has been used for a long time: its counters are about to wrap. */
@@ -39,13 +39,12 @@ static void ring_age(struct ring *r, struct ring_receiver *in, uint32_t slots, u
 
 static struct ring_sender sender_to(struct ring *r, uint32_t id, bool alone)
 {
-    return (struct ring_sender){
-        .ring = r, .data = ring_data(r), .head = r->head, .data_lines = LINES, .id = id, .alone = alone};
+    return ring_sender(r, LINES, id, alone);
 }
 
 static struct ring_receiver receiver_of(struct ring *r)
 {
-    return (struct ring_receiver){.ring = r, .data = ring_data(r), .data_lines = LINES};
+    return ring_receiver(r, LINES);
 }
 
 static unsigned char byte_of(uint32_t sender, uint64_t number, size_t i)

@@ -1,4 +1,4 @@
-/* test_offers.c: offers as the sender keeps them, and when a receiver trusts in them.
+/* test_offers.c: offers as the sender keeps them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/offer_policy.h"
@@ -51,35 +51,10 @@ static void one_envelope_is_one_class(void)
     EXPECT(envelope_class(user) != envelope_class(barrier));
 }
 
-static int asked(struct trust *t, int n)
-{
-    int yes = 0;
-    for (int i = 0; i < n; i++)
-        yes += trust_asks(t);
-    return yes;
-}
-
-static void trust_follows_use(void)
-{
-    struct trust t = {.level = TRUST_START};
-    EXPECT_EQ(asked(&t, 10), 10);
-    for (int i = 0; i < TRUST_START; i++)
-        trust_learn(&t, false);
-    EXPECT_EQ(asked(&t, 10 * TRUST_RETRY), 10); /* now and then it tries again */
-    trust_learn(&t, true);
-    EXPECT_EQ(asked(&t, 10), 10);
-    for (int i = 0; i < 100; i++)
-        trust_learn(&t, true);
-    for (int i = 0; i < TRUST_MOST; i++)
-        trust_learn(&t, false); /* long success is no reason to go on for ever */
-    EXPECT_EQ(asked(&t, TRUST_RETRY), 1);
-}
-
 int main(void)
 {
     TEST_RUN(crossed_ones_are_void);
     TEST_RUN(each_is_taken_once_by_its_envelope);
     TEST_RUN(one_envelope_is_one_class);
-    TEST_RUN(trust_follows_use);
     return test_result();
 }

@@ -10,7 +10,7 @@
 #include "base/tunable.h"
 #include "fake.h"
 
-enum { OPS = 80, ROOM_MAX = 1000, DRAIN = 200000 };
+enum { OPS = 80, ROOM_MAX = 1100, DRAIN = 200000 };
 
 static const size_t sizes[] = {8, 256, 257, 400, 400, ROOM_MAX};
 
@@ -290,7 +290,7 @@ static void by_processor(void)
         15);
 }
 
-/* An adapter that is a program: see way.c. */
+/* An adapter that is a program: see protocol.c. */
 static void by_program(void)
 {
     episodes(
@@ -307,9 +307,9 @@ static void refused(void)
 
 static void starving(void)
 {
-    EXPECT_EQ(tunable_set(tunables_find("STARVED_RENDEZVOUS"), "64", SOURCE_PROGRAM), 0);
     uint64_t before = counted("p2p_starved_rendezvous");
-    episodes((struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true, .starves = true},
+    episodes((struct fake_rules){.caps = {RDMA, .put_ordered = true, .last_byte_last = true, .starves = true,
+                                          .frame_max = 2048},
                                  .again = 2},
              15);
     EXPECT(counted("p2p_starved_rendezvous") > before);

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 
 #include "base/err.h"
-#include "net/ib/mcast_sa.h"
+#include "net/ib/multicast/subnet_join.h"
 #include "stub.h"
 #include "test.h"
 
@@ -30,7 +30,7 @@ static int join(const struct ib_device *d, struct ibv_ah_attr *route, uint16_t *
     union ibv_gid gid = {.raw = {0xff, 0x15, [15] = 77}};
     *lid = 0;
     *joined = NULL;
-    return ib_mcast_sa_join(d, &gid, lid, route, joined);
+    return ib_multicast_subnet_join(d, &gid, lid, route, joined);
 }
 
 static void joins_and_leaves(void)
@@ -50,7 +50,7 @@ static void joins_and_leaves(void)
     EXPECT(route.dlid == 0xc012 && route.sl == 3 && route.is_global == 1);
     EXPECT_EQ(seen->joins, 1);
     EXPECT_EQ(seen->events, 0);
-    ib_mcast_sa_leave(joined);
+    ib_multicast_subnet_leave(joined);
     EXPECT(nothing_left());
 }
 

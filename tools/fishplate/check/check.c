@@ -6,7 +6,6 @@
 #include "check.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -14,24 +13,27 @@
 #include <unistd.h>
 
 #include "../command.h"
+#include "cli/options.h"
 
 static const char usage[] =
     "Usage: fishplate check [options] [HOSTS] [-- mpiexec options]\n\n"
-    "Looks at hosts before a job runs on them: adapters, ports, rates, GIDs, MTU, lockable memory, /dev/shm, "
+    "Checks hosts before a job runs on them: adapters, ports, rates, GIDs, MTU, lockable memory, /dev/shm, "
     "reading of\n"
     "each other's memory (CMA), clocks, versions; then measures latency and bandwidth of every pair and "
     "finds the slow\n"
-    "host. Each finding says what to do.\n\n"
+    "host. Each finding states what to do.\n\n"
     "HOSTS is a list as for mpiexec -hosts: n1,n2,n3. Without it: the hosts of the Slurm allocation, else "
     "this machine.\n"
-    "Under a launcher it looks at the hosts of that job: srun -N 4 --ntasks-per-node=1 fishplate check\n\n"
-    "  --hostfile FILE  read the hosts from a file, as mpiexec -hostfile does\n"
-    "  --svg FILE       write the matrix of bandwidths as a picture\n"
-    "  --json           print everything as JSON, for programs\n\n"
-    "Exit status: 0 nothing is wrong, 1 there is a warning, 2 the hosts could not be looked at.\n";
+    "Under a launcher it checks the hosts of that job: srun -N 4 --ntasks-per-node=1 fishplate check\n\n"
+    "Options:\n";
+
+static const char after[] =
+    "\n"
+    "Exit status: 0 nothing is wrong, 1 there is a warning, 2 the hosts could not be checked.\n";
 
 struct question {
     const char *svg, *hosts, *hostfile;
+    const char *names; /* in the job: of the hosts, as the user named them */
     bool json;
 };
 
@@ -65,7 +67,7 @@ static int start_job(const struct question *q, int nmore, char **more)
 {
     char folder[PATH_MAX], launcher[PATH_MAX + 16], self[PATH_MAX + 16], count[16];
     const char *slurm = getenv("SLURM_JOB_NUM_NODES");
-    char **argv = calloc((size_t)nmore + 24, sizeof(*argv));
+    char **argv = calloc((size_t)nmore + 26, sizeof(*argv));
     int n = 0;
     if (!argv || !self_folder(folder, sizeof(folder)))
         return 2;
@@ -93,6 +95,10 @@ static int start_job(const struct question *q, int nmore, char **more)
     argv[n++] = "check";
     if (q->json)
         argv[n++] = "--json";
+    if (q->hosts) {
+        argv[n++] = "--names";
+        argv[n++] = (char *)q->hosts;
+    }
     if (q->svg) {
         argv[n++] = "--svg";
         argv[n++] = (char *)q->svg;
@@ -123,6 +129,8 @@ static int run_job(const struct question *q)
     inside_of_library();
     MPI_Init(NULL, NULL);
     if (survey_take(&s)) {
+        if (q->names)
+            survey_label(&s, q->names);
         findings_judge(&s, &f);
         if (q->json)
             check_json(stdout, &s, &f);
@@ -140,34 +148,32 @@ static int run_job(const struct question *q)
     return status;
 }
 
+static const struct cli_option options[] = {
+    CLI_TEXT_LINE("--hostfile", "FILE", struct question, hostfile,
+                  "read the hosts from a file, as mpiexec -hostfile does"),
+    CLI_TEXT_LINE("--svg", "FILE", struct question, svg, "write the matrix of bandwidths as a picture"),
+    CLI_FLAG_LINE("--json", struct question, json, "print everything as JSON, for programs"),
+    CLI_TEXT_LINE("--names", "A,B", struct question, names, NULL), CLI_END};
+
+static bool read_hosts(void *question, const char *word)
+{
+    struct question *q = question;
+    const bool first = !q->hosts;
+    q->hosts = word;
+    return first;
+}
+
 int command_check(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"svg", required_argument, NULL, 's'},
-                                            {"hostfile", required_argument, NULL, 'f'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
     struct question q = {0};
-    int more = 1;
-    while (more < argc && strcmp(argv[more], "--") != 0) /* what follows is mpiexec's */
-        more++;
-    for (int c; (c = getopt_long(more, argv, "h", options, NULL)) != -1;) {
-        switch (c) {
-        case 'j':
-            q.json = true;
-            break;
-        case 's':
-            q.svg = optarg;
-            break;
-        case 'f':
-            q.hostfile = optarg;
-            break;
-        default:
-            return command_usage(c, usage);
-        }
-    }
-    q.hosts = optind < more ? argv[optind] : NULL;
+    const struct cli c = {.program = "fishplate check",
+                          .options = options,
+                          .operand = read_hosts,
+                          .operands = "a list of hosts"};
+    const int more = cli_parse(&c, argc, argv, &q); /* the rest, after "--", is for mpiexec */
+    if (more < 0)
+        return command_usage(more, usage, options, after);
     if (is_in_job())
         return run_job(&q);
-    return start_job(&q, more < argc ? argc - more - 1 : 0, argv + more + 1);
+    return start_job(&q, argc - more, argv + more);
 }

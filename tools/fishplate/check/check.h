@@ -14,10 +14,13 @@ enum { FACT_PORTS = 8 };
 
 /* What one host tells. Fixed layout: it is sent as bytes. */
 struct facts {
-    char host[64], version[24], kernel[72];
+    char host[64];     /* as the user named it, else own_name */
+    char own_name[64]; /* as the host calls itself */
+    char version[24], kernel[72];
     char no_ports[256]; /* why there is none */
     uint64_t memlock;   /* bytes that may be locked; UINT64_MAX: no limit */
     uint64_t shm_total, shm_free, memory;
+    int32_t rank;       /* in MPI_COMM_WORLD */
     int32_t cpus;       /* that this process may use */
     int32_t cma;        /* may one process read another's memory: 1 yes, 0 no */
     int32_t ptrace;     /* /proc/sys/kernel/yama/ptrace_scope; -1: there is none */
@@ -61,6 +64,9 @@ void findings_judge(const struct survey *s, struct findings *out);
 
 /* How fast a host is: the median of its pairs. */
 double host_median(const struct survey *s, const double *figures, int host);
+
+/* Labels hosts by these names, separated by commas, one for each rank; a slot count after a colon is left out. */
+void survey_label(struct survey *s, const char *names);
 
 /* tell.c, heat.c */
 void check_text(FILE *out, const struct survey *s, const struct findings *f);

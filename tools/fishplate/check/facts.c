@@ -73,7 +73,9 @@ void facts_gather(struct facts *out)
     int len = 0;
     memset(out, 0, sizeof(*out));
     MPI_Get_processor_name(name, &len);
+    snprintf(out->own_name, sizeof(out->own_name), "%.63s", name);
     snprintf(out->host, sizeof(out->host), "%.63s", name);
+    MPI_Comm_rank(MPI_COMM_WORLD, &out->rank);
     snprintf(out->version, sizeof(out->version), "%s", FISHPLATE_VERSION);
     if (uname(&system) == 0)
         snprintf(out->kernel, sizeof(out->kernel), "%.48s %.20s", system.release, system.machine);

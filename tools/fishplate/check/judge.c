@@ -15,6 +15,7 @@
 #define SLOW_HOST     0.7 /* of what the others have in the median */
 #define SLOW_PAIR     0.5
 #define LATE_HOST     2.0
+#define LATE_PAIR     4.0  /* times the least latency of both hosts */
 #define LATENCY_LEAST 5e-7 /* differences below are noise */
 
 static void add(struct findings *f, enum severity severity, const char *host, const char *todo,
@@ -64,6 +65,18 @@ double host_median(const struct survey *s, const double *figures, int host)
     return m;
 }
 
+/* The fastest of a host's pairs: a host is slow only if all its pairs are. */
+static double host_best(const struct survey *s, const double *figures, int host, bool least)
+{
+    double best = 0;
+    for (int i = 0; i < s->n; i++) {
+        const double x = figures[host * s->n + i];
+        if (i != host && x > 0 && (best == 0 || (least ? x < best : x > best)))
+            best = x;
+    }
+    return best;
+}
+
 /* Of all other hosts. */
 static double others_median(const struct survey *s, const double *medians, int host)
 {
@@ -78,13 +91,30 @@ static double others_median(const struct survey *s, const double *medians, int h
     return m;
 }
 
-/* With two hosts nobody can say which of them is slow. */
+static void judge_pair(const struct survey *s, const double *rate, const double *time, int a, int b,
+                       struct findings *f)
+{
+    const double have = s->bandwidth[a * s->n + b], least = fmin(rate[a], rate[b]);
+    const double late = s->latency[a * s->n + b], most = fmax(time[a], time[b]);
+    static const char todo[] =
+        "Both hosts are fine with others: check the path between these two: switches, routing, cables.";
+    if (have > 0 && have < SLOW_PAIR * least)
+        add(f, CHECK_WARNING, s->hosts[a].host, todo,
+            "only %.0f MB/s to %s, where both have %.0f or more to other hosts", have / MB, s->hosts[b].host,
+            least / MB);
+    else if (late > LATE_PAIR * most && late - most > LATENCY_LEAST)
+        add(f, CHECK_WARNING, s->hosts[a].host, todo,
+            "its latency to %s is %.2f us, where both have %.2f us or less to other hosts", s->hosts[b].host,
+            late * 1e6, most * 1e6);
+}
+
+/* Of two hosts, either may be the slow one: nothing is found. */
 static void judge_hosts(const struct survey *s, struct findings *f)
 {
     double *rate = calloc((size_t)s->n, sizeof(*rate)), *time = calloc((size_t)s->n, sizeof(*time));
     for (int h = 0; rate && time && h < s->n; h++) {
-        rate[h] = host_median(s, s->bandwidth, h);
-        time[h] = host_median(s, s->latency, h);
+        rate[h] = host_best(s, s->bandwidth, h, false);
+        time[h] = host_best(s, s->latency, h, true);
     }
     for (int h = 0; rate && time && s->n > 2 && h < s->n; h++) {
         const double rate_else = others_median(s, rate, h), time_else = others_median(s, time, h);
@@ -93,26 +123,18 @@ static void judge_hosts(const struct survey *s, struct findings *f)
                 "Compare its cable, switch port, PCIe width (lspci -vv), firmware and processor frequency "
                 "with the "
                 "others; leave it out of the host list until then.",
-                "it is slow: %.0f MB/s to the other hosts in the median, where they have %.0f among "
-                "themselves",
+                "it is slow: %.0f MB/s to the other hosts at most, where they have %.0f among themselves",
                 rate[h] / MB, rate_else / MB);
         if (time[h] > LATE_HOST * time_else && time[h] - time_else > LATENCY_LEAST)
             add(f, CHECK_WARNING, s->hosts[h].host,
                 "Look for another load on it (top), power saving (cpupower frequency-info) and its number of "
                 "hops.",
-                "its latency is %.2f us in the median, that of the others %.2f us", time[h] * 1e6,
+                "its latency is %.2f us at least, that of the others %.2f us", time[h] * 1e6,
                 time_else * 1e6);
     }
-    for (int a = 0; rate && a < s->n; a++)
-        for (int b = a + 1; b < s->n; b++) {
-            const double have = s->bandwidth[a * s->n + b], least = fmin(rate[a], rate[b]);
-            if (s->n > 2 && have > 0 && have < SLOW_PAIR * least)
-                add(f, CHECK_WARNING, s->hosts[a].host,
-                    "Both hosts are fine with others, so look at the way between them: switches, routing, "
-                    "cables.",
-                    "only %.0f MB/s to %s, where both have %.0f or more to other hosts", have / MB,
-                    s->hosts[b].host, least / MB);
-        }
+    for (int a = 0; rate && time && s->n > 2 && a < s->n; a++)
+        for (int b = a + 1; b < s->n; b++)
+            judge_pair(s, rate, time, a, b, f);
     free(rate);
     free(time);
 }

@@ -153,6 +153,17 @@ void survey_free(struct survey *s)
     *s = (struct survey){0};
 }
 
+void survey_label(struct survey *s, const char *names)
+{
+    for (int rank = 0; *names; rank++) {
+        const size_t length = strcspn(names, ","), name = strcspn(names, ",:");
+        for (int h = 0; h < s->n; h++)
+            if (s->hosts[h].rank == rank)
+                snprintf(s->hosts[h].host, sizeof(s->hosts[h].host), "%.*s", (int)name, names);
+        names += length + (names[length] == ',');
+    }
+}
+
 /* The sender of a pair knows best: its figures count for both directions. */
 static void fill(struct survey *s, const struct pair *all)
 {

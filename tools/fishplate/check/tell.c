@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "../json.h"
+#include "cli/json.h"
 #include "check.h"
 
 enum {
@@ -15,8 +15,11 @@ enum {
 static void tell_host(FILE *out, const struct facts *h)
 {
     char name[96];
-    fprintf(out, "%s: Fishplate %s, Linux %s, %d processors, %.1f GB memory\n", h->host, h->version,
-            h->kernel, h->cpus, (double)h->memory / 1e9);
+    fprintf(out, "%s: ", h->host);
+    if (strcmp(h->host, h->own_name) != 0)
+        fprintf(out, "(calls itself %s) ", h->own_name);
+    fprintf(out, "Fishplate %s, Linux %s, %d processors, %.1f GB memory\n", h->version, h->kernel, h->cpus,
+            (double)h->memory / 1e9);
     if (h->memlock == UINT64_MAX)
         fprintf(out, "  locked memory unlimited");
     else
@@ -108,7 +111,7 @@ void check_text(FILE *out, const struct survey *s, const struct findings *f)
         tell_finding(out, f, i);
     }
     if (warnings == 0)
-        fprintf(out, "%sNothing is wrong with %s.\n", f->n ? "Beside that: " : "",
+        fprintf(out, "%sNothing is wrong with %s.\n", f->n ? "Besides: " : "",
                 s->n == 1 ? "this host" : "these hosts");
 }
 
@@ -116,6 +119,7 @@ static void json_host(struct json *j, const struct facts *h)
 {
     json_object(j, NULL);
     json_string(j, "host", h->host);
+    json_string(j, "own_name", h->own_name);
     json_string(j, "version", h->version);
     json_string(j, "kernel", h->kernel);
     json_int(j, "processors", h->cpus);

@@ -25,7 +25,8 @@ static const struct page_wait *first_wait(const struct page *page)
  * on its way: then each may be a piece of it. */
 static bool is_steady(const struct page_wait *before, const struct page_wait *now)
 {
-    if (!before || before->id != now->id || now->stirs != now->told_stirs || before->nitems != now->nitems ||
+    if (!before || before->id != now->id || now->stirs != now->recorded_stirs ||
+        before->nitems != now->nitems ||
         memcmp(before->items, now->items, now->nitems * sizeof(now->items[0])) != 0)
         return false;
     for (uint32_t i = 0; i < now->nitems; i++)

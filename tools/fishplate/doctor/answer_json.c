@@ -4,11 +4,12 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
-#include "../json.h"
+#include "cli/json.h"
 #include "base/util.h"
 #include "why.h"
 
-static const char *const kinds[] = {"receive", "send", "probe", "collective", "creation", "room", "other"};
+static const char *const kinds[] = {"receive", "send", "probe", "collective", "creation",
+                                    "room",    "lock", "named", "other"};
 static const char *const steps[] = {"posted", "queued", "moving"};
 static const char *const names[] = {"deadlock", "deserted", "mismatch", "missing",
                                     "slow",     "unmoved",  "unknown"};
@@ -28,7 +29,8 @@ static void write_item(struct json *j, const struct page_wait *wait, const struc
         json_int(j, "root", item->rank);
     json_int(j, "bytes", (long long)item->bytes);
     if (item->group < PAGE_GROUPS)
-        json_string(j, "communicator", wait->groups[item->group].label);
+        json_string(j, item->kind == PAGE_LOCK || item->kind == PAGE_NAMED ? "name" : "communicator",
+                    wait->groups[item->group].label);
     json_end(j);
 }
 

@@ -8,6 +8,22 @@
 
 #include "base/util.h"
 
+const struct page_wait *why_wait(const struct why_rank *r)
+{
+    for (int i = 0; r->state == WHY_WAITS && i < PAGE_WAITS; i++)
+        if (r->page->waits[i].id)
+            return &r->page->waits[i];
+    return NULL;
+}
+
+bool why_matches(const struct page_item *receive, uint32_t to, const struct page_item *send, uint32_t from)
+{
+    return (receive->kind == PAGE_RECV || receive->kind == PAGE_PROBE) && send->kind == PAGE_SEND &&
+           receive->context == send->context && send->peer == (int32_t)to &&
+           (receive->peer == (int32_t)from || receive->peer == PAGE_ANY) &&
+           (receive->tag == send->tag || receive->tag == PAGE_ANY);
+}
+
 static struct why_finding *finding_new(struct why *w, enum why_kind kind)
 {
     struct why_finding *grown = realloc(w->findings, (w->nfindings + 1) * sizeof(*grown));
@@ -170,15 +186,4 @@ static bool find_unknown(struct why *w)
 bool findings_make(struct why *w)
 {
     return find_cycles(w) && find_meetings(w) && find_slow(w) && find_unmoved(w) && find_unknown(w);
-}
-
-void findings_free(struct why *w)
-{
-    for (size_t i = 0; i < w->nfindings; i++) {
-        free(w->findings[i].ranks);
-        free(w->findings[i].behind);
-    }
-    free(w->findings);
-    w->findings = NULL;
-    w->nfindings = 0;
 }

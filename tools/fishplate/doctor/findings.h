@@ -7,6 +7,5 @@
 #include "graph.h"
 
 bool findings_make(struct why *w); /* false when memory is out */
-void findings_free(struct why *w);
 
 #endif

@@ -9,22 +9,6 @@
 #include "findings.h"
 #include "meeting.h"
 
-const struct page_wait *why_wait(const struct why_rank *r)
-{
-    for (int i = 0; r->state == WHY_WAITS && i < PAGE_WAITS; i++)
-        if (r->page->waits[i].id)
-            return &r->page->waits[i];
-    return NULL;
-}
-
-bool why_matches(const struct page_item *receive, uint32_t to, const struct page_item *send, uint32_t from)
-{
-    return (receive->kind == PAGE_RECV || receive->kind == PAGE_PROBE) && send->kind == PAGE_SEND &&
-           receive->context == send->context && send->peer == (int32_t)to &&
-           (receive->peer == (int32_t)from || receive->peer == PAGE_ANY) &&
-           (receive->tag == send->tag || receive->tag == PAGE_ANY);
-}
-
 /* Is `q` in a wait that the item of `r` matches? Then it is the library's turn, not the program's. */
 static bool meets(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q)
 {
@@ -114,6 +98,7 @@ static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait
         return !peer || can_help(w, r, item, (uint32_t)item->peer, blocked);
     case PAGE_SEND:
     case PAGE_ROOM:
+    case PAGE_NAMED:
         if (item->kind == PAGE_SEND && item->step == PAGE_POSTED)
             return !peer || can_help(w, r, item, (uint32_t)item->peer, blocked);
         /* Room comes from whoever is in MPI, whatever it waits for. */
@@ -121,6 +106,9 @@ static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait
             return true;
         *blocked = item->peer;
         return false;
+    case PAGE_LOCK:
+        *blocked = item->peer;
+        return !peer || w->rank[item->peer].live;
     case PAGE_COLL:
     case PAGE_TOGETHER:
         return meeting_can_begin(w, meeting_of(w, wait, item), r, blocked);
@@ -197,6 +185,17 @@ bool why_analyse(struct why *w)
         return false;
     find_live(w);
     return findings_make(w);
+}
+
+static void findings_free(struct why *w)
+{
+    for (size_t i = 0; i < w->nfindings; i++) {
+        free(w->findings[i].ranks);
+        free(w->findings[i].behind);
+    }
+    free(w->findings);
+    w->findings = NULL;
+    w->nfindings = 0;
 }
 
 void why_free(struct why *w)

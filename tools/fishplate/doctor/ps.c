@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include "ps.h"
 
-#include <getopt.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +15,8 @@
 #include <unistd.h>
 
 #include "../command.h"
+#include "cli/number.h"
+#include "cli/options.h"
 
 static const char usage[] =
     "Usage: fishplate ps [options] [JOB]\n\n"
@@ -25,9 +26,7 @@ static const char usage[] =
     "before their receive (early), and how it sends; then which ranks are late to a collective\n"
     "call, and the slowest link between ranks. The ranks need not help.\n\n"
     "JOB is the process id of mpiexec or of a rank, or (part of) a job's name.\n\n"
-    "  --watch[=SECONDS]  refresh the whole screen every SECONDS (default 2); q quits\n"
-    "  --json             print all jobs and ranks as JSON, for programs\n\n"
-    "`fishplate why JOB` says why a job does not go on.\n";
+    "Options:\n";
 
 static volatile sig_atomic_t resized, ended;
 
@@ -202,36 +201,39 @@ static int write_pages(const char *job)
     return fflush(stdout) == 0 ? 0 : 2;
 }
 
+struct question {
+    const char *job;
+    bool json, pages;
+    double seconds; /* of --watch; 0: once */
+};
+
+static bool read_job(void *question, const char *word)
+{
+    ((struct question *)question)->job = word;
+    return true;
+}
+
+static bool read_watch(void *question, const char *value)
+{
+    return number_real(*value ? value : "2", 0.1, 3600, &((struct question *)question)->seconds);
+}
+
+static const struct cli_option options[] = {
+    CLI_CALL_LINE("--watch", "[=SECONDS]", read_watch,
+                  "refresh the whole screen every SECONDS, 0.1 to 3600 (default 2); q quits"),
+    CLI_FLAG_LINE("--json", struct question, json, "print all jobs and ranks as JSON, for programs"),
+    CLI_FLAG_LINE("--pages", struct question, pages, NULL), CLI_END};
+
 int command_ps(int argc, char **argv)
 {
-    static const struct option options[] = {{"watch", optional_argument, NULL, 'w'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"pages", no_argument, NULL, 'p'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    bool json = false, pages = false;
-    double seconds = 0;
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        switch (c) {
-        case 'j':
-            json = true;
-            break;
-        case 'p':
-            pages = true;
-            break;
-        case 'w':
-            seconds = optarg ? strtod(optarg, NULL) : 2;
-            if (seconds < 0.1 || seconds > 3600) {
-                fprintf(stderr, "fishplate ps: --watch=SECONDS takes 0.1 to 3600.\n");
-                return 2;
-            }
-            break;
-        default:
-            return command_usage(c, usage);
-        }
-    }
-    const char *which = optind < argc ? argv[optind] : NULL;
-    if (pages)
-        return write_pages(which);
-    return seconds > 0 ? watch(which, seconds) : once(which, json);
+    struct question q = {0};
+    const struct cli c = {
+        .program = "fishplate ps", .options = options, .operand = read_job, .operands = "a job"};
+    const int next = cli_parse(&c, argc, argv, &q);
+    if (next < 0)
+        return command_usage(next, usage, options,
+                             "\n`fishplate why JOB` prints why a job makes no progress.\n");
+    if (q.pages)
+        return write_pages(q.job);
+    return q.seconds > 0 ? watch(q.job, q.seconds) : once(q.job, q.json);
 }

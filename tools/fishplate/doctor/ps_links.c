@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../json.h"
+#include "cli/json.h"
 #include "../links.h"
 #include "ps.h"
 #include "words.h"

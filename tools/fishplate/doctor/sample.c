@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -110,6 +111,24 @@ bool looks_add(struct looks *l, const struct sample *s)
     return *at != NULL;
 }
 
+/* Opens a page without an effect on any other kind of file: link texts of /proc are no proof, and opening a FIFO or a
+ * device of somebody else may wait or have effects. */
+static int page_file_open(int folder, const char *name)
+{
+    char path[64];
+    struct stat s;
+    const int seen = openat(folder, name, O_PATH | O_CLOEXEC);
+    if (seen < 0)
+        return -1;
+    int fd = -1;
+    if (fstat(seen, &s) == 0 && S_ISREG(s.st_mode) && s.st_size == (off_t)sizeof(struct page)) {
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", seen);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    close(seen);
+    return fd;
+}
+
 /* Every open file of the process that is a page; there is one, unless it was forked from a rank. */
 static void scan_process(struct looks *l, int pid, struct sample *scratch)
 {
@@ -125,7 +144,7 @@ static void scan_process(struct looks *l, int pid, struct sample *scratch)
         link[n] = '\0';
         if (strncmp(link, "/memfd:" PAGE_NAME, strlen("/memfd:" PAGE_NAME)) != 0)
             continue;
-        const int fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC);
+        const int fd = page_file_open(dirfd(d), e->d_name);
         if (fd < 0)
             continue;
         if (sample_take(pid, fd, scratch))
@@ -155,14 +174,6 @@ int looks_take_here(struct looks *out)
     closedir(d);
     free(scratch);
     return 0;
-}
-
-int looks_take(struct looks *out)
-{
-    const int error = looks_take_here(out);
-    if (!error)
-        looks_ask(out);
-    return error;
 }
 
 void looks_free(struct looks *l)

@@ -41,15 +41,13 @@ enum { RANKS_MAX = 1 << 20 };
 /* Makes a page safe to read: strings end, counts and indices are in range. False when it is no page of this version. */
 bool page_check(struct page *page);
 
-/* All jobs of this user on this machine, and what their mpiexec tells of other hosts; root sees those of all users. 0 or
- * errno. */
+/* All jobs of this user on this machine, and on other hosts by way of their mpiexec (sample_ask.c); root sees those of all
+ * users. 0 or errno. */
 int looks_take(struct looks *out);
 
 /* This machine alone. */
 int looks_take_here(struct looks *out);
 
-/* Adds what every mpiexec on this machine tells of its other hosts (sample_ask.c). */
-void looks_ask(struct looks *l);
 void looks_free(struct looks *l);
 
 /* Adds one sample to the job it belongs to; false when it makes no sense (a rank beyond the job's size). */

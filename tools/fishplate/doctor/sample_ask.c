@@ -1,5 +1,5 @@
-/* sample_ask.c: asks every mpiexec of this machine that has ranks on other hosts what they do. The kernel lists their
- * sockets; each side makes sure who the other is (SO_PEERCRED): the user of the job, or root.
+/* sample_ask.c: requests the samples of other hosts from every mpiexec of this machine that has ranks there. The kernel lists
+ * their sockets; each side verifies who the other one is (SO_PEERCRED): the user of the job, or root.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -17,25 +17,51 @@
 #include "boot/launch_env.h"
 #include "sample.h"
 
-enum { PATIENCE_MS = 5000, CALLS_MAX = 64, ANSWER_MAX = 512 << 20 };
+enum { PATIENCE_MS = 5000, REQUESTS_PER_USER = 64, ANSWER_MAX = 512 << 20 };
 
-/* One mpiexec that is asked. */
-struct call {
+#define LISTENER_FLAG 0x10000u /* __SO_ACCEPTCON, as /proc/net/unix prints it */
+
+/* A connection to one mpiexec. */
+struct request {
     int fd;
+    uid_t user;
     char *bytes;
     size_t size, room;
 };
 
-/* Is it a process of ours? Anybody can give a socket that name. */
-static bool is_ours(int fd)
+struct requests {
+    struct request *list;
+    int count;
+};
+
+/* The user of the process at the other end, if its answer counts: anybody can give a socket that name. */
+static bool is_trusted(int fd, uid_t *user)
 {
     struct ucred who;
     socklen_t size = sizeof(who);
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && size == sizeof(who) &&
-           (who.uid == geteuid() || geteuid() == 0);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || size != sizeof(who))
+        return false;
+    *user = who.uid;
+    return who.uid == geteuid() || geteuid() == 0;
 }
 
-static int call_up(const char *name)
+/* False if the user has too many: root must not run out of descriptors because of one user's sockets. */
+static bool requests_add(struct requests *r, int fd, uid_t user)
+{
+    int same = 0;
+    for (int i = 0; i < r->count; i++)
+        same += r->list[i].user == user;
+    if (same >= REQUESTS_PER_USER)
+        return false;
+    struct request *grown = realloc(r->list, ((size_t)r->count + 1) * sizeof(*grown));
+    if (!grown)
+        return false;
+    r->list = grown;
+    grown[r->count++] = (struct request){.fd = fd, .user = user};
+    return true;
+}
+
+static int connect_to(const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     const size_t len = strlen(name);
@@ -44,43 +70,43 @@ static int call_up(const char *name)
     memcpy(at.sun_path + 1, name, len);
     const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, size) == 0 && is_ours(fd))
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, size) == 0)
         return fd;
     if (fd >= 0)
         close(fd);
     return -1;
 }
 
-/* The sockets that mpiexecs listen at: lines of /proc/net/unix that end in "@fishplate-job-...". Those of connections
- * have the name too, so a name counts once. */
-static int call_all(struct call *calls)
+/* The name of a socket that an mpiexec listens at ("@fishplate-job-..."), from a line of /proc/net/unix; NULL: another
+ * kind of line. Connections carry the name too, but not the flag of a listener. */
+static const char *listener_name(char *line)
 {
-    char names[CALLS_MAX][128], line[512];
-    int n = 0, seen = 0;
+    unsigned flags;
+    char *name = strstr(line, " @" QUERY_NAME);
+    if (!name || sscanf(line, "%*s %*s %*s %x", &flags) != 1 || !(flags & LISTENER_FLAG))
+        return NULL;
+    name += 2;
+    name[strcspn(name, "\n")] = '\0';
+    return name;
+}
+
+static void requests_open(struct requests *r)
+{
+    char line[512];
+    uid_t user;
     FILE *f = fopen("/proc/net/unix", "re");
-    while (f && seen < CALLS_MAX && fgets(line, sizeof(line), f)) {
-        char *name = strstr(line, " @" ASK_NAME);
-        int same = 0;
-        if (!name)
-            continue;
-        name += 2;
-        name[strcspn(name, "\n")] = '\0';
-        while (same < seen && strcmp(names[same], name) != 0)
-            same++;
-        if (same < seen || strlen(name) >= sizeof(names[0]))
-            continue;
-        strcpy(names[seen++], name);
-        const int fd = call_up(name);
-        if (fd >= 0)
-            calls[n++] = (struct call){.fd = fd};
+    while (f && fgets(line, sizeof(line), f)) {
+        const char *name = listener_name(line);
+        const int fd = name ? connect_to(name) : -1;
+        if (fd >= 0 && !(is_trusted(fd, &user) && requests_add(r, fd, user)))
+            close(fd);
     }
     if (f)
         fclose(f);
-    return n;
 }
 
 /* False at the end. */
-static bool hear(struct call *c)
+static bool receive_some(struct request *c)
 {
     if (c->room - c->size < 65536) {
         char *more = c->size < ANSWER_MAX ? realloc(c->bytes, 2 * c->room + 131072) : NULL;
@@ -97,45 +123,57 @@ static bool hear(struct call *c)
 }
 
 /* All at once, because each may have to wait for a host that does not answer. */
-static void hear_all(struct call *calls, int n)
+static void requests_receive(struct requests *r)
 {
-    struct pollfd files[CALLS_MAX];
+    struct pollfd *files = calloc((size_t)r->count, sizeof(*files));
     const uint64_t end = clock_ns() + PATIENCE_MS * 1000000ull;
-    int left = n;
-    for (int i = 0; i < n; i++)
-        files[i] = (struct pollfd){.fd = calls[i].fd, .events = POLLIN};
+    int left = files ? r->count : 0;
+    for (int i = 0; i < left; i++)
+        files[i] = (struct pollfd){.fd = r->list[i].fd, .events = POLLIN};
     while (left > 0) {
         const uint64_t now = clock_ns();
         if (now >= end)
             break;
-        if (poll(files, (nfds_t)n, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR)
+        if (poll(files, (nfds_t)r->count, (int)((end - now) / 1000000) + 1) < 0 && errno != EINTR)
             break;
-        for (int i = 0; i < n; i++)
-            if (files[i].fd >= 0 && files[i].revents && !hear(&calls[i])) {
+        for (int i = 0; i < r->count; i++)
+            if (files[i].fd >= 0 && files[i].revents && !receive_some(&r->list[i])) {
                 files[i].fd = -1;
                 left--;
             }
     }
+    free(files);
 }
 
-static void add_samples(struct looks *l, const struct call *c, struct sample *scratch)
+static void add_samples(struct looks *l, const struct request *c, struct sample *scratch)
 {
     size_t at = 0;
     for (long n = 0; (n = sample_read(c->bytes + at, c->size - at, scratch)) > 0; at += (size_t)n)
         looks_add(l, scratch);
 }
 
-void looks_ask(struct looks *l)
+static void add_other_hosts(struct looks *l)
 {
-    struct call calls[CALLS_MAX];
+    struct requests r = {0};
     struct sample *scratch = malloc(sizeof(*scratch));
-    const int n = scratch ? call_all(calls) : 0;
-    hear_all(calls, n);
-    for (int i = 0; i < n; i++) {
-        if (calls[i].bytes)
-            add_samples(l, &calls[i], scratch);
-        free(calls[i].bytes);
-        close(calls[i].fd);
+    if (scratch)
+        requests_open(&r);
+    if (r.count > 0)
+        requests_receive(&r);
+    for (int i = 0; i < r.count; i++) {
+        if (r.list[i].bytes)
+            add_samples(l, &r.list[i], scratch);
+        free(r.list[i].bytes);
+        close(r.list[i].fd);
     }
+    free(r.list);
     free(scratch);
+}
+
+int looks_take(struct looks *out)
+{
+    const int error = looks_take_here(out);
+    if (!error)
+        add_other_hosts(out);
+    return error;
 }

@@ -5,13 +5,13 @@
 #include "why.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../command.h"
+#include "cli/options.h"
 
 static const char usage[] =
     "Usage: fishplate why [options] [JOB]\n\n"
@@ -23,15 +23,14 @@ static const char usage[] =
     "JOB is the process id of mpiexec or of a rank, or (part of) a job's name from `fishplate ps`; it may be "
     "left out\n"
     "when one job runs. The ranks need not help: they may hang, compute, or be stopped.\n\n"
-    "  --json            print the answer as JSON, for programs\n"
-    "  --html FILE       write a page with a drawing of who waits for whom\n"
-    "  --apart SECONDS   time between the two looks at the job (default 0.25); a wait counts when both see "
-    "it\n"
-    "  --hang-after S    wait until nothing has moved for S seconds, then answer\n\n"
+    "Options:\n";
+
+static const char after[] =
+    "\n"
     "Exit status: 0 the job does not hang; 1 it hangs; 2 there is no answer (no such job, no memory); 3 "
     "with\n"
     "--hang-after: the job ended before it hung.\n"
-    "The same is told when mpiexec gets SIGQUIT, when its -timeout is over, and by its -hang-after.\n";
+    "mpiexec prints the same report on SIGQUIT, when its -timeout is over, and with -hang-after.\n";
 
 struct question {
     const char *job, *html;
@@ -39,6 +38,23 @@ struct question {
     bool if_any; /* no words when there is no such job: for mpiexec, whose programs may be no MPI programs */
     double apart, hang_after;
 };
+
+static const struct cli_option options[] = {
+    CLI_FLAG_LINE("--json", struct question, json, "print the answer as JSON, for programs"),
+    CLI_TEXT_LINE("--html", "FILE", struct question, html,
+                  "write a page with a drawing of who waits for whom"),
+    CLI_REAL_LINE("--apart", "SECONDS", struct question, apart, 0, 1e7,
+                  "time between the two samples of the job (default 0.25); a wait counts when both have it"),
+    CLI_REAL_LINE("--hang-after", "S", struct question, hang_after, 0, 1e7,
+                  "wait until the job has made no progress for S seconds, then answer"),
+    CLI_FLAG_LINE("--if-any", struct question, if_any, NULL),
+    CLI_END};
+
+static bool read_job(void *question, const char *word)
+{
+    ((struct question *)question)->job = word;
+    return true;
+}
 
 static void pause_for(double seconds)
 {
@@ -163,8 +179,8 @@ static int ask(const struct question *q)
     else if (!now)
         status = 0;
     else if (now->ranks != before->ranks)
-        fprintf(stderr,
-                "fishplate why: the two looks at this job disagree about its number of ranks; ask again.\n");
+        fprintf(stderr, "fishplate why: two samples of this job disagree about its number of ranks; run the "
+                        "command again.\n");
     else
         status = tell(q, before, now);
     looks_free(&first);
@@ -172,50 +188,14 @@ static int ask(const struct question *q)
     return status;
 }
 
-static bool seconds_of(const char *text, double *out)
-{
-    char *end;
-    *out = strtod(text, &end);
-    if (*text && !*end && *out >= 0 && *out <= 1e7)
-        return true;
-    fprintf(stderr, "fishplate why: '%s' is not a number of seconds.\n", text);
-    return false;
-}
-
 int command_why(int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"html", required_argument, NULL, 'w'},
-                                            {"apart", required_argument, NULL, 'a'},
-                                            {"if-any", no_argument, NULL, 'i'},
-                                            {"hang-after", required_argument, NULL, 'g'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
     struct question q = {.apart = 0.25};
-    for (int c; (c = getopt_long(argc, argv, "h", options, NULL)) != -1;) {
-        switch (c) {
-        case 'j':
-            q.json = true;
-            break;
-        case 'i':
-            q.if_any = true;
-            break;
-        case 'w':
-            q.html = optarg;
-            break;
-        case 'a':
-            if (!seconds_of(optarg, &q.apart))
-                return 2;
-            break;
-        case 'g':
-            if (!seconds_of(optarg, &q.hang_after))
-                return 2;
-            break;
-        default:
-            return command_usage(c, usage);
-        }
-    }
-    q.job = optind < argc ? argv[optind] : NULL;
+    const struct cli c = {
+        .program = "fishplate why", .options = options, .operand = read_job, .operands = "a job"};
+    const int next = cli_parse(&c, argc, argv, &q);
+    if (next < 0)
+        return command_usage(next, usage, options, after);
     const int ended = q.hang_after > 0 ? await_hang(&q) : 0;
     return ended ? ended : ask(&q);
 }

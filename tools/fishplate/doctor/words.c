@@ -108,6 +108,16 @@ static void words_item(FILE *out, const struct page_wait *wait, const struct pag
     case PAGE_ROOM:
         fprintf(out, "room for messages to %d", item->peer);
         break;
+    case PAGE_LOCK:
+        fprintf(out, "the %s", label_of(wait, item));
+        if (item->peer >= 0)
+            fprintf(out, ", which rank %d holds", item->peer);
+        break;
+    case PAGE_NAMED:
+        fprintf(out, "the %s", label_of(wait, item));
+        if (item->peer >= 0)
+            fprintf(out, ", from rank %d", item->peer);
+        break;
     default:
         fprintf(out, "something that is not known here");
     }
@@ -115,7 +125,8 @@ static void words_item(FILE *out, const struct page_wait *wait, const struct pag
 
 static const char *kind_word(const struct page_item *item)
 {
-    static const char *const words[] = {"receive", "send", "probe", "collective", "collective", "", ""};
+    static const char *const words[] = {"receive", "send", "probe", "collective", "collective", "",
+                                        "lock",    "",     ""};
     return words[item->kind];
 }
 

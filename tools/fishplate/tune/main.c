@@ -9,6 +9,8 @@
 #include "../command.h"
 #include "api/inside.h"
 #include "tune.h"
+#include "cli/number.h"
+#include "cli/options.h"
 
 static const char usage[] =
     "Usage: mpiexec -n RANKS ... fishplate tune [options]\n\n"
@@ -20,34 +22,27 @@ static const char usage[] =
     "A rule holds for numbers of ranks and nodes near those of this job, so run it for 8, 16, 32 ... ranks "
     "with\n"
     "--append.\n\n"
-    "Options:\n"
-    "  -o FILE            the file to write (fishplate.coll)\n"
-    "  --append           add to the file; rules that are there already win\n"
-    "  --ops bcast,...    operations (barrier, bcast, gather, scatter, allgather, alltoall, reduce, "
-    "allreduce)\n"
-    "  --bytes 8,4k,1m    sizes: of the vector for bcast and reductions, of one rank's block for the others\n"
-    "                     (8, 512, 4k, 32k, 256k, 1m)\n"
-    "  --seconds 60       for all together, about\n"
-    "  --trials           write no file: measure what programs get without one on several nodes, where "
-    "communicators\n"
-    "                     choose by trial, and the built-in rules without trials, in turns\n"
-    "  --help\n\n"
-    "Examples:\n"
-    "  mpiexec -n 16 -hosts n1,n2,n3,n4 fishplate tune -o site.coll\n"
-    "  FISHPLATE_COLL=@$PWD/site.coll mpiexec -n 16 -hosts n1,n2,n3,n4 ./program\n"
-    "  mpiexec -n 4 -vnodes 2 fishplate tune --trials --bytes 8,4k,256k\n";
+    "Options:\n";
+
+static const char after[] = "\n"
+                            "Examples:\n"
+                            "  mpiexec -n 16 -hosts n1,n2,n3,n4 fishplate tune -o site.coll\n"
+                            "  FISHPLATE_COLL=@$PWD/site.coll mpiexec -n 16 -hosts n1,n2,n3,n4 ./program\n"
+                            "  mpiexec -n 4 -vnodes 2 fishplate tune --trials --bytes 8,4k,256k\n";
 
 static const enum coll_kind offered[] = {COLL_BARRIER,   COLL_BCAST,    COLL_GATHER, COLL_SCATTER,
                                          COLL_ALLGATHER, COLL_ALLTOALL, COLL_REDUCE, COLL_ALLREDUCE};
 enum { OFFERED = sizeof(offered) / sizeof(offered[0]) };
 
-static bool parse_kinds(struct tune *t, char *text)
+static bool read_kinds(void *tune, const char *text)
 {
-    char *save = NULL;
+    struct tune *t = tune;
     memset(t->kinds, 0, sizeof(t->kinds));
-    for (char *word = strtok_r(text, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+    for (size_t length; *text; text += length + (text[length] == ',')) {
         int i = 0;
-        while (i < OFFERED && strcmp(word, coll_kind_name(offered[i])) != 0)
+        length = strcspn(text, ",");
+        while (i < OFFERED &&
+               (strncmp(text, coll_kind_name(offered[i]), length) != 0 || coll_kind_name(offered[i])[length]))
             i++;
         if (i == OFFERED)
             return false;
@@ -62,50 +57,30 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static bool parse_sizes(struct tune *t, const char *text)
+static bool read_sizes(void *tune, const char *text)
 {
-    t->nsizes = 0;
-    for (size_t length; *text; text += length + (text[length] == ',')) {
-        size_t *size = &t->sizes[t->nsizes];
-        length = strcspn(text, ",");
-        if (t->nsizes == TUNE_SIZES_MAX || !bench_parse_bytes(text, length, size) || *size == 0 ||
-            *size > 256 * MI)
-            return false;
-        t->nsizes++;
-    }
+    struct tune *t = tune;
+    if (!number_sizes(text, t->sizes, TUNE_SIZES_MAX, &t->nsizes))
+        return false;
     qsort(t->sizes, (size_t)t->nsizes, sizeof(*t->sizes), by_size);
-    return t->nsizes > 0;
+    return t->sizes[0] > 0 && t->sizes[t->nsizes - 1] <= 256 * MI;
 }
 
-/* 0, or the exit status; -1: help. */
-static int parse(struct tune *t, int argc, char **argv)
-{
-    char *end;
-    for (int i = 1; i < argc; i++) {
-        char *value = i + 1 < argc ? argv[i + 1] : "";
-        if (strcmp(argv[i], "--append") == 0) {
-            t->append = true;
-        } else if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            return -1;
-        } else if (strcmp(argv[i], "--trials") == 0) {
-            t->trials = true;
-            t->kinds[COLL_BARRIER] = false; /* fishplate bench barrier */
-        } else if (strcmp(argv[i], "-o") == 0 && *value) {
-            t->path = argv[++i];
-        } else if (strcmp(argv[i], "--ops") == 0 && *value && parse_kinds(t, value)) {
-            i++;
-        } else if (strcmp(argv[i], "--bytes") == 0 && parse_sizes(t, value)) {
-            i++;
-        } else if (strcmp(argv[i], "--seconds") == 0 && (t->seconds = strtod(value, &end)) > 0 && !*end) {
-            i++;
-        } else {
-            fprintf(stderr, "fishplate tune: '%s' is not an option, or its value is invalid; see --help.\n",
-                    argv[i]);
-            return 2;
-        }
-    }
-    return 0;
-}
+static const struct cli_option options[] = {
+    CLI_TEXT_LINE("-o", "FILE", struct tune, path, "the file to write (fishplate.coll)"),
+    CLI_FLAG_LINE("--append", struct tune, append, "add to the file; rules that are there already win"),
+    CLI_CALL_LINE("--ops", "bcast,...", read_kinds,
+                  "operations (barrier, bcast, gather, scatter, allgather, alltoall, reduce, allreduce)"),
+    CLI_CALL_LINE("--bytes", "8,4k,1m", read_sizes,
+                  "sizes, at most 256m: of the vector for bcast and reductions, of one rank's block for the "
+                  "others (8, 512, "
+                  "4k, 32k, 256k, 1m)"),
+    CLI_REAL_LINE("--seconds", "60", struct tune, seconds, 1e-3, 1e7, "for all together, about"),
+    CLI_FLAG_LINE("--trials", struct tune, trials,
+                  "write no file: measure what programs get without one on several nodes, where "
+                  "communicators choose by "
+                  "trial, and the built-in rules without trials, in turns"),
+    CLI_END};
 
 static int count_nodes(struct bench *b)
 {
@@ -221,10 +196,14 @@ int command_tune(int argc, char **argv)
     struct tune t = {.bench.host = &host, .seconds = 60, .path = "fishplate.coll"};
     for (int i = 0; i < OFFERED; i++)
         t.kinds[offered[i]] = true;
-    parse_sizes(&t, "8,512,4k,32k,256k,1m");
-    int status = parse(&t, argc, argv);
-    if (status)
-        return status < 0 ? command_usage('h', usage) : status;
+    read_sizes(&t, "8,512,4k,32k,256k,1m");
+    const struct cli c = {.program = "fishplate tune", .options = options};
+    const int next = cli_parse(&c, argc, argv, &t);
+    int status;
+    if (next < 0)
+        return command_usage(next, usage, options, after);
+    if (t.trials)
+        t.kinds[COLL_BARRIER] = false; /* fishplate bench barrier */
     setenv("FISHPLATE_COLL_TRY", t.trials ? "100" : "0",
            1); /* the built-in rule, not what a trial finds meanwhile; or all of a trial at once */
     MPI_Init(&argc, &argv);

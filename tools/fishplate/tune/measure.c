@@ -1,4 +1,4 @@
-/* measure.c: the candidates of one operation and size take turns (coll/pick.h), as barriers do inside the library. Then
+/* measure.c: the candidates of one operation and size take turns (pick.h), as barriers do inside the library. Then
  * the winner and the built-in rules are measured again, in turns: of several candidates with noise, the one that seems
  * fastest was also lucky, so only new samples say how much it gains.
  *

@@ -1,4 +1,4 @@
-/* rules.c: the winners as lines of a file (coll/site.h). A line holds for sizes up to half way (geometrically) to the next
+/* rules.c: the winners as lines of a file (coll/select/site.h). A line holds for sizes up to half way (geometrically) to the next
  * measured one, and for numbers of ranks and nodes near those that were measured: shapes that grow by two cover all.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -13,28 +13,24 @@ enum { TURNS = 15, SETTLE = 224, BATCH_MAX = 2000 }; /* SETTLE: calls in which e
 /* Trials that ended with another choice than the rules'. A handle counts from its beginning on. */
 static struct {
     MPI_T_pvar_session session;
-    MPI_T_pvar_handle handle[2];
+    MPI_T_pvar_handle handle;
 } won;
 
 void tune_trials_begin(void)
 {
-    static const char *const names[2] = {"coll_size_trials_won", "coll_multicast_trials_won"};
     int provided, index, count;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_pvar_session_create(&won.session);
-    for (int i = 0; i < 2; i++) {
-        MPI_T_pvar_get_index(names[i], MPI_T_PVAR_CLASS_COUNTER, &index);
-        MPI_T_pvar_handle_alloc(won.session, index, NULL, &won.handle[i], &count);
-        MPI_T_pvar_start(won.session, won.handle[i]);
-    }
+    MPI_T_pvar_get_index("coll_tuned_changed", MPI_T_PVAR_CLASS_COUNTER, &index);
+    MPI_T_pvar_handle_alloc(won.session, index, NULL, &won.handle, &count);
+    MPI_T_pvar_start(won.session, won.handle);
 }
 
 static unsigned long long changes(void)
 {
-    unsigned long long value[2] = {0, 0};
-    for (int i = 0; i < 2; i++)
-        MPI_T_pvar_read(won.session, won.handle[i], &value[i]);
-    return value[0] + value[1];
+    unsigned long long value = 0;
+    MPI_T_pvar_read(won.session, won.handle, &value);
+    return value;
 }
 
 static void choose(const struct tune *t, const char *setting)

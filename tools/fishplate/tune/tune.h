@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #include "../../../bench/coll.h"
-#include "coll/algorithm.h"
-#include "coll/pick.h"
+#include "coll/sched/algorithm.h"
+#include "pick.h"
 
 enum { TUNE_SIZES_MAX = 32, TUNE_TEXT = 64 };
 

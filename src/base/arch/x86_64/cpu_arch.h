@@ -9,7 +9,7 @@ static inline void cpu_relax(void)
     __builtin_ia32_pause();
 }
 
-/* Asks for a cache line that is about to be written. A hint: processors that do not know it ignore it. */
+/* Prefetches a cache line for writing. A hint: processors without the instruction ignore it. */
 static inline void cpu_prefetch_write(const void *line)
 {
     __asm__ __volatile__("prefetchw %0" : : "m"(*(const char *)line));

@@ -45,7 +45,7 @@ enum choose_verdict choose_network(const struct choose_node *nodes, uint32_t n, 
  * reason. */
 int choose_port(struct net_port *ports, uint32_t n, const struct choose_network *network, uint32_t process);
 
-/* The other rails: ports of the same kind as the home, on whatever subnet. Marks them as chosen and writes their indices,
+/* The other rails: ports of the same kind as the primary rail, on whatever subnet. Marks them as chosen and writes their indices,
  * at most `most`; returns how many. A port that is on no adapter of the first `adapters` is left out. */
 uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
                       uint32_t *out);

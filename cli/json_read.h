@@ -1,0 +1,33 @@
+/* json_read.h: reads JSON into a tree of values. What cannot be read is refused as a whole.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_CLI_JSON_READ_H
+#define FP_CLI_JSON_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum value_kind { VALUE_NULL, VALUE_BOOL, VALUE_NUMBER, VALUE_STRING, VALUE_ARRAY, VALUE_OBJECT };
+
+struct value {
+    enum value_kind kind;
+    double number;       /* also 0 or 1 of VALUE_BOOL */
+    char *text;          /* VALUE_STRING */
+    char *key;           /* of a member of an object */
+    struct value *first; /* members of an array or object */
+    struct value *next;
+};
+
+/* NULL when the text is not one JSON document, is nested too deeply, or memory runs out. */
+struct value *value_parse(const char *text, size_t len);
+struct value *value_read(const char *path); /* of a file */
+void value_free(struct value *v);
+
+/* All accept NULL, and answer NULL, the default or "" for what is not there or of another kind. */
+const struct value *value_get(const struct value *object, const char *key);
+const struct value *value_first(const struct value *object, const char *key);
+const char *value_text(const struct value *object, const char *key);
+double value_number(const struct value *object, const char *key, double missing);
+bool value_true(const struct value *object, const char *key);
+
+#endif

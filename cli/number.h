@@ -1,0 +1,22 @@
+/* number.h: numbers on command lines. Every function returns false, and leaves the output alone, unless the whole text is a
+ * number within its bounds.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_CLI_NUMBER_H
+#define FP_CLI_NUMBER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool number_whole(const char *text, long least, long most, long *out);
+bool number_real(const char *text, double least, double most, double *out);
+
+/* "64", "64k", "4M", "1G", "8b": units of 1024; `length` characters of the text. */
+enum { NUMBER_SIZE_MAX = 1 << 30 };
+bool number_size(const char *text, size_t length, size_t *out);
+/* "8,64k": at most `room` sizes, at least one. */
+bool number_sizes(const char *text, size_t *list, int room, int *count);
+/* "64 KiB". */
+void number_print_size(size_t bytes, char out[32]);
+
+#endif

@@ -1,0 +1,194 @@
+/* options.c: see options.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "options.h"
+
+#include <string.h>
+
+#include "number.h"
+
+/* The length of the name in "-h|--help" that the word begins with, up to its end or an equals sign; 0: none. */
+static size_t match_name(const char *names, const char *word)
+{
+    for (size_t length; *names; names += length + (names[length] == '|')) {
+        length = strcspn(names, "|");
+        if (strncmp(names, word, length) == 0 && (word[length] == 0 || word[length] == '='))
+            return length;
+    }
+    return 0;
+}
+
+static const struct cli_option *find(const struct cli_option *options, const char *word, size_t *length)
+{
+    for (const struct cli_option *o = options; o->names; o++)
+        if ((*length = match_name(o->names, word)) > 0)
+            return o;
+    return NULL;
+}
+
+static bool is_optional(const struct cli_option *o)
+{
+    return o->value && o->value[0] == '[';
+}
+
+static bool read_choice(const struct cli_option *o, const char *value, int *out)
+{
+    for (int i = 0; o->words[i]; i++)
+        if (strcmp(o->words[i], value) == 0) {
+            *out = i;
+            return true;
+        }
+    return false;
+}
+
+static bool store(const struct cli_option *o, const char *value, void *structure)
+{
+    void *to = (char *)structure + o->to;
+    long whole;
+    size_t size;
+    switch (o->kind) {
+    case CLI_FLAG:
+        *(bool *)to = true;
+        return true;
+    case CLI_TEXT:
+        *(const char **)to = value;
+        return *value != 0;
+    case CLI_INT:
+        if (!number_whole(value, (long)o->least, (long)o->most, &whole))
+            return false;
+        *(int *)to = (int)whole;
+        return true;
+    case CLI_REAL:
+        return number_real(value, o->least, o->most, to);
+    case CLI_SIZE:
+        if (!number_size(value, strlen(value), &size) || (double)size < o->least || (double)size > o->most)
+            return false;
+        *(size_t *)to = size;
+        return true;
+    case CLI_CHOICE:
+        return read_choice(o, value, to);
+    case CLI_CALL:
+        return o->call(structure, value);
+    }
+    return false;
+}
+
+static void print_bounds(const struct cli_option *o)
+{
+    if (o->kind == CLI_INT || o->kind == CLI_REAL)
+        fprintf(stderr, " It must be a%s number from %.12g to %.12g.", o->kind == CLI_INT ? " whole" : "",
+                o->least, o->most);
+    if (o->kind == CLI_SIZE)
+        fprintf(stderr, " It must be a size such as 64, 64k or 4M.");
+    if (o->kind == CLI_CALL && o->help)
+        fprintf(stderr, " It is: %s.", o->help);
+    if (o->kind == CLI_CHOICE)
+        fputs(" It must be one of:", stderr);
+    for (int i = 0; o->kind == CLI_CHOICE && o->words[i]; i++)
+        fprintf(stderr, " %s", o->words[i]);
+}
+
+static int refuse_value(const struct cli *c, const struct cli_option *o, const char *word, const char *value)
+{
+    const int length = (int)strcspn(word, "=");
+    if (c->silent)
+        return CLI_INVALID;
+    if (!value)
+        fprintf(stderr, "%s: %.*s needs a value: %s.", c->program, length, word, o->value);
+    else if (o->value)
+        fprintf(stderr, "%s: the value of '%.*s' is invalid: '%s'.", c->program, length, word, value);
+    else
+        fprintf(stderr, "%s: %.*s has no value.", c->program, length, word);
+    if (value && o->value)
+        print_bounds(o);
+    fputs(" --help explains.\n", stderr);
+    return CLI_INVALID;
+}
+
+static int refuse_word(const struct cli *c, const char *word)
+{
+    if (c->silent)
+        return CLI_INVALID;
+    if (c->operands)
+        fprintf(stderr, "%s: '%s' is neither an option nor %s; --help lists both.\n", c->program, word,
+                c->operands);
+    else
+        fprintf(stderr, "%s: '%s' is not an option; --help lists them.\n", c->program, word);
+    return CLI_INVALID;
+}
+
+int cli_parse(const struct cli *c, int argc, char **argv, void *to)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value = NULL;
+        size_t length = 0;
+        const struct cli_option *o = find(c->options, word, &length);
+        if (!o && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0))
+            return CLI_HELP;
+        if (!o && strcmp(word, "--") == 0)
+            return i + 1;
+        if (!o && c->stops && (word[0] != '-' || !word[1]))
+            return i;
+        if (!o && (word[0] == '-' || !c->operand || !c->operand(to, word)))
+            return refuse_word(c, word);
+        if (!o)
+            continue;
+        if (word[length] == '=')
+            value = word + length + 1;
+        else if (is_optional(o))
+            value = "";
+        else if (o->value && i + 1 < argc)
+            value = argv[++i];
+        if (!o->value != !value || !store(o, value ? value : "", to))
+            return refuse_value(c, o, word, value);
+    }
+    return argc;
+}
+
+/* ---- The help text ---- */
+
+enum { WIDTH = 110, COLUMN_MAX = 24 };
+
+/* "--sizes 8,64k"; its length. */
+static int print_name(const struct cli_option *o, FILE *out)
+{
+    const char *name = strrchr(o->names, '|');
+    name = name ? name + 1 : o->names;
+    if (out)
+        fprintf(out, "  %s%s%s", name, o->value && !is_optional(o) ? " " : "", o->value ? o->value : "");
+    return 2 + (int)strlen(name) + (o->value ? !is_optional(o) + (int)strlen(o->value) : 0);
+}
+
+static void print_text(const char *text, int at, int column, FILE *out)
+{
+    if (at + 2 > column) {
+        fputc('\n', out);
+        at = 0;
+    }
+    fprintf(out, "%*s", column - at, "");
+    at = column;
+    while (*text) {
+        const int length = (int)strcspn(text, " ");
+        if (at > column && at + 1 + length > WIDTH) {
+            fprintf(out, "\n%*s", column, "");
+            at = column;
+        }
+        at += fprintf(out, "%s%.*s", at > column ? " " : "", length, text);
+        text += length + (text[length] == ' ');
+    }
+    fputc('\n', out);
+}
+
+void cli_print_options(const struct cli_option *options, FILE *out)
+{
+    int column = 12;
+    for (const struct cli_option *o = options; o->names; o++) {
+        const int length = o->help ? print_name(o, NULL) + 2 : 0;
+        if (length > column && length <= COLUMN_MAX)
+            column = length;
+    }
+    for (const struct cli_option *o = options; o->names; o++)
+        if (o->help)
+            print_text(o->help, print_name(o, out), column, out);
+    print_text("this text", fprintf(out, "  --help"), column, out);
+}

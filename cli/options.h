@@ -1,0 +1,75 @@
+/* options.h: the options of a command as a table, one line each. A value is the next argument, or follows an equals sign.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_CLI_OPTIONS_H
+#define FP_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum cli_kind { CLI_FLAG, CLI_TEXT, CLI_INT, CLI_REAL, CLI_SIZE, CLI_CHOICE, CLI_CALL };
+
+struct cli_option {
+    const char *names; /* "-h|--help": the last one is shown; the table ends with NULL */
+    const char *
+        value; /* of a value in the help text: "FILE", or an example: "8,64k"; "[=S]": it may be left out; NULL: none */
+    const char *help; /* NULL: accepted, but not shown */
+    enum cli_kind kind;
+    size_t to; /* offset of the variable in the structure that is filled in */
+    double least, most;
+    const char *const *words;                  /* CLI_CHOICE: ends with NULL; the variable is the index */
+    bool (*call)(void *to, const char *value); /* CLI_CALL: false if the value is invalid */
+};
+
+/* Lines of a table. S is the structure, `field` its member. */
+#define CLI_FLAG_LINE(names, S, field, help)                              \
+    {                                                                     \
+        names, NULL, help, CLI_FLAG, offsetof(S, field), 0, 0, NULL, NULL \
+    } /* bool */
+#define CLI_TEXT_LINE(names, value, S, field, help)                        \
+    {                                                                      \
+        names, value, help, CLI_TEXT, offsetof(S, field), 0, 0, NULL, NULL \
+    } /* const char * */
+#define CLI_INT_LINE(names, value, S, field, least, most, help)                  \
+    {                                                                            \
+        names, value, help, CLI_INT, offsetof(S, field), least, most, NULL, NULL \
+    } /* int */
+#define CLI_REAL_LINE(names, value, S, field, least, most, help)                  \
+    {                                                                             \
+        names, value, help, CLI_REAL, offsetof(S, field), least, most, NULL, NULL \
+    } /* double */
+#define CLI_SIZE_LINE(names, value, S, field, least, most, help)                  \
+    {                                                                             \
+        names, value, help, CLI_SIZE, offsetof(S, field), least, most, NULL, NULL \
+    } /* size_t */
+#define CLI_CHOICE_LINE(names, value, S, field, words, help)                  \
+    {                                                                         \
+        names, value, help, CLI_CHOICE, offsetof(S, field), 0, 0, words, NULL \
+    } /* int */
+#define CLI_CALL_LINE(names, value, call, help)           \
+    {                                                     \
+        names, value, help, CLI_CALL, 0, 0, 0, NULL, call \
+    }
+#define CLI_END                                         \
+    {                                                   \
+        NULL, NULL, NULL, CLI_FLAG, 0, 0, 0, NULL, NULL \
+    }
+
+struct cli {
+    const char *program;                         /* "fishplate tune": begins messages */
+    const struct cli_option *options;            /* --help and -h are understood besides */
+    bool (*operand)(void *to, const char *word); /* false if it is none; NULL: there are no operands */
+    const char *operands; /* "a test": named in the message about an unknown word; NULL if operand is */
+    bool stops;           /* at the first word that is no option; the rest belongs to somebody else */
+    bool silent;          /* no message: another rank prints it */
+};
+
+/* Fills in `to`. Returns the index of the first argument that was not read (after "--", or where it stops; else argc). */
+enum { CLI_HELP = -1, CLI_INVALID = -2 };
+int cli_parse(const struct cli *c, int argc, char **argv, void *to);
+
+/* The table's part of a help text. */
+void cli_print_options(const struct cli_option *options, FILE *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* barrier.h: `fishplate-lab barrier`: compares all barrier algorithms over virtual nodes. A driver starts one job for
+ * each shape (ranks, nodes); the ranks of a job measure all settings in turn and report each time under the name of its
+ * setting.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAB_STUDY_BARRIER_H
+#define FP_LAB_STUDY_BARRIER_H
+
+#include "lab/ib/ib.h"
+
+#include "tools/fishplate/chart.h"
+#include "coll/select/model.h"
+
+/* A barrier as FISHPLATE_COLL names it, without "barrier="; the first is "", the library's own choice. */
+struct barrier_setting {
+    const char *text;
+    const char *algorithm; /* NULL: the library chooses */
+    bool by_node;          /* only the leaders of nodes use it */
+    int parameter[COLL_PARAMETERS];
+};
+extern const struct barrier_setting barrier_settings[];
+extern const int barrier_nsettings;
+bool barrier_is_wires(const struct barrier_setting *s); /* the barrier network: for MPI_COMM_WORLD only */
+const char *barrier_label(int setting);                 /* "auto" for the library's own choice */
+
+/* What was measured of one setting on one shape; NAN: it cannot do it. */
+struct barrier_figures {
+    double us; /* of one barrier: the median of batches, of the slowest rank */
+    double choose,
+        judge; /* the same of every other batch: one half says which is best, the other how good that is */
+    double messages; /* network operations of a barrier, of all ranks */
+    double most;     /* ... of the rank with most */
+    double bytes;    /* memory of the rank with most */
+};
+enum { BARRIER_SETTINGS_MAX = 32, BARRIER_SHAPES_MAX = 32 };
+struct barrier_shape {
+    int ranks, nodes;
+    struct barrier_figures of[BARRIER_SETTINGS_MAX];
+};
+
+struct barrier_study {
+    struct ib_driver driver;
+    double budget; /* seconds for all jobs */
+    const char *html;
+    bool json;
+    int nshapes, skipped;
+    struct barrier_shape shape[BARRIER_SHAPES_MAX];
+};
+
+int bench_barrier_main(const struct bench_host *host, int argc, char **argv);
+extern const struct ib_topic barrier_topic;
+
+/* figures.c: the time of the library's choice over that of the best, of one shape; NAN when it was not measured. *best is
+ * the setting that won; the barrier network, which serves one communicator of one job, is not among them. */
+double barrier_regret(const struct barrier_shape *s, int *best);
+double barrier_regret_mean(const struct barrier_study *s); /* geometric, of all shapes */
+
+/* tables.c, page.c: what to show. */
+void barrier_text(const struct barrier_study *s);
+void barrier_json(const struct barrier_study *s);
+bool barrier_page(const struct barrier_study *s); /* false after a sentence */
+
+/* figures.c: network operations of a schedule, and the charts of the paper. */
+struct barrier_counts {
+    long messages, most; /* of all ranks, of the rank with most sends and receives */
+    long rounds;         /* fences of the rank with most */
+};
+bool barrier_count(const struct barrier_setting *s, int ranks, struct barrier_counts *out);
+void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct chart *out);
+void barrier_chart_kinds(const struct barrier_study *s, struct chart *out);
+void barrier_chart_lop(int times, struct chart *out);    /* figure 2.38 */
+void barrier_chart_nway(bool rounds, struct chart *out); /* figure 2.39 */
+
+#endif

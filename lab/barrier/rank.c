@@ -1,0 +1,190 @@
+/* rank.c: the measurement in the ranks of a job: each setting on its own communicator, in turn and several times, so
+ * that other programs on the machine disturb all settings equally.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "barrier.h"
+
+enum { PASSES_MAX = 64, PASSES_LEAST = 4, COUNTED = 16, WARM = 12 };
+
+struct candidate {
+    int setting;
+    MPI_Comm comm;
+    int batch; /* barriers */
+    double sample[PASSES_MAX];
+    int samples;
+};
+
+const struct barrier_setting barrier_settings[] = {
+    {"", NULL, false, {0}},
+    {"shared", "shared", false, {0}},
+    {"central", "central", false, {0}},
+    {"combining:n=2", "combining", false, {2}},
+    {"combining:n=4", "combining", false, {4}},
+    {"tournament", "tournament", false, {0}},
+    {"fway:f=4", "fway", false, {4}},
+    {"mcs:n=4:release=2", "mcs", false, {4, 2}},
+    {"bst", "bst", false, {0}},
+    {"butterfly", "butterfly", false, {0}},
+    {"pairwise", "pairwise", false, {0}},
+    {"dissemination", "dissemination", false, {0}},
+    {"nway:n=2", "nway", false, {2}},
+    {"nway:n=3", "nway", false, {3}},
+    {"nway:n=4", "nway", false, {4}},
+    {"nwise:n=2", "nwise", false, {2}},
+    {"nwise:n=3", "nwise", false, {3}},
+    {"node+dissemination", "dissemination", true, {0}},
+    {"node+nway:n=2", "nway", true, {2}},
+    {"node+nway:n=3", "nway", true, {3}},
+    {"rdma:n=1", "rdma", false, {1}},
+    {"rdma:n=2", "rdma", false, {2}},
+    {"rdma:n=3", "rdma", false, {3}},
+    {"switch", "switch", false, {0}},
+    {"multicast", "multicast", false, {0}},
+    {"wires", "wires", false, {0}},
+};
+const int barrier_nsettings = (int)(sizeof(barrier_settings) / sizeof(barrier_settings[0]));
+_Static_assert(sizeof(barrier_settings) / sizeof(barrier_settings[0]) <= BARRIER_SETTINGS_MAX,
+               "more settings than places");
+
+const char *barrier_label(int setting)
+{
+    return setting == 0 ? "auto" : barrier_settings[setting].text;
+}
+
+/* With as many partners as there are other nodes, more are the same barrier: measured twice, one of the two would seem faster. */
+static bool is_another(const struct barrier_setting *s, long nodes)
+{
+    return s->parameter[0] <= 1 || s->parameter[0] < nodes ||
+           (strcmp(s->algorithm, "rdma") != 0 && !s->by_node);
+}
+
+static bool is_usable(const struct ib_rank *r, const struct barrier_setting *s, bool several_nodes)
+{
+    const char *name;
+    if (!s->algorithm)
+        return true;
+    if (!is_another(s, ib_number(r, "nodes", 1)))
+        return false;
+    for (int i = 0; (name = r->bench.host->algorithm("barrier", i)) != NULL; i++)
+        if (strcmp(name, s->algorithm) == 0)
+            return several_nodes || !s->by_node;
+    return false;
+}
+
+static void choose(const struct ib_rank *r, int setting)
+{
+    char text[96] = "";
+    if (setting > 0 && setting < barrier_nsettings)
+        snprintf(text, sizeof(text), "barrier=%s", barrier_settings[setting].text);
+    if (r->bench.host->choose(text) != 0)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static double run(MPI_Comm comm, int n)
+{
+    double start = MPI_Wtime();
+    for (int i = 0; i < n; i++)
+        MPI_Barrier(comm);
+    return (MPI_Wtime() - start) / n;
+}
+
+/* Messages, RDMA writes (a byte each), packets to the switch or to a group and changes of a wire by this rank so far. */
+static double operations(void)
+{
+    return ib_counter("p2p_eager_sent") + ib_counter("ib_put_bytes") + ib_counter("coll_switched") +
+           ib_counter("mcast_packets") + ib_counter("coll_wired");
+}
+
+/* Each setting has a communicator of its own. The barrier network is for MPI_COMM_WORLD. */
+static void open_comm(const struct ib_rank *r, struct candidate *c)
+{
+    c->comm = MPI_COMM_WORLD;
+    if (!barrier_is_wires(&barrier_settings[c->setting]))
+        MPI_Comm_dup(r->bench.comm, &c->comm);
+}
+
+static void count(struct ib_rank *r, struct candidate *c)
+{
+    const char *label = barrier_label(c->setting);
+    double before = ib_counter("coll_bytes");
+    choose(r, c->setting);
+    run(c->comm, WARM);
+    const double bytes = ib_highest(r, ib_counter("coll_bytes") - before);
+    before = operations();
+    run(c->comm, COUNTED);
+    /* The last barrier has sent all it sends when the next one begins; half a barrier too many or too few goes in rounding. */
+    const double mine = (operations() - before) / COUNTED;
+    const double most = ib_highest(r, mine), all = ib_together(r, mine);
+    ib_tell(r, IB_COUNT, all, "messages/%s", label);
+    ib_tell(r, IB_COUNT, most, "most/%s", label);
+    ib_tell(r, IB_COUNT, bytes, "bytes/%s", label);
+    const double slice = r->quick ? 0.5e-3 : 4e-3;
+    const double one = ib_highest(r, run(c->comm, 4));
+    c->batch = (int)(slice / one) < 4 ? 4 : (int)(slice / one);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of every step-th sample from `first` on. */
+static double median(const struct candidate *c, int first, int step)
+{
+    double some[PASSES_MAX] = {0};
+    int n = 0;
+    for (int i = first; i < c->samples; i += step)
+        some[n++] = c->sample[i];
+    qsort(some, (size_t)n, sizeof(*some), by_value);
+    return n == 0 ? 0 : n % 2 ? some[n / 2] : (some[n / 2 - 1] + some[n / 2]) / 2;
+}
+
+static void measure(struct ib_rank *r, struct candidate *list, int n)
+{
+    const double end = MPI_Wtime() + (double)ib_number(r, "ms", 2000) * 1e-3;
+    const int least = r->quick ? 2 : PASSES_LEAST, most = r->quick ? 4 : PASSES_MAX;
+    for (int pass = 0, more = 1; pass < most && more; pass++) {
+        for (int i = 0; i < n; i++) {
+            struct candidate *c = &list[(i + pass) % n];
+            choose(r, c->setting);
+            run(c->comm, 2);
+            c->sample[c->samples++] = ib_highest(r, run(c->comm, c->batch));
+        }
+        more = pass + 1 < least || MPI_Wtime() < end;
+        MPI_Bcast(&more, 1, MPI_INT, 0, r->bench.comm);
+    }
+}
+
+static void rank(struct ib_rank *r)
+{
+    struct candidate *list = calloc((size_t)barrier_nsettings, sizeof(*list));
+    const bool several = ib_number(r, "nodes", 1) > 1;
+    int n = 0;
+    if (!list)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    for (int i = 0; i < barrier_nsettings; i++)
+        if (is_usable(r, &barrier_settings[i], several)) {
+            list[n].setting = i;
+            open_comm(r, &list[n++]);
+        }
+    for (int i = 0; i < n; i++)
+        count(r, &list[i]);
+    measure(r, list, n);
+    choose(r, 0);
+    for (int i = 0; i < n; i++) {
+        const char *label = barrier_label(list[i].setting);
+        ib_tell(r, IB_TIME, median(&list[i], 0, 1) * 1e6, "us/%s", label);
+        ib_tell(r, IB_TIME, median(&list[i], 0, 2) * 1e6, "choose/%s", label);
+        ib_tell(r, IB_TIME, median(&list[i], 1, 2) * 1e6, "judge/%s", label);
+        if (list[i].comm != MPI_COMM_WORLD)
+            MPI_Comm_free(&list[i].comm);
+    }
+    free(list);
+}
+
+const struct ib_topic barrier_topic = {.name = "barrier", .doc = "all barrier algorithms", .rank = rank};

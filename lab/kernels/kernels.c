@@ -1,0 +1,192 @@
+/* kernels.c: `fishplate-lab kernels`: which kernels of which class, the table and the JSON document.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "kernels.h"
+#include "cli/json.h"
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct kernel *const kernels[] = {&kernel_ep,    &kernel_is, &kernel_cg, &kernel_mg,
+                                               &kernel_ft,    &kernel_lu, &kernel_bt, &kernel_sp,
+                                               &kernel_sweep, &kernel_vis};
+enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+static const char class_names[CLASS_COUNT + 1] = "SWAB";
+
+struct kernel_options {
+    bool json, help, quiet;
+    unsigned wanted;  /* bit i: kernels[i] */
+    unsigned classes; /* bit i: class i */
+};
+
+static bool read_classes(void *options, const char *text)
+{
+    struct kernel_options *o = options;
+    o->classes = 0;
+    for (; *text; text++) {
+        const char *at = strchr(class_names, toupper((unsigned char)*text));
+        if (!at)
+            return false;
+        o->classes |= 1u << (at - class_names);
+    }
+    return o->classes != 0;
+}
+
+static bool read_kernel(void *options, const char *name)
+{
+    struct kernel_options *o = options;
+    for (int i = 0; i < KERNELS; i++)
+        if (strcmp(kernels[i]->name, name) == 0) {
+            o->wanted |= 1u << i;
+            return true;
+        }
+    return false;
+}
+
+static const struct cli_option options[] = {
+    CLI_CALL_LINE("--class", "S", read_classes,
+                  "problem size: S (default; takes seconds), W, A, B, or several: SWA"),
+    CLI_FLAG_LINE("--json", struct kernel_options, json, "one JSON document instead of the table"),
+    CLI_FLAG_LINE("--quiet", struct kernel_options, quiet,
+                  "nothing on standard output; the exit status tells whether results verify"),
+    {.names = "--npb",
+     .value = "DIR",
+     .help = "build and run the original suite too; see --npb DIR --help"}, /* npb.c */
+    CLI_END};
+
+static void usage(void)
+{
+    puts("Usage: mpiexec -n 4 fishplate-lab kernels [options] [kernels]\n\n"
+         "Runs kernels of scientific programs, as the NAS parallel benchmarks specify them, and verifies "
+         "their\n"
+         "results against the published values; sweep and vis, which no suite specifies, verify against "
+         "exact\n"
+         "solutions. Without names, all run:\n");
+    for (int i = 0; i < KERNELS; i++)
+        printf("  %-5s %s (ranks: %s)\n", kernels[i]->name, kernels[i]->doc, kernels[i]->ranks);
+    puts("\nOptions:");
+    cli_print_options(options, stdout);
+    puts("\nThe time is that of the part that the specification measures, on the slowest rank. error is the "
+         "largest\n"
+         "relative error of a verified value. The exit status is 1 when a result is wrong.\n"
+         "Examples:\n"
+         "  mpiexec -n 4 fishplate-lab kernels\n"
+         "  mpiexec -n 4 -vnodes 4 fishplate-lab kernels --class W is cg");
+}
+
+static bool parse(struct kernel_options *o, int argc, char **argv, bool silent)
+{
+    const struct cli c = {.program = "fishplate-lab kernels",
+                          .options = options,
+                          .operand = read_kernel,
+                          .operands = "a kernel",
+                          .silent = silent};
+    *o = (struct kernel_options){.classes = 1u << CLASS_S};
+    const int next = cli_parse(&c, argc, argv, o);
+    o->help = next == CLI_HELP;
+    if (o->wanted == 0)
+        o->wanted = (1u << KERNELS) - 1;
+    return next != CLI_INVALID;
+}
+
+static void print_head(const struct bench_host *host, const struct kernel_options *o, int ranks,
+                       struct json *j)
+{
+    char transport[BENCH_TRANSPORTS_MAX];
+    if (o->json) {
+        json_object(j, NULL);
+        json_string(j, "program", "fishplate-lab kernels");
+        json_int(j, "ranks", ranks);
+        bench_transports_json(host, ranks, j);
+        json_array(j, "results");
+        return;
+    }
+    bench_transports_describe(host, ranks, transport, sizeof(transport));
+    printf("fishplate-lab kernels: %d rank%s, %s\n\n", ranks, ranks == 1 ? "" : "s", transport);
+    printf("%-7s %-6s %10s %12s %-8s %9s   %s\n", "kernel", "class", "seconds", "rate", "unit", "error",
+           "result");
+    fflush(stdout);
+}
+
+static void print_result(const struct kernel_options *o, const struct kernel *k, enum kernel_class class,
+                         const struct kernel_result *r, struct json *j)
+{
+    double rate = r->amount / r->seconds;
+    if (o->json) {
+        const char letter[] = {class_names[class], 0};
+        json_object(j, NULL);
+        json_string(j, "kernel", k->name);
+        json_string(j, "class", letter);
+        json_real(j, "seconds", r->seconds);
+        json_real(j, "rate", rate);
+        json_string(j, "unit", k->unit);
+        json_real(j, "error", r->error);
+        json_bool(j, "verified", r->verified);
+        json_end(j);
+    } else {
+        printf("%-7s %-6c %10.3f %12.1f %-8s %9.1e   %s\n", k->name, class_names[class], r->seconds, rate,
+               k->unit, r->error, r->verified ? "verified" : "WRONG");
+    }
+    fflush(stdout);
+}
+
+/* One kernel of one class; false when its result is wrong. */
+static bool run_one(const struct kernel_options *o, const struct kernel *k, struct kernel_run run,
+                    struct json *j)
+{
+    struct kernel_result result = {.verified = true};
+    if (k->takes && !k->takes(run.size, run.class)) {
+        if (run.rank == 0)
+            fprintf(stderr, "fishplate-lab kernels: %s of class %c cannot use %d ranks; it takes %s.\n",
+                    k->name, class_names[run.class], run.size, k->ranks);
+        return true;
+    }
+    run.name = k->name;
+    run.spoke = MPI_Wtime();
+    k->run(&run, &result);
+    if (run.rank == 0 && !o->quiet)
+        print_result(o, k, run.class, &result, j);
+    return result.verified;
+}
+
+static int run_all(const struct bench_host *host, const struct kernel_options *o, struct kernel_run run)
+{
+    struct json j = {.out = stdout, .flat = 3};
+    bool good = true;
+    if (run.rank == 0 && !o->quiet)
+        print_head(host, o, run.size, &j);
+    for (int i = 0; i < KERNELS; i++)
+        for (int c = 0; c < CLASS_COUNT; c++)
+            if ((o->wanted & (1u << i)) && (o->classes & (1u << c))) {
+                run.class = (enum kernel_class)c;
+                good = run_one(o, kernels[i], run, &j) && good;
+            }
+    if (run.rank == 0 && o->json && !o->quiet) {
+        json_end(&j);
+        json_end(&j);
+    }
+    return good ? 0 : 1;
+}
+
+int bench_kernels_main(const struct bench_host *host, int argc, char **argv)
+{
+    struct kernel_options chosen;
+    struct kernel_run run = {0};
+    int status = 2;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_dup(MPI_COMM_WORLD, &run.comm);
+    MPI_Comm_rank(run.comm, &run.rank);
+    MPI_Comm_size(run.comm, &run.size);
+    if (parse(&chosen, argc, argv, run.rank != 0)) {
+        status = 0;
+        if (!chosen.help)
+            status = run_all(host, &chosen, run);
+        else if (run.rank == 0)
+            usage();
+    }
+    MPI_Comm_free(&run.comm);
+    MPI_Finalize();
+    return status;
+}

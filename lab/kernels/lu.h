@@ -1,0 +1,43 @@
+/* lu.h: the grid of one rank of LU.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAB_LU_H
+#define FP_LAB_LU_H
+
+#include "gas.h"
+#include "kernels.h"
+
+enum { LU_LEAST = 3 }; /* points of a rank in a direction: its neighbours need two of them */
+
+/* One rank's part: all of z, a block of x and y, with two layers of the neighbours' points around. */
+struct lu_grid {
+    struct gas_mesh mesh;
+    struct kernel_plane plane; /* x and y */
+    double dt;
+    double *u, *force, *rsd;
+    double *faces; /* what is sent and received */
+};
+
+/* lu_grid.c */
+void lu_grid_open(struct lu_grid *g, struct kernel_run *run, int n, double dt);
+void lu_grid_close(struct lu_grid *g);
+/* Point (i, j, k): i and j count from the first of this rank's, -2 is a neighbour's; k is that of the whole grid. */
+static inline size_t lu_at(const struct lu_grid *g, int i, int j, int k)
+{
+    return (((size_t)k * (size_t)(g->plane.count[1] + 2 * GAS_GHOST) + (size_t)(j + GAS_GHOST)) *
+                (size_t)(g->plane.count[0] + 2 * GAS_GHOST) +
+            (size_t)(i + GAS_GHOST)) *
+           GAS_M;
+}
+void lu_exchange(const struct lu_grid *g, struct kernel_run *run, double *field);
+/* The points that are computed, not given: from 1 to n - 2 of the whole grid, as this rank counts. */
+struct lu_box {
+    int from[3], to[3];
+};
+struct lu_box lu_inner(const struct lu_grid *g);
+/* out = R(field) - force: the steady equations' residual, of differences of second order. */
+void lu_residual(const struct lu_grid *g, const double *field, const double *force, double *out);
+/* Sum of squares over the inner points of all ranks, divided by their number; the root of it. */
+void lu_norm(const struct lu_grid *g, struct kernel_run *run, const double *field, double out[GAS_M]);
+
+#endif

@@ -1,0 +1,46 @@
+/* mg_grid.h: the grids of the multigrid kernel: one rank's block of each, with a layer of its neighbours' points around it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAB_KERNELS_MG_GRID_H
+#define FP_LAB_KERNELS_MG_GRID_H
+
+#include "kernels.h"
+
+enum { MG_LEVELS_MAX = 16 };
+
+/* How ranks share the cube: dimension 0 is the fastest in memory. */
+struct mg_ranks {
+    struct kernel_run *run;
+    int count[3], at[3];    /* ranks in a dimension, and this one's place */
+    int lower[3], upper[3]; /* neighbours, around the edge too */
+    double *out[2], *in[2]; /* faces on their way */
+};
+
+/* A level: 2^k points in each dimension of the whole. A coarse level with too few points for all ranks is `whole`:
+ * every rank has all of it and computes the same. */
+struct mg_grid {
+    struct mg_ranks *ranks;
+    bool whole;
+    int points;         /* of the whole, in one dimension */
+    int n[3], first[3]; /* of this block */
+    size_t row, plane;  /* steps in memory to the next point of dimension 1 and 2 */
+};
+
+/* Index of a point of the block; -1 and n are the neighbours' layer. */
+static inline size_t mg_at(const struct mg_grid *g, int x, int y, int z)
+{
+    return (size_t)(x + 1) + g->row * (size_t)(y + 1) + g->plane * (size_t)(z + 1);
+}
+
+size_t mg_size(const struct mg_grid *g); /* doubles in the block and its layer */
+void mg_ranks_make(struct mg_ranks *r, struct kernel_run *run, int points);
+void mg_ranks_free(struct mg_ranks *r);
+void mg_grid_make(struct mg_grid *g, struct mg_ranks *ranks, int points);
+
+/* Fetches the layer around v from the neighbours. */
+void mg_exchange(const struct mg_grid *g, double *v);
+
+/* v is whole: fills it from the blocks of n points that each rank has computed at its place. */
+void mg_gather(const struct mg_grid *g, const int n[3], double *v);
+
+#endif

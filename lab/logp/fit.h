@@ -1,0 +1,24 @@
+/* fit.h: least squares for the curves of [Hoefler05 2.3.6.1]. Pure arithmetic.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAB_FIT_H
+#define FP_LAB_FIT_H
+
+#include "coll/select/model.h"
+
+struct fit_overhead {
+    struct model_overhead curve;
+    double residual; /* root of the mean square, in the unit of y; negative: too few points */
+};
+struct fit_trip {
+    struct model_trip curve;
+    double residual;
+};
+
+/* a + b / (c + p), with c > -1 so that it has no pole where p is 1 or more. Needs 3 points; with fewer it is constant. */
+struct fit_overhead fit_overhead(const double *p, const double *y, int n);
+
+/* l1 / (l2 + p) + l3 + l4 (1 - exp(l5 (p - l6))). With fewer than 6 points the last term is left out. */
+struct fit_trip fit_trip(const double *p, const double *y, int n);
+
+#endif

@@ -1,0 +1,284 @@
+/* models.c: the predictions of both models for every barrier algorithm, beside barriers that were measured (with the
+ * parameters that were measured) and simulated (with those of the simulated machine). Where LogP is more than a quarter off
+ * a simulation, the simulation is repeated on a machine that lacks one thing after another, to name what the model does not
+ * know of.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/sim/job.h"
+#include "lab/barrier/barrier.h"
+#include "logp.h"
+
+enum { ALGORITHMS = 16, SIZES_MEASURED = 6, SIZES_SIMULATED = 6, OFF_PERCENT = 25 };
+static const int ranks_measured[SIZES_MEASURED] = {2, 4, 8, 16, 32, 64};
+static const int ranks_simulated[SIZES_SIMULATED] = {128, 256, 512, 1024, 2048, 4096};
+
+struct prediction {
+    int ranks;
+    double us, logp, lop; /* us: measured or simulated; NAN when there is none */
+    const char *why;      /* LogP is off: what the model lacks; NULL: it is not off */
+};
+
+struct logp_models {
+    int count;
+    const struct coll_algorithm *algorithm[ALGORITHMS];
+    struct prediction measured[ALGORITHMS][SIZES_MEASURED], simulated[ALGORITHMS][SIZES_SIMULATED];
+    struct model_logp machine; /* the simulated one */
+    struct model_lop machine_lop;
+};
+
+static double simulate(const struct machine *m, const struct coll_algorithm *a, int ranks)
+{
+    const struct job_order order = {
+        .machine = m, .algorithm = a, .ranks = ranks, .per_node = 1, .most_steps = 40 << 20};
+    struct job_report report;
+    job_simulate(&order, &report);
+    return report.failed ? NAN : report.us;
+}
+
+static bool is_off(double predicted, double us)
+{
+    return fabs(predicted - us) > us * OFF_PERCENT / 100.0;
+}
+
+/* The same numbers as the LogP benchmark would find on that machine; LoP from 1:p and p:1 through the central counter. */
+static void parameters_of(struct logp_models *m, const struct machine *sim)
+{
+    const struct coll_algorithm *central = algorithm_find(COLL_BARRIER, "central");
+    double p[LOGP_COUNTS], us[LOGP_COUNTS];
+    m->machine = (struct model_logp){
+        .send = sim->send_ns * 1e-3, .receive = sim->receive_ns * 1e-3, .gap = sim->message_ns * 1e-3};
+    m->machine.latency = simulate(sim, central, 2) / 2 - m->machine.send - m->machine.receive;
+    for (int i = 0; i < LOGP_COUNTS; i++) {
+        p[i] = logp_counts[i];
+        us[i] = simulate(sim, central, logp_counts[i] + 1) / p[i];
+    }
+    m->machine_lop = (struct model_lop){.send = {.a = m->machine.send},
+                                        .trip = fit_trip(p, us, LOGP_COUNTS).curve,
+                                        .most = p[LOGP_COUNTS - 1]};
+}
+
+/* What the simulated machine has and LogP has not. */
+static const char *why_off(const struct logp_models *m, const struct coll_algorithm *a, int ranks, double us)
+{
+    struct machine other = machine_preset;
+    other.radix = ranks;
+    const double flat = simulate(&other, a, ranks),
+                 predicted = model_barrier_logp(&m->machine, a, NULL, ranks);
+    if (!is_off(predicted, flat))
+        return "routes: L is that of two nodes at one switch; in a larger tree messages pass more switches";
+    other.message_ns = 0;
+    other.buffers = 4096;
+    if (!is_off(predicted, simulate(&other, a, ranks)))
+        return "contention: messages of several ranks meet in one adapter";
+    return predicted > us
+               ? "rounds overlap: in the equation a round begins when the previous one has ended at all ranks"
+               : "waiting: a rank that is late in one round delays others in the next";
+}
+
+static void predict_simulated(struct logp_models *m, int a, int i)
+{
+    struct prediction *p = &m->simulated[a][i];
+    const struct coll_algorithm *algorithm = m->algorithm[a];
+    p->ranks = ranks_simulated[i];
+    p->us = simulate(&machine_preset, algorithm, p->ranks);
+    p->logp = model_barrier_logp(&m->machine, algorithm, NULL, p->ranks);
+    p->lop = model_barrier_lop(&m->machine_lop, algorithm, NULL, p->ranks, 1);
+    if (!isnan(p->us) && is_off(p->logp, p->us))
+        p->why = why_off(m, algorithm, p->ranks, p->us);
+}
+
+/* By messages, which is what LogP's numbers of send are for. */
+static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
+{
+    struct ib_driver driver = s->driver;
+    const struct ib_job job = {.topic = "barrier",
+                               .ranks = ranks_measured[i],
+                               .nodes = ranks_measured[i],
+                               .settings = "",
+                               .repeat = 1};
+    const struct logp_of_verb *send = &s->of[logp_verb_of("send_inline")];
+    const struct model_lop lop = logp_lop(send);
+    driver.command = "barrier";
+    snprintf(driver.doing, sizeof(driver.doing), "%s", job.topic); /* told below */
+    fprintf(stderr, "fishplate-lab logp: barriers of %d ranks (%.0f s)\n", ranks_measured[i],
+            ib_now() - s->driver.started);
+    struct ib_figures *f =
+        ib_run(&driver, &job, "nodes=%d ms=%d", ranks_measured[i], s->driver.quick ? 10 : 800);
+    s->driver.jobs = driver.jobs;
+    s->driver.failures = driver.failures;
+    for (int a = 0; a < m->count; a++) {
+        struct prediction *p = &m->measured[a][i];
+        const char *name = m->algorithm[a]->name;
+        p->ranks = ranks_measured[i];
+        p->us = NAN;
+        for (int k = 1; k < barrier_nsettings; k++) {
+            const struct barrier_setting *set = &barrier_settings[k];
+            const struct coll_parameter *own = m->algorithm[a]->parameter;
+            bool preset = !set->by_node && strcmp(set->algorithm, name) == 0;
+            for (int q = 0; q < COLL_PARAMETERS; q++)
+                preset = preset && (set->parameter[q] == 0 || set->parameter[q] == own[q].preset);
+            if (preset)
+                p->us = ib_figure(f, "us/%s", set->text);
+        }
+        p->logp = model_barrier_logp(&send->at[0], m->algorithm[a], NULL, p->ranks);
+        p->lop = model_barrier_lop(&lop, m->algorithm[a], NULL, p->ranks, 1);
+        if (!isnan(p->us) && is_off(p->logp, p->us))
+            p->why =
+                p->ranks > s->driver.cores
+                    ? "turns: there are more ranks than cores, and a rank that waits lets another run"
+                    : "MPI: the model covers verbs only; a barrier also matches messages and counts credits";
+    }
+    ib_figures_free(f);
+}
+
+struct logp_models *logp_models_make(struct logp_study *s)
+{
+    struct logp_models *m = calloc(1, sizeof(*m));
+    if (!m)
+        return NULL;
+    for (size_t i = 0; i < algorithms_count() && m->count < ALGORITHMS; i++) {
+        const struct coll_algorithm *a = algorithms_get(i);
+        if (a->kind == COLL_BARRIER && a->generate && !(a->needs & NEED_INTER))
+            m->algorithm[m->count++] = a;
+    }
+    parameters_of(m, &machine_preset);
+    for (int i = 0; i < SIZES_MEASURED; i++)
+        if (!s->driver.quick || ranks_measured[i] <= 2)
+            predict_measured(m, s, i);
+    fprintf(stderr, "fishplate-lab logp: barriers of up to %d simulated nodes (%.0f s)\n",
+            ranks_simulated[SIZES_SIMULATED - 1], ib_now() - s->driver.started);
+    for (int a = 0; a < m->count; a++)
+        for (int i = 0; i < (s->driver.quick ? 2 : SIZES_SIMULATED); i++)
+            predict_simulated(m, a, i);
+    return m;
+}
+
+void logp_models_free(struct logp_models *m)
+{
+    free(m);
+}
+
+static void text_row(const struct logp_models *m, const char *what, int a, const struct prediction *p)
+{
+    if (p->ranks == 0)
+        return;
+    printf("%-14s %6d %-9s %10.2f %10.2f %7.2f %10.2f %7.2f  %.*s\n", m->algorithm[a]->name, p->ranks, what,
+           p->us, p->logp, p->logp / p->us, p->lop, p->lop / p->us, p->why ? (int)strcspn(p->why, ":") : 0,
+           p->why ? p->why : "");
+}
+
+void logp_models_text(const struct logp_models *m)
+{
+    const char *known[8];
+    int nknown = 0;
+    printf("\nPredicted barriers: times in us, and each prediction divided by the time. The last column "
+           "names the cause where\nLogP is more than %d %% off.\n\n"
+           "%-14s %6s %-9s %10s %10s %7s %10s %7s\n",
+           OFF_PERCENT, "algorithm", "ranks", "", "time", "LogP", "ratio", "LoP", "ratio");
+    for (int a = 0; a < m->count; a++) {
+        for (int i = 0; i < SIZES_MEASURED; i++)
+            text_row(m, "measured", a, &m->measured[a][i]);
+        for (int i = 0; i < SIZES_SIMULATED; i++)
+            text_row(m, "simulated", a, &m->simulated[a][i]);
+    }
+    puts("\nLoP is a lower bound: it assumes that messages of all rounds fill the pipeline and no rank waits "
+         "for another.");
+    for (int a = 0; a < m->count; a++)
+        for (int i = 0; i < SIZES_MEASURED + SIZES_SIMULATED; i++) {
+            const char *why =
+                i < SIZES_MEASURED ? m->measured[a][i].why : m->simulated[a][i - SIZES_MEASURED].why;
+            int k = 0;
+            while (k < nknown && known[k] != why)
+                k++;
+            if (why && k == nknown && nknown < 8)
+                printf("%s.\n", known[nknown++] = why);
+        }
+}
+
+static void json_row(struct json *j, const char *what, const char *algorithm, const struct prediction *p)
+{
+    if (p->ranks == 0)
+        return;
+    json_object(j, NULL);
+    json_string(j, "algorithm", algorithm);
+    json_int(j, "ranks", p->ranks);
+    json_string(j, "time_is", what);
+    if (!isnan(p->us))
+        json_real(j, "us", p->us);
+    json_real(j, "logp", p->logp);
+    json_real(j, "lop", p->lop);
+    if (p->why)
+        json_string(j, "why", p->why);
+    json_end(j);
+}
+
+void logp_models_json(const struct logp_models *m, struct json *j)
+{
+    json_array(j, "predictions");
+    for (int a = 0; a < m->count; a++) {
+        for (int i = 0; i < SIZES_MEASURED; i++)
+            json_row(j, "measured", m->algorithm[a]->name, &m->measured[a][i]);
+        for (int i = 0; i < SIZES_SIMULATED; i++)
+            json_row(j, "simulated", m->algorithm[a]->name, &m->simulated[a][i]);
+    }
+    json_end(j);
+}
+
+static void chart_ratio(const struct logp_models *m, struct chart *c)
+{
+    *c = (struct chart){.id = "models",
+                        .title = "LogP's prediction over the simulated time",
+                        .x_name = "nodes",
+                        .y_name = "ratio",
+                        .format = "%.2f",
+                        .by_factors = true};
+    for (int i = 0; i < SIZES_SIMULATED && m->simulated[0][i].ranks; i++)
+        c->x[c->points++] = m->simulated[0][i].ranks;
+    for (int a = 0; a < m->count; a++) {
+        const int l = chart_line(c, m->algorithm[a]->name);
+        for (int i = 0; l >= 0 && i < c->points; i++)
+            c->y[l][i] = m->simulated[a][i].logp / m->simulated[a][i].us;
+    }
+}
+
+static void chart_times(const struct logp_models *m, struct chart *c)
+{
+    static const char *const names[][2] = {{"dissemination", "dissemination, LogP"},
+                                           {"nway", "nway, LogP"},
+                                           {"combining", "combining, LogP"},
+                                           {"mcs", "mcs, LogP"},
+                                           {"tournament", "tournament, LogP"}};
+    chart_ratio(m, c);
+    c->title = "barriers simulated (points) and predicted (curves)";
+    c->y_name = "us";
+    c->lines = 0;
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+        for (int a = 0; a < m->count; a++) {
+            if (strcmp(names[k][0], m->algorithm[a]->name) != 0)
+                continue;
+            const int dots = chart_line(c, names[k][0]), curve = chart_line(c, names[k][1]);
+            c->dots[dots] = c->smooth[curve] = true;
+            for (int i = 0; i < c->points; i++) {
+                c->y[dots][i] = m->simulated[a][i].us;
+                c->y[curve][i] = m->simulated[a][i].logp;
+            }
+        }
+}
+
+bool logp_models_svg(const struct logp_models *m, const char *folder)
+{
+    struct chart *c = malloc(sizeof(*c));
+    if (!c)
+        return false;
+    chart_ratio(m, c);
+    bool good = logp_write_chart(c, folder, "models-ratio");
+    chart_times(m, c);
+    good = good && logp_write_chart(c, folder, "models");
+    free(c);
+    return good;
+}

@@ -1,0 +1,294 @@
+/* show.c: the parameters and their curves as text, JSON and plots.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "logp.h"
+
+static void number(double value, int digits)
+{
+    if (isnan(value))
+        printf(" %9s", "-");
+    else
+        printf(" %9.*f", digits, value);
+}
+
+static void text_sizes(const struct logp_study *s)
+{
+    printf("LogP parameters in us\n\n%-16s %8s %9s %9s %9s %9s\n", "verb", "bytes", "o_s", "o_r", "g", "L");
+    for (int v = 0; v < logp_nverbs; v++)
+        for (int i = 0; i < LOGP_SIZES; i++) {
+            const struct model_logp *m = &s->of[v].at[i];
+            if (isnan(m->send))
+                continue;
+            printf("%-16s %8zu", logp_verbs[v].name, logp_sizes[i]);
+            number(m->send, 3);
+            number(m->receive, 3);
+            number(m->gap, 3);
+            number(m->latency, 3);
+            putchar('\n');
+        }
+}
+
+static void text_overhead(const char *what, const char *verb, const struct logp_curve *c,
+                          const struct fit_overhead *f)
+{
+    if (c->n == 0)
+        return;
+    printf("%-16s %-9s", verb, what);
+    for (int i = 0; i < c->n; i++)
+        printf(" %7.3f", c->us[i]);
+    printf("\n%26s%.4f + %.4f / (%.4f + p), residual %.4f\n", "", f->curve.a, f->curve.b, f->curve.c,
+           f->residual);
+}
+
+static void text_counts(const struct logp_study *s)
+{
+    printf("\nLoP parameters in us by the number p of messages; the fitted curve is below each row\n\n%-26s",
+           "p");
+    for (int i = 0; i < s->receive_single.n; i++)
+        printf(" %7.0f", s->receive_single.p[i]);
+    putchar('\n');
+    text_overhead("o_r", "receive", &s->receive_single, &s->fit_receive_single);
+    text_overhead("o_r list", "receive", &s->receive_list, &s->fit_receive_list);
+    for (int v = 0; v < logp_nverbs; v++) {
+        const struct logp_of_verb *of = &s->of[v];
+        const struct model_trip *t = &of->fit_trip.curve;
+        if (of->trip.n == 0)
+            continue;
+        text_overhead("o_s", logp_verbs[v].name, &of->single, &of->fit_single);
+        text_overhead("o_s list", logp_verbs[v].name, &of->list, &of->fit_list);
+        printf("%-16s %-9s", logp_verbs[v].name, "RTT");
+        for (int i = 0; i < of->trip.n; i++)
+            printf(" %7.3f", of->trip.us[i]);
+        printf("\n%26s%.4f / (%.4f + p) + %.4f + %.4f (1 - exp(%.4f p)), residual %.4f\n", "", t->l1, t->l2,
+               t->l3, t->l4, t->l5, of->fit_trip.residual);
+        const struct model_lop m = logp_lop(of);
+        printf("%-16s %-9s", logp_verbs[v].name, "L");
+        for (int i = 0; i < of->trip.n; i++)
+            printf(" %7.3f", model_latency_at(&m, of->trip.p[i]));
+        putchar('\n');
+    }
+}
+
+static void text_beside(const struct logp_beside *b)
+{
+    if (!isfinite(b->ratio))
+        return;
+    printf("\nMPI_Barrier of two nodes by RDMA writes takes %.3f us, one write %.3f us each way: %.2f x "
+           "(medians of "
+           "turns;\nbest turns %.3f us and %.3f us: %.2f x).\n",
+           b->barrier, b->write, b->ratio, b->barrier_best, b->write_best, b->barrier_best / b->write_best);
+}
+
+void logp_text(const struct logp_study *s)
+{
+    printf("fishplate-lab logp: %s, %d cores\n\n", s->driver.adapter, s->driver.cores);
+    text_sizes(s);
+    text_counts(s);
+    if (strstr(s->driver.adapter, "(software)"))
+        puts("\nThis adapter is software: it carries out a request while the program posts it or polls for "
+             "it. The work of a\nhardware adapter is therefore part of the overhead o here, and the latency "
+             "L is small.");
+    text_beside(&s->beside);
+    if (s->made)
+        logp_models_text(s->made);
+    printf("\n%d jobs, %d failed; %.0f s.\n", s->driver.jobs, s->driver.failures,
+           ib_now() - s->driver.started);
+}
+
+static void real(struct json *j, const char *key, double value)
+{
+    if (isfinite(value))
+        json_real(j, key, value);
+}
+
+static void json_curve(struct json *j, const char *key, const struct logp_curve *c)
+{
+    json_array(j, key);
+    for (int i = 0; i < c->n; i++) {
+        json_object(j, NULL);
+        json_real(j, "p", c->p[i]);
+        real(j, "us", c->us[i]);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void json_overhead(struct json *j, const char *key, const struct fit_overhead *f)
+{
+    json_object(j, key);
+    real(j, "a", f->curve.a);
+    real(j, "b", f->curve.b);
+    real(j, "c", f->curve.c);
+    real(j, "residual", f->residual);
+    json_end(j);
+}
+
+static void json_verb(struct json *j, const struct logp_verb *verb, const struct logp_of_verb *of)
+{
+    const struct model_trip *t = &of->fit_trip.curve;
+    json_object(j, NULL);
+    json_string(j, "verb", verb->name);
+    json_array(j, "logp");
+    for (int i = 0; i < LOGP_SIZES; i++) {
+        if (isnan(of->at[i].send))
+            continue;
+        json_object(j, NULL);
+        json_int(j, "bytes", (long long)logp_sizes[i]);
+        real(j, "o_s", of->at[i].send);
+        real(j, "o_r", of->at[i].receive);
+        real(j, "g", of->at[i].gap);
+        real(j, "L", of->at[i].latency);
+        json_end(j);
+    }
+    json_end(j);
+    json_curve(j, "o_s", &of->single);
+    json_overhead(j, "o_s_fit", &of->fit_single);
+    json_curve(j, "o_s_list", &of->list);
+    json_overhead(j, "o_s_list_fit", &of->fit_list);
+    json_curve(j, "rtt", &of->trip);
+    json_curve(j, "rtt_median", &of->trip_median);
+    json_object(j, "rtt_fit");
+    real(j, "l1", t->l1);
+    real(j, "l2", t->l2);
+    real(j, "l3", t->l3);
+    real(j, "l4", t->l4);
+    real(j, "l5", t->l5);
+    real(j, "l6", t->l6);
+    real(j, "residual", of->fit_trip.residual);
+    json_end(j);
+    json_end(j);
+}
+
+void logp_json(const struct logp_study *s)
+{
+    struct json j = {.out = stdout};
+    json_object(&j, NULL);
+    json_string(&j, "program", "fishplate-lab logp");
+    json_string(&j, "adapter", s->driver.adapter);
+    json_int(&j, "cores", s->driver.cores);
+    json_array(&j, "verbs");
+    for (int v = 0; v < logp_nverbs; v++)
+        if (s->of[v].trip.n > 0)
+            json_verb(&j, &logp_verbs[v], &s->of[v]);
+    json_end(&j);
+    json_curve(&j, "o_r", &s->receive_single);
+    json_overhead(&j, "o_r_fit", &s->fit_receive_single);
+    json_curve(&j, "o_r_list", &s->receive_list);
+    json_overhead(&j, "o_r_list_fit", &s->fit_receive_list);
+    if (isfinite(s->beside.ratio)) {
+        json_object(&j, "barrier_beside_write");
+        json_real(&j, "barrier_us", s->beside.barrier);
+        json_real(&j, "write_us", s->beside.write);
+        json_real(&j, "ratio", s->beside.ratio);
+        json_real(&j, "barrier_best_us", s->beside.barrier_best);
+        json_real(&j, "write_best_us", s->beside.write_best);
+        json_end(&j);
+    }
+    if (s->made)
+        logp_models_json(s->made, &j);
+    json_int(&j, "failures", s->driver.failures);
+    json_real(&j, "seconds", ib_now() - s->driver.started);
+    json_end(&j);
+    putchar('\n');
+}
+
+/* ---- plots ---- */
+
+bool logp_write_chart(const struct chart *c, const char *folder, const char *name)
+{
+    char path[4200];
+    snprintf(path, sizeof(path), "%s/%s.svg", folder, name);
+    FILE *out = fopen(path, "w");
+    if (out)
+        chart_svg(c, out);
+    if (out && fclose(out) == 0)
+        return true;
+    fprintf(stderr, "fishplate-lab logp: cannot write %s: %s\n", path, strerror(errno));
+    return false;
+}
+
+/* Measured points and the curve, at each whole p. */
+static void add_curve(struct chart *c, const char *dots, const char *line, const struct logp_curve *m,
+                      double (*at)(const void *, double), const void *fit)
+{
+    const int points = chart_line(c, dots), curve = chart_line(c, line);
+    if (points < 0 || curve < 0)
+        return;
+    c->dots[points] = c->smooth[curve] = true;
+    for (int i = 0; i < m->n; i++)
+        c->y[points][(int)m->p[i] - 1] = m->us[i];
+    for (int p = 1; p <= c->points && m->n > 0; p++)
+        c->y[curve][p - 1] = at(fit, p);
+}
+
+static double overhead_at(const void *fit, double p)
+{
+    return model_overhead_at(&((const struct fit_overhead *)fit)->curve, p);
+}
+
+static double trip_at(const void *fit, double p)
+{
+    return model_trip_at(&((const struct fit_trip *)fit)->curve, p);
+}
+
+static struct chart chart_of(const char *id, const char *title)
+{
+    struct chart c = {
+        .id = id, .title = title, .x_name = "p", .y_name = "us", .format = "%.3f", .points = LOGP_PEERS};
+    for (int p = 1; p <= LOGP_PEERS; p++)
+        c.x[p - 1] = p;
+    return c;
+}
+
+static bool svg_trips(const struct logp_study *s, struct chart *c)
+{
+    *c = chart_of("2.31, 2.33", "round trip of one of p messages, measured and fitted");
+    add_curve(c, "send", "send, fit", &s->of[0].trip, trip_at, &s->of[0].fit_trip);
+    for (int v = 1; v < 4; v++) {
+        static const char *const dots[] = {"", "send inline", "write", "write inline"},
+                                 *const lines[] = {"", "send inline, fit", "write, fit", "write inline, fit"};
+        add_curve(c, dots[v], lines[v], &s->of[v].trip, trip_at, &s->of[v].fit_trip);
+    }
+    return logp_write_chart(c, s->svg, "rtt");
+}
+
+static bool svg_others(const struct logp_study *s, struct chart *c)
+{
+    static const char *const names[] = {"read", "atomic", "uc_send", "uc_write_inline", "ud_send"};
+    static const char *const fits[] = {"read, fit", "atomic, fit", "uc_send, fit", "uc_write_inline, fit",
+                                       "ud_send, fit"};
+    *c = chart_of("rtt of others", "round trip of one of p messages, measured and fitted");
+    for (int i = 0; i < 5; i++) {
+        const struct logp_of_verb *of = &s->of[logp_verb_of(names[i])];
+        add_curve(c, names[i], fits[i], &of->trip, trip_at, &of->fit_trip);
+    }
+    return logp_write_chart(c, s->svg, "rtt-others");
+}
+
+static bool svg_overheads(const struct logp_study *s, struct chart *c)
+{
+    const struct logp_of_verb *send = &s->of[0], *write = &s->of[logp_verb_of("write_inline")];
+    *c = chart_of("2.32, 2.34", "overhead of posting one of p requests, measured and fitted");
+    add_curve(c, "send", "send, fit", &send->single, overhead_at, &send->fit_single);
+    add_curve(c, "send list", "send list, fit", &send->list, overhead_at, &send->fit_list);
+    add_curve(c, "write inline", "write inline, fit", &write->single, overhead_at, &write->fit_single);
+    add_curve(c, "write inline list", "write inline list, fit", &write->list, overhead_at, &write->fit_list);
+    add_curve(c, "receive", "receive, fit", &s->receive_single, overhead_at, &s->fit_receive_single);
+    return logp_write_chart(c, s->svg, "overhead");
+}
+
+bool logp_svg(const struct logp_study *s)
+{
+    struct chart *c = malloc(sizeof(*c));
+    mkdir(s->svg, 0777); /* when it cannot, writing says why */
+    bool good = c && svg_trips(s, c) && svg_others(s, c) && svg_overheads(s, c);
+    free(c);
+    return good && (!s->made || logp_models_svg(s->made, s->svg));
+}

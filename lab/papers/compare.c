@@ -1,0 +1,197 @@
+/* compare.c: a run against an earlier one. The score of a round is the geometric mean of an entry's figures; Welch's t-test
+ * compares the scores of the rounds of both runs, on logarithms. Figures of one round are not independent of each other (a
+ * busy machine slows all of them), so a round counts once, however many figures it has. Holm's correction keeps the chance
+ * of any false alarm among all entries below 5 %.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "papers.h"
+
+const char *const change_names[] = {"", "better", "worse", "within noise", "not comparable"};
+static const double alarm = 0.05;
+
+/* Continued fraction of the incomplete beta function, by Lentz's method. */
+static double beta_fraction(double a, double b, double x)
+{
+    double c = 1, d = 1 - (a + b) * x / (a + 1), h;
+    d = 1 / (fabs(d) < 1e-300 ? 1e-300 : d);
+    h = d;
+    for (int m = 1; m <= 500; m++) {
+        for (int odd = 0; odd < 2; odd++) {
+            double k = odd ? -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+                           : m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
+            d = 1 + k * d;
+            d = 1 / (fabs(d) < 1e-300 ? 1e-300 : d);
+            c = 1 + k / (fabs(c) < 1e-300 ? 1e-300 : c);
+            h *= c * d;
+        }
+        if (fabs(c * d - 1) < 1e-14)
+            break;
+    }
+    return h;
+}
+
+static double beta_part(double a, double b, double x)
+{
+    if (x <= 0 || x >= 1)
+        return x <= 0 ? 0 : 1;
+    double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log(1 - x));
+    return x < (a + 1) / (a + b + 2) ? front * beta_fraction(a, b, x) / a
+                                     : 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+double student_p(double t, double freedom)
+{
+    return beta_part(freedom / 2, 0.5, freedom / (freedom + t * t));
+}
+
+static void mean_of(const double *x, int n, double *mean, double *variance)
+{
+    *mean = *variance = 0;
+    for (int i = 0; i < n; i++)
+        *mean += x[i] / n;
+    for (int i = 0; i < n; i++)
+        *variance += (x[i] - *mean) * (x[i] - *mean) / (n - 1);
+}
+
+bool welch(const double *a, int na, const double *b, int nb, double *ratio, double *p)
+{
+    double ma, mb, va, vb;
+    if (na < 2 || nb < 2)
+        return false;
+    mean_of(a, na, &ma, &va);
+    mean_of(b, nb, &mb, &vb);
+    *ratio = exp(mb - ma);
+    va /= na;
+    vb /= nb;
+    if (va + vb < 1e-24) { /* both give the same every time: a difference is a difference */
+        *p = fabs(mb - ma) < 1e-9 ? 1 : 0;
+        return true;
+    }
+    double freedom = (va + vb) * (va + vb) / (va * va / (na - 1) + vb * vb / (nb - 1));
+    *p = student_p((mb - ma) / sqrt(va + vb), freedom);
+    return true;
+}
+
+/* Mean of the logarithms of the i-th samples of the cells that both runs have, for every i that all of them have. */
+struct scores {
+    double sum[2][ROUNDS_MAX];
+    int rounds[2], cells;
+};
+
+static int read_samples(const struct value *v, double out[ROUNDS_MAX])
+{
+    int n = 0;
+    for (v = v ? v->first : NULL; v && n < ROUNDS_MAX; v = v->next)
+        if (v->kind == VALUE_NUMBER)
+            out[n++] = v->number;
+    return n;
+}
+
+static void add_cell(struct scores *s, const double *old, int nold, const double *new, int nnew)
+{
+    const double *samples[2] = {old, new};
+    int n[2] = {nold, nnew};
+    for (int w = 0; w < 2; w++)
+        for (int i = 0; i < n[w]; i++)
+            if (!(samples[w][i] > 0))
+                return; /* no logarithm */
+    if (nold == 0 || nnew == 0)
+        return;
+    for (int w = 0; w < 2; w++) {
+        for (int i = 0; i < n[w]; i++)
+            s->sum[w][i] += log(samples[w][i]);
+        if (s->cells == 0 || n[w] < s->rounds[w])
+            s->rounds[w] = n[w];
+    }
+    s->cells++;
+}
+
+static const struct value *old_row(const struct value *entry, const struct cell *name)
+{
+    for (const struct value *r = value_first(entry, "rows"); r; r = r->next) {
+        const struct value *x = value_get(r, "row");
+        if (x && (name->text
+                      ? x->kind == VALUE_STRING && strcmp(x->text, name->text) == 0
+                      : x->kind == VALUE_NUMBER && fabs(x->number - name->value) <= 1e-6 * fabs(name->value)))
+            return r;
+    }
+    return NULL;
+}
+
+static void compare_result(struct result *r, const struct value *entry)
+{
+    struct scores s = {.cells = 0};
+    double old[ROUNDS_MAX];
+    const struct table *t = r->table;
+    r->change = CHANGE_UNKNOWN;
+    for (int row = 0; row < t->rows; row++) {
+        const struct value *had = value_get(old_row(entry, table_cell(t, row, 0)), "samples");
+        for (int c = 1; had && c < t->columns; c++) {
+            const struct cell *cell = table_cell(t, row, c);
+            add_cell(&s, old, read_samples(value_get(had, t->names[c]), old), cell->sample, cell->samples);
+        }
+    }
+    for (int w = 0; w < 2; w++)
+        for (int i = 0; i < s.rounds[w]; i++)
+            s.sum[w][i] /= s.cells;
+    if (s.cells > 0 && r->source->same_always && s.rounds[0] == 1 && s.rounds[1] == 1) {
+        /* The simulator gives the same figures every time: a difference is one. */
+        double apart = s.sum[1][0] - s.sum[0][0];
+        r->ratio = exp(apart);
+        r->p = fabs(apart) < 1e-6 ? 1 : 0;
+        r->change = CHANGE_NOISE;
+    } else if (s.cells > 0 && welch(s.sum[0], s.rounds[0], s.sum[1], s.rounds[1], &r->ratio, &r->p))
+        r->change = CHANGE_NOISE;
+}
+
+static int by_p(const void *a, const void *b)
+{
+    double x = (*(struct result *const *)a)->p, y = (*(struct result *const *)b)->p;
+    return (x > y) - (x < y);
+}
+
+/* Holm: the smallest p against alarm/n, the next against alarm/(n-1) ..., until one is not below. */
+static void correct(struct papers_run *run)
+{
+    struct result **list = calloc((size_t)run->results_count + 1, sizeof(*list));
+    int n = 0;
+    for (int i = 0; list && i < run->results_count; i++)
+        if (run->results[i].change == CHANGE_NOISE && run->results[i].entry->better != BETTER_NEITHER)
+            list[n++] = &run->results[i];
+    if (list)
+        qsort(list, (size_t)n, sizeof(*list), by_p);
+    for (int i = 0; i < n && list[i]->p < alarm / (n - i); i++) {
+        bool more = list[i]->ratio > 1;
+        list[i]->change = more == (list[i]->entry->better == BETTER_HIGHER) ? CHANGE_BETTER : CHANGE_WORSE;
+    }
+    free(list);
+}
+
+/* "fishplate bench papers" wrote the reports of earlier versions. */
+static bool is_report(const char *program)
+{
+    return strcmp(program, "fishplate-lab papers") == 0 || strcmp(program, "fishplate bench papers") == 0;
+}
+
+bool papers_compare(struct papers_run *run, const char *path)
+{
+    struct value *old = value_read(path);
+    if (!old || !is_report(value_text(old, "program"))) {
+        fprintf(stderr, "fishplate-lab papers: %s is not a report of `fishplate-lab papers --json`.\n", path);
+        value_free(old);
+        return false;
+    }
+    for (int i = 0; i < run->results_count; i++) {
+        struct result *r = &run->results[i];
+        for (const struct value *e = value_first(old, "entries"); e && r->table; e = e->next)
+            if (strcmp(value_text(e, "id"), r->entry->id) == 0)
+                compare_result(r, e);
+    }
+    correct(run);
+    value_free(old);
+    return true;
+}

@@ -1,0 +1,317 @@
+/* page.c: the report as one HTML page: nothing is loaded from elsewhere, colours follow the reader's choice of light or dark,
+ * and it reads without its small script, which only filters.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <string.h>
+
+#include "tools/fishplate/html.h"
+#include "papers.h"
+
+static const char style[] =
+    ":root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#dfe4ea;"
+    "--s0:#0072b2;--s1:#d55e00;--s2:#009e73;--s3:#b0568c;--s4:#b57f00;--s5:#2f93c4;--s6:#8c6d31;--s7:#7b4fa3;"
+    "--agrees:#1f7a5a;--partly:#9a6200;--differs:#b3372a;--beside:#5b6675}\n"
+    "@media(prefers-color-scheme:dark){:root{--page:#12161b;--card:#1b2129;--ink:#e6eaf0;--soft:#9aa6b5;--"
+    "line:#2c3540;"
+    "--s0:#4aa3e0;--s1:#f0883e;--s2:#35c297;--s3:#dd8fbe;--s4:#e5b84d;--s5:#7cc7ee;--s6:#c4a57a;--s7:#b794e6;"
+    "--agrees:#4cc29a;--partly:#e5a84d;--differs:#ff7b66;--beside:#9aa6b5}}\n"
+    "*{box-sizing:border-box}html{scroll-behavior:smooth}body{margin:0;background:var(--page);color:var(--"
+    "ink);"
+    "font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}main{max-width:1200px;margin:0 "
+    "auto;padding:24px 18px "
+    "60px}\n"
+    "h1{font-size:24px;margin:0 0 4px}h2{font-size:19px;margin:34px 0 2px}h3{font-size:15px;margin:18px 0 "
+    "0;color:var(--soft);font-weight:600}h4{font-size:16px;margin:0}"
+    "p{margin:6px 0;max-width:75em}a{color:var(--s0)}.soft{color:var(--soft)}\n"
+    "code{font:13px ui-monospace,Menlo,Consolas,monospace;overflow-wrap:anywhere}pre{margin:6px "
+    "0;white-space:pre-wrap}\n"
+    "article{background:var(--card);border:1px solid var(--line);border-left:5px solid "
+    "var(--beside);border-radius:8px;"
+    "padding:14px 16px;margin-top:12px;scroll-margin-top:8px}article.agrees{border-left-color:var(--agrees)}"
+    "article.partly{border-left-color:var(--partly)}article.differs{border-left-color:var(--differs)}\n"
+    ".both{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:4px "
+    "22px;align-items:start;margin-top:8px}\n"
+    ".mark{float:right;font-size:13px;font-weight:600;color:var(--beside)}.mark.agrees{color:var(--agrees)}"
+    ".mark.partly{color:var(--partly)}.mark.differs{color:var(--differs)}\n"
+    "svg{display:block;width:100%;height:auto}svg "
+    "text{fill:var(--soft);font-size:14px}.grid{stroke:var(--line)}"
+    "polyline{fill:none;stroke-width:2}.paper{stroke:var(--ink);stroke-dasharray:7 5;stroke-width:1.5}\n"
+    ".s0{fill:var(--s0);stroke:var(--s0)}.s1{fill:var(--s1);stroke:var(--s1)}.s2{fill:var(--s2);stroke:var(--"
+    "s2)}"
+    ".s3{fill:var(--s3);stroke:var(--s3)}.s4{fill:var(--s4);stroke:var(--s4)}.s5{fill:var(--s5);stroke:var(--"
+    "s5)}"
+    ".s6{fill:var(--s6);stroke:var(--s6)}.s7{fill:var(--s7);stroke:var(--s7)}\n"
+    ".f0{background:var(--s0)}.f1{background:var(--s1)}.f2{background:var(--s2)}.f3{background:var(--s3)}"
+    ".f4{background:var(--s4)}.f5{background:var(--s5)}.f6{background:var(--s6)}.f7{background:var(--s7)}\n"
+    ".legend span{display:inline-block;margin-right:14px;font-size:13px;color:var(--soft)}.legend "
+    "i{display:inline-block;"
+    "width:11px;height:11px;border-radius:3px;margin-right:5px;vertical-align:-1px}\n"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:13px}th,td{padding:3px "
+    "7px;text-align:right;"
+    "border-bottom:1px solid "
+    "var(--line)}th{color:var(--soft);font-weight:500}th:first-child,td:first-child,.words td,.words "
+    "th{text-align:left}.wide{overflow-x:auto;margin-top:6px;max-height:340px;overflow-y:auto;"
+    /* a shadow at the edge says that there is more */
+    "background:linear-gradient(to left,var(--card) 30%,transparent) 100%/24px 100%,"
+    "linear-gradient(to left,var(--line),transparent) 100%/10px 100%;"
+    "background-repeat:no-repeat;background-attachment:local,scroll}\n"
+    "nav{display:flex;flex-wrap:wrap;gap:4px 14px;margin:10px 0}.filters{display:flex;flex-wrap:wrap;gap:6px "
+    "16px;"
+    "background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;margin-top:12px}"
+    "label{white-space:nowrap;padding:4px 0}[hidden]{display:none}\n"
+    "dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:2px 14px;margin:8px "
+    "0}dt{color:var(--soft)}"
+    "dd{margin:0;overflow-wrap:anywhere}\n"
+    "@media(max-width:820px){.both{grid-template-columns:minmax(0,1fr)}main{padding:14px 10px "
+    "40px}dl{grid-template-columns:"
+    "1fr}dt{margin-top:5px}}";
+
+static const char script[] =
+    "'use strict';const boxes=[...document.querySelectorAll('.filters input')];function filter(){const "
+    "on=new Set(boxes.filter(b=>b.checked).map(b=>b.value));"
+    "for(const a of document.querySelectorAll('article[data-paper]'))"
+    "a.hidden=!(on.has(a.dataset.paper)&&on.has(a.dataset.verdict));"
+    "for(const s of "
+    "document.querySelectorAll('section.chapter'))s.hidden=!s.querySelector('article:not([hidden])');"
+    "document.getElementById('shown').textContent=document.querySelectorAll('article[data-paper]:not([hidden]"
+    ")').length}"
+    "for(const b of boxes)b.addEventListener('change',filter);filter();";
+
+static void fact(FILE *out, const char *name, const char *value)
+{
+    html_put(out, "dt", NULL, "%s", name);
+    html_put(out, "dd", NULL, "%s", value);
+}
+
+static void write_head(const struct papers_run *run, const int count[VERDICTS], FILE *out)
+{
+    char text[512];
+    fputs("<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+          "content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" "
+          "href=\"data:,\"><title>Fishplate beside the "
+          "papers</title>\n<style>",
+          out);
+    fputs(style, out);
+    fputs("</style></head><body><main>\n<h1>Fishplate beside the papers</h1>\n", out);
+    html_put(out, "p", NULL,
+             "Every figure and table of five papers that can be measured here, beside what the papers say: "
+             "%d agree, %d partly, "
+             "%d differ, %d are shown side by side.",
+             count[VERDICT_AGREES], count[VERDICT_PARTLY], count[VERDICT_DIFFERS], count[VERDICT_BESIDE]);
+    fputs("<dl>", out);
+    snprintf(text, sizeof(text), "%s, %d cores, %s", run->machine, run->cores, run->kernel);
+    fact(out, "machine", text);
+    snprintf(text, sizeof(text), "%.1f before, %.1f after%s", run->load_before, run->load_after,
+             run->load_before > 0.5 * run->cores
+                 ? ": other programs were running; times are longer than on an idle machine"
+                 : "");
+    fact(out, "load", text);
+    snprintf(text, sizeof(text), "Fishplate %s, %s%d round%s, %s, %.0f s", FISHPLATE_VERSION,
+             run->quick ? "--quick, " : "", run->rounds, run->rounds == 1 ? "" : "s", run->date,
+             run->seconds);
+    fact(out, "run", text);
+    fact(out, "settings",
+         run->settings[0] ? run->settings : "none in the environment; each command names its own");
+    fputs("</dl>\n", out);
+}
+
+static void write_filters(FILE *out)
+{
+    fputs("<nav>", out);
+    for (int p = 0; p < PAPERS; p++) {
+        fprintf(out, "<a href=\"#%s\">", papers[p].key);
+        html_text(out, papers[p].key);
+        fputs("</a>", out);
+    }
+    fputs("<a href=\"#rules\">How it is judged</a><a href=\"#not-measured\">Not measured</a></nav>\n<form "
+          "class=\"filters\">",
+          out);
+    for (int p = 0; p < PAPERS; p++)
+        fprintf(out, "<label><input type=\"checkbox\" checked value=\"%s\"> %s</label>", papers[p].key,
+                papers[p].key);
+    for (int v = 0; v < VERDICTS; v++)
+        fprintf(out, "<label><input type=\"checkbox\" checked value=\"%s\"> %s</label>", verdict_names[v],
+                verdict_names[v]);
+    fputs("<span class=\"soft\"><span id=\"shown\">all</span> shown</span></form>\n", out);
+}
+
+static void write_points(const struct entry *e, FILE *out)
+{
+    if (!e->points[0].what)
+        return;
+    fputs("<p class=\"soft\">Printed there: ", out);
+    for (const struct point *p = e->points; p < e->points + POINTS_MAX && p->what; p++) {
+        fprintf(out, "%s", p == e->points ? "" : "; ");
+        html_text(out, p->what);
+        fprintf(out, " %.7g ", p->value);
+        html_text(out, p->unit);
+    }
+    fputs(".</p>", out);
+}
+
+static void write_table(const struct table *t, FILE *out)
+{
+    char text[64];
+    bool words =
+        t->columns > 1 && t->rows > 0 && table_cell(t, 0, 1)->text && strlen(table_cell(t, 0, 1)->text) > 20;
+    fprintf(out, "<div class=\"wide\" tabindex=\"0\"><table%s><tr>", words ? " class=\"words\"" : "");
+    for (int c = 0; c < t->columns; c++)
+        html_put(out, "th", NULL, "%s", t->names[c]);
+    fputs("</tr>\n", out);
+    for (int r = 0; r < t->rows; r++) {
+        fputs("<tr>", out);
+        for (int c = 0; c < t->columns; c++) {
+            const struct cell *cell = table_cell(t, r, c);
+            table_print_cell(cell, text);
+            html_put(out, "td", NULL, "%s", cell->text ? cell->text : text);
+        }
+        fputs("</tr>\n", out);
+    }
+    fputs("</table></div>\n", out);
+}
+
+static void write_commands(const struct papers_run *run, const struct source *s, FILE *out)
+{
+    fputs("<details><summary class=\"soft\">command</summary><pre>", out);
+    for (int v = 0; v < VARIANTS_MAX && s->variants[v].quick; v++) {
+        char command[1024];
+        papers_command(run, &s->variants[v], command, sizeof(command));
+        html_put(out, "code", NULL, "%s", command);
+        fputc('\n', out);
+    }
+    fputs("</pre></details>\n", out);
+}
+
+static void write_change(const struct result *r, FILE *out)
+{
+    if (r->change == CHANGE_NONE)
+        return;
+    if (r->change == CHANGE_UNKNOWN)
+        html_put(out, "p", NULL,
+                 "Against the earlier run: not comparable (too few rounds or other figures).");
+    else
+        html_put(out, "p", NULL, "Against the earlier run: %s (%+.1f %% in the geometric mean, p = %.3f).",
+                 change_names[r->change], 100 * (r->ratio - 1), r->p);
+}
+
+static void write_entry(const struct papers_run *run, const struct result *r, FILE *out)
+{
+    const struct entry *e = r->entry;
+    const char *verdict = verdict_names[r->finding.verdict];
+    fprintf(out,
+            "<article id=\"%s\" class=\"%s\" data-paper=\"%s\" data-verdict=\"%s\"><span class=\"mark "
+            "%s\">%s</span>",
+            e->id, verdict, papers[e->paper].key, verdict, verdict, verdict);
+    html_put(out, "h4", NULL, "%s: %s", e->figure, e->title);
+    fputs("<div class=\"both\"><div>", out);
+    plot_write(e, r->table, out);
+    write_table(r->table, out);
+    fputs("</div><div><p><b>Paper:</b> ", out);
+    html_text(out, e->claim);
+    fputs("</p>", out);
+    write_points(e, out);
+    fputs("<p><b>Here:</b> ", out);
+    html_text(out, r->finding.text);
+    fputs("</p>", out);
+    if (r->table->here && r->table->here[0]) {
+        fputs("<p class=\"soft\">", out);
+        html_text(out, r->table->here);
+        fputs("</p>", out);
+    }
+    write_change(r, out);
+    html_put(out, "p", "soft", "Over: %s",
+             r->table->over[0] ? r->table->over : "the benchmark does not name its network");
+    write_commands(run, r->source, out);
+    fputs("</div></div></article>\n", out);
+}
+
+static void write_paper(const struct papers_run *run, int paper, FILE *out)
+{
+    const char *chapter = NULL;
+    fprintf(out, "<h2 id=\"%s\">", papers[paper].key);
+    html_text(out, papers[paper].work);
+    fputs("</h2>\n", out);
+    for (int i = 0; i < run->results_count; i++) {
+        const struct result *r = &run->results[i];
+        if (r->entry->paper != paper || !r->table)
+            continue;
+        if (!chapter || strcmp(chapter, r->entry->chapter) != 0) {
+            fputs(chapter ? "</section>\n<section class=\"chapter\">" : "<section class=\"chapter\">", out);
+            html_put(out, "h3", NULL, "%s", r->entry->chapter);
+            chapter = r->entry->chapter;
+        }
+        write_entry(run, r, out);
+    }
+    fputs(chapter ? "</section>\n" : "<p class=\"soft\">Nothing measured in this run.</p>\n", out);
+}
+
+static void write_rules(FILE *out)
+{
+    fputs("<h2 id=\"rules\">How it is judged</h2>\n<article><ul>", out);
+    static const char *const rules[] = {
+        "Of several rounds the best figure is shown, because other programs on the machine only make figures "
+        "worse. "
+        "All samples are in "
+        "the JSON document.",
+        "A gain agrees when ours is at least half of the paper's. \"Alike\" has a limit that is named with "
+        "the result, since "
+        "runs here differ from one another. Growth is judged by the ratio of the last row to the first.",
+        "Agrees: all checks of an entry hold; partly: some; differs: none. Beside: the paper's numbers "
+        "belong to its hardware, so they are shown but not judged.",
+        "Against an earlier run: the score of a round is the geometric mean of an entry's figures; Welch's "
+        "t-test on the "
+        "logarithms of the scores, two-sided, Holm's correction over all entries, 5 %. Fewer than two rounds "
+        "cannot be "
+        "compared.",
+        "A simulation gives the same figures every time, so it runs once.",
+    };
+    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+        html_put(out, "li", NULL, "%s", rules[i]);
+    fputs("</ul></article>\n", out);
+}
+
+static void write_missing(const struct papers_run *run, FILE *out)
+{
+    fputs("<h2 id=\"not-measured\">Not measured</h2>\n<article><div class=\"wide\"><table "
+          "class=\"words\"><tr><th>paper</th><th>figure</th><th>why</th></tr>\n",
+          out);
+    for (int i = 0; i < run->results_count; i++) {
+        const struct result *r = &run->results[i];
+        if (r->table)
+            continue;
+        fputs("<tr>", out);
+        html_put(out, "td", NULL, "%s", papers[r->entry->paper].key);
+        html_put(out, "td", NULL, "%s", r->entry->figure);
+        html_put(out, "td", NULL, "%s", r->missing);
+        fputs("</tr>\n", out);
+    }
+    for (int i = 0; i < unmeasured_count; i++) {
+        fputs("<tr>", out);
+        html_put(out, "td", NULL, "%s", papers[unmeasured[i].paper].key);
+        html_put(out, "td", NULL, "%s", unmeasured[i].figure);
+        html_put(out, "td", NULL, "%s", unmeasured[i].why);
+        fputs("</tr>\n", out);
+    }
+    fputs("</table></div></article>\n", out);
+}
+
+bool papers_write_page(const struct papers_run *run, const char *path)
+{
+    int count[VERDICTS] = {0};
+    FILE *out = fopen(path, "w");
+    if (!out)
+        return false;
+    for (int i = 0; i < run->results_count; i++)
+        if (run->results[i].table)
+            count[run->results[i].finding.verdict]++;
+    write_head(run, count, out);
+    write_filters(out);
+    for (int p = 0; p < PAPERS; p++)
+        write_paper(run, p, out);
+    write_rules(out);
+    write_missing(run, out);
+    fprintf(out, "<script>%s</script>\n</main></body></html>\n", script);
+    bool good = ferror(out) == 0;
+    return fclose(out) == 0 && good;
+}

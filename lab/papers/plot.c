@@ -1,0 +1,235 @@
+/* plot.c: a table as a drawing: lines over numbers, bars over names. Numbers that the paper prints in the same unit are dashed
+ * lines across it. The legend is HTML, so that it stays readable where the drawing is small.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "tools/fishplate/html.h"
+#include "papers.h"
+#include "cli/number.h"
+
+enum { WIDTH = 560, HEIGHT = 300, LEFT = 58, RIGHT = 14, TOP = 14, BOTTOM = 46, LINES_MAX = 8 };
+
+struct axis {
+    double low, high;
+    bool factors; /* equal distances for equal factors */
+    double from, to;
+};
+
+static double place(const struct axis *a, double v)
+{
+    double part = a->high <= a->low ? 0.5
+                  : a->factors      ? log(v / a->low) / log(a->high / a->low)
+                                    : (v - a->low) / (a->high - a->low);
+    return a->from + part * (a->to - a->from);
+}
+
+/* The columns that are drawn: numbers, but not what a process has resident beside them. */
+static int drawn_columns(const struct table *t, int out[LINES_MAX])
+{
+    int n = 0;
+    for (int c = 1; c < t->columns && n < LINES_MAX; c++) {
+        bool numbers = false;
+        for (int r = 0; r < t->rows; r++)
+            numbers = numbers || table_cell(t, r, c)->samples > 0;
+        if (numbers && !strstr(t->names[c], "RSS") && !strstr(t->names[c], "connections") &&
+            !strstr(t->names[c], " against "))
+            out[n++] = c;
+    }
+    return n;
+}
+
+/* Numbers of the paper that fit on the drawing. */
+static int paper_lines(const struct entry *e, const struct point *out[3])
+{
+    int n = 0;
+    for (const struct point *p = e->points; p < e->points + POINTS_MAX && p->what && n < 3; p++)
+        if (strcmp(p->unit, e->y) == 0 && p->value > 0)
+            out[n++] = p;
+    return n;
+}
+
+static struct axis axis_y(const struct table *t, const int *columns, int n, const struct point *const *lines,
+                          int nlines)
+{
+    struct axis a = {INFINITY, 0, false, HEIGHT - BOTTOM, TOP};
+    for (int i = 0; i < n; i++)
+        for (int r = 0; r < t->rows; r++) {
+            double v = table_cell(t, r, columns[i])->value;
+            if (!table_cell(t, r, columns[i])->text && v > 0) {
+                a.low = fmin(a.low, v);
+                a.high = fmax(a.high, v);
+            }
+        }
+    for (int i = 0; i < nlines; i++) {
+        a.low = fmin(a.low, lines[i]->value);
+        a.high = fmax(a.high, lines[i]->value);
+    }
+    a.factors = a.high > 50 * a.low;
+    if (a.factors) {
+        a.low = pow(10, floor(log10(a.low)));
+        a.high = pow(10, ceil(log10(a.high) - 1e-9));
+    } else {
+        double power = pow(10, floor(log10(a.high > 0 ? a.high : 1))), step = power / 2;
+        a.low = 0;
+        a.high = a.high > 0 ? ceil(a.high / step - 1e-9) * step : 1;
+    }
+    return a;
+}
+
+static void text_at(FILE *out, double x, double y, const char *anchor, const char *text)
+{
+    fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
+    html_text(out, text);
+    fputs("</text>", out);
+}
+
+static void grid(const struct axis *a, const char *unit, FILE *out)
+{
+    char text[64];
+    int steps = a->factors ? (int)lround(log10(a->high / a->low)) : 4;
+    int every = steps > 6 ? (steps + 5) / 6 : 1;
+    for (int i = 0; i <= steps; i += every) {
+        double v = a->factors ? a->low * pow(10, i) : a->high * i / steps, y = place(a, v);
+        fprintf(out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
+                WIDTH - RIGHT, y, y);
+        snprintf(text, sizeof(text), "%.4g", v);
+        text_at(out, LEFT - 6, y + 5, "end", text);
+    }
+    text_at(out, LEFT + 4, TOP + 10, "start", unit);
+    fputc('\n', out);
+}
+
+static bool is_bytes(const char *name)
+{
+    return strcmp(name, "bytes") == 0 || strcmp(name, "message") == 0 || strcmp(name, "mean size") == 0;
+}
+
+static void name_x(const struct table *t, int row, char out[64])
+{
+    char size[32];
+    const struct cell *c = table_cell(t, row, 0);
+    if (c->text || !is_bytes(t->names[0])) {
+        table_print_cell(c, out);
+        return;
+    }
+    number_print_size((size_t)c->value, size);
+    snprintf(out, 64, "%s", size);
+}
+
+static void names_below(const struct table *t, const double *x, FILE *out)
+{
+    char text[64];
+    int every = t->rows > 7 ? (t->rows + 6) / 7 : 1;
+    for (int r = 0; r < t->rows; r += every) {
+        name_x(t, r, text);
+        text_at(out, x[r], HEIGHT - BOTTOM + 18, "middle", text);
+    }
+    text_at(out, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8, "middle", t->names[0]);
+    fputc('\n', out);
+}
+
+static void tip(const struct table *t, int row, int column, const struct entry *e, FILE *out)
+{
+    char x[64], y[64];
+    name_x(t, row, x);
+    table_print_cell(table_cell(t, row, column), y);
+    html_put(out, "title", NULL, "%s, %s: %s %s", t->names[column], x, y, e->y);
+}
+
+static void draw_lines(const struct entry *e, const struct table *t, const int *columns, int n,
+                       const struct axis *a, const double *x, FILE *out)
+{
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "<g class=\"s%d\"><polyline points=\"", i);
+        for (int r = 0; r < t->rows; r++) {
+            const struct cell *c = table_cell(t, r, columns[i]);
+            if (c->samples > 0 && c->value > 0)
+                fprintf(out, "%.1f,%.1f ", x[r], place(a, c->value));
+        }
+        fputs("\"/>", out);
+        for (int r = 0; r < t->rows; r++) {
+            const struct cell *c = table_cell(t, r, columns[i]);
+            if (c->samples == 0 || !(c->value > 0))
+                continue;
+            fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\">", x[r], place(a, c->value));
+            tip(t, r, columns[i], e, out);
+            fputs("</circle>", out);
+        }
+        fputs("</g>\n", out);
+    }
+}
+
+static void draw_bars(const struct entry *e, const struct table *t, const int *columns, int n,
+                      const struct axis *a, const double *x, FILE *out)
+{
+    double room = (WIDTH - LEFT - RIGHT) / (double)t->rows * 0.8, width = room / n;
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "<g class=\"s%d\">", i);
+        for (int r = 0; r < t->rows; r++) {
+            const struct cell *c = table_cell(t, r, columns[i]);
+            if (c->samples == 0 || !(c->value > 0))
+                continue;
+            double y = place(a, c->value);
+            fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
+                    x[r] - room / 2 + i * width, y, width * 0.9, HEIGHT - BOTTOM - y);
+            tip(t, r, columns[i], e, out);
+            fputs("</rect>", out);
+        }
+        fputs("</g>\n", out);
+    }
+}
+
+/* Where each row stands; true: rows are numbers, so lines may join them. */
+static bool places_x(const struct table *t, double *x)
+{
+    bool numbers = t->rows > 1;
+    struct axis a = {.from = LEFT + 16, .to = WIDTH - RIGHT - 16};
+    for (int r = 0; r < t->rows; r++)
+        numbers = numbers && !table_cell(t, r, 0)->text;
+    if (numbers) {
+        a.low = table_cell(t, 0, 0)->value;
+        a.high = table_cell(t, t->rows - 1, 0)->value;
+        a.factors = a.low > 0 && a.high >= 8 * a.low;
+    }
+    for (int r = 0; r < t->rows; r++)
+        x[r] = numbers ? place(&a, table_cell(t, r, 0)->value)
+                       : LEFT + (r + 0.5) * (WIDTH - LEFT - RIGHT) / (double)t->rows;
+    return numbers;
+}
+
+void plot_write(const struct entry *e, const struct table *t, FILE *out)
+{
+    int columns[LINES_MAX], n = drawn_columns(t, columns);
+    const struct point *lines[3] = {NULL};
+    double *x = calloc((size_t)t->rows, sizeof(*x));
+    if (!e->y || n == 0 || !x) {
+        free(x);
+        return;
+    }
+    int nlines = paper_lines(e, lines);
+    struct axis a = axis_y(t, columns, n, lines, nlines);
+    bool joined = places_x(t, x);
+    fputs("<div class=\"legend\">", out);
+    for (int i = 0; i < n; i++) {
+        fprintf(out, "<span><i class=\"f%d\"></i>", i);
+        html_text(out, t->names[columns[i]]);
+        fputs("</span>", out);
+    }
+    for (int i = 0; i < nlines; i++)
+        html_put(out, "span", "dash", "- - paper: %s, %g %s", lines[i]->what, lines[i]->value,
+                 lines[i]->unit);
+    fprintf(out, "</div>\n<svg viewBox=\"0 0 %d %d\" role=\"img\">", WIDTH, HEIGHT);
+    html_put(out, "title", NULL, "%s: %s", e->figure, e->title);
+    grid(&a, e->y, out);
+    names_below(t, x, out);
+    (joined ? draw_lines : draw_bars)(e, t, columns, n, &a, x, out);
+    for (int i = 0; i < nlines; i++)
+        fprintf(out, "<line class=\"paper\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
+                WIDTH - RIGHT, place(&a, lines[i]->value), place(&a, lines[i]->value));
+    fputs("</svg>\n", out);
+    free(x);
+}

@@ -1,0 +1,313 @@
+/* run.c: runs the commands of the sources, round by round, and keeps what each printed in a folder until the report is
+ * written, so that a run that was interrupted goes on where it stopped.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "papers.h"
+
+enum { WORDS_MAX = 64, COMMAND_MAX = 1024, BAR = 30, PATH_ROOM = PATH_MAX + 128 };
+
+static volatile sig_atomic_t running; /* process group of the command that runs, for the handler */
+
+struct job {
+    int source, variant, round;
+    double seconds; /* expected */
+    bool done;
+};
+
+struct plan {
+    struct job *jobs;
+    int count, at;
+    double expected, took; /* of the jobs that ran: what was expected, what they took */
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void papers_command(const struct papers_run *run, const struct variant *v, char *out, size_t size)
+{
+    snprintf(out, size, "%s", run->quick ? v->quick : v->full);
+}
+
+static int variants_of(const struct source *s)
+{
+    int n = 0;
+    while (n < VARIANTS_MAX && s->variants[n].quick)
+        n++;
+    return n;
+}
+
+static void path_of(const struct papers_run *run, const struct job *j, const char *ending,
+                    char out[PATH_ROOM])
+{
+    snprintf(out, PATH_ROOM, "%s/%s.%d.%d.%s", run->work, sources[j->source].name, j->variant, j->round,
+             ending);
+}
+
+/* ---- One command ---- */
+
+static void exec_command(const struct papers_run *run, char *command, const char *out, const char *err)
+{
+    char *argv[WORDS_MAX], mpiexec[PATH_ROOM], tool[PATH_ROOM];
+    int n = 0, in = open("/dev/null", O_RDONLY), to = open(out, O_WRONLY | O_CREAT | O_TRUNC, 0644),
+        errors = open(err, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    if (in < 0 || to < 0 || errors < 0 || dup2(in, 0) < 0 || dup2(to, 1) < 0 || dup2(errors, 2) < 0)
+        _exit(126);
+    snprintf(mpiexec, sizeof(mpiexec), "%s/mpiexec", run->folder);
+    snprintf(tool, sizeof(tool), "%s/fishplate", run->folder);
+    for (char *save = NULL, *w = strtok_r(command, " ", &save); w && n < WORDS_MAX - 1;
+         w = strtok_r(NULL, " ", &save))
+        argv[n++] = strcmp(w, "fishplate-lab") == 0 ? (char *)run->program
+                    : strcmp(w, "fishplate") == 0   ? tool
+                    : strcmp(w, "mpiexec") == 0     ? mpiexec
+                                                    : w;
+    argv[n] = NULL;
+    unsetenv("FISHPLATE_STATS");
+    setpgid(0, 0);
+    execv(argv[0], argv);
+    fprintf(stderr, "cannot run %s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+/* Waits, at most so many seconds; then ends the command with all it started. */
+static int wait_for(pid_t child, double seconds)
+{
+    int status = -1;
+    double until = now() + seconds;
+    const struct timespec nap = {0, 20000000};
+    while (waitpid(child, &status, WNOHANG) == 0) {
+        if (now() > until)
+            kill(-child, SIGKILL);
+        nanosleep(&nap, NULL);
+    }
+    running = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+}
+
+static int run_command(const struct papers_run *run, const char *words, const char *out, const char *err,
+                       double seconds)
+{
+    char command[COMMAND_MAX];
+    snprintf(command, sizeof(command), "%s", words);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        exec_command(run, command, out, err);
+    if (child < 0)
+        return 126;
+    setpgid(child, child);
+    running = child;
+    return wait_for(child, seconds);
+}
+
+static void interrupted(int signal_number)
+{
+    static const char text[] = "\nbench papers: interrupted. Run the same command again to continue.\n";
+    if (running > 0)
+        kill(-(pid_t)running, SIGKILL);
+    ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
+    (void)ignored;
+    _exit(128 + signal_number);
+}
+
+/* ---- The plan ---- */
+
+static bool wanted(const struct papers_run *run, const struct source *s)
+{
+    for (int i = 0; i < run->results_count; i++)
+        if (run->results[i].source == s && !run->results[i].missing)
+            return true;
+    return false;
+}
+
+static void make_plan(const struct papers_run *run, struct plan *p)
+{
+    p->jobs = calloc((size_t)(sources_count * VARIANTS_MAX * run->rounds), sizeof(*p->jobs));
+    if (!p->jobs)
+        return;
+    for (int round = 0; round < run->rounds; round++)
+        for (int i = 0; i < sources_count; i++) {
+            const struct source *s = &sources[i];
+            if (!wanted(run, s) || (round > 0 && s->same_always))
+                continue;
+            int n = variants_of(s);
+            for (int v = 0; v < n; v++)
+                p->jobs[p->count++] =
+                    (struct job){i, v, round, (run->quick ? s->quick_seconds : s->full_seconds) / n, false};
+        }
+}
+
+static double seconds_left(const struct plan *p)
+{
+    double left = 0;
+    for (int i = 0; i < p->count; i++)
+        left += p->jobs[i].done ? 0 : p->jobs[i].seconds;
+    return p->expected > 0 ? left * p->took / p->expected : left;
+}
+
+static void show(const struct papers_run *run, const struct plan *p, const char *what)
+{
+    int left = (int)ceil(seconds_left(p)), filled = p->count ? BAR * p->at / p->count : BAR;
+    if (!run->terminal) {
+        fprintf(stderr, "fishplate-lab papers: %d of %d, %s, about %d min %02d s left\n", p->at, p->count,
+                what, left / 60, left % 60);
+        return;
+    }
+    fprintf(stderr, "\r\033[K[%.*s%.*s] %d/%d  %s  about %d:%02d left", filled,
+            "##############################", BAR - filled, "..............................", p->at, p->count,
+            what, left / 60, left % 60);
+}
+
+/* Runs one job unless its answer is there already. */
+static void do_job(struct papers_run *run, struct plan *p, struct job *j)
+{
+    char answer[PATH_ROOM], part[PATH_ROOM], err[PATH_ROOM], command[COMMAND_MAX];
+    const struct source *s = &sources[j->source];
+    path_of(run, j, "json", answer);
+    path_of(run, j, "part", part);
+    path_of(run, j, "err", err);
+    if (access(answer, R_OK) == 0) {
+        run->resumed++;
+    } else {
+        papers_command(run, &s->variants[j->variant], command, sizeof(command));
+        show(run, p, s->name);
+        double began = now();
+        int status = run_command(run, command, part, err, 60 + 20 * j->seconds);
+        struct value *v = value_read(part);
+        p->took += now() - began;
+        p->expected += j->seconds;
+        if (status == 0 && v && rename(part, answer) == 0)
+            unlink(err);
+        else
+            run->failures++;
+        value_free(v);
+    }
+    j->done = true;
+    p->at++;
+}
+
+/* ---- The folder of answers ---- */
+
+static void remove_folder(const char *path)
+{
+    DIR *dir = opendir(path);
+    struct dirent *d;
+    char file[PATH_MAX + 300];
+    while (dir && (d = readdir(dir)))
+        if (d->d_name[0] != '.') {
+            snprintf(file, sizeof(file), "%s/%s", path, d->d_name);
+            unlink(file);
+        }
+    if (dir)
+        closedir(dir);
+    rmdir(path);
+}
+
+/* Answers of another version or another kind of run are of no use. */
+static bool open_folder(const struct papers_run *run)
+{
+    char about[256], found[256] = "", path[PATH_ROOM];
+    snprintf(about, sizeof(about), "%s %s", FISHPLATE_VERSION, run->quick ? "quick" : "full");
+    snprintf(path, sizeof(path), "%s/about", run->work);
+    FILE *f = fopen(path, "r");
+    if (f) {
+        if (!fgets(found, sizeof(found), f))
+            found[0] = 0;
+        fclose(f);
+    }
+    if (run->fresh || strcmp(found, about) != 0)
+        remove_folder(run->work);
+    if (mkdir(run->work, 0777) != 0 && errno != EEXIST)
+        return false;
+    f = fopen(path, "w");
+    if (!f)
+        return false;
+    fputs(about, f);
+    return fclose(f) == 0;
+}
+
+/* ---- Answers become tables ---- */
+
+static struct table *table_of_round(const struct papers_run *run, const struct result *r, int round)
+{
+    struct value *documents[VARIANTS_MAX] = {NULL};
+    char path[PATH_ROOM];
+    int n = variants_of(r->source), have = 0;
+    for (int v = 0; v < n; v++) {
+        struct job j = {.source = (int)(r->source - sources), .variant = v, .round = round};
+        path_of(run, &j, "json", path);
+        documents[v] = value_read(path);
+        have += documents[v] != NULL;
+    }
+    struct table *t =
+        have == n ? table_take(r->entry, r->source, (const struct value *const *)documents) : NULL;
+    for (int v = 0; v < n; v++)
+        value_free(documents[v]);
+    return t;
+}
+
+static void fill_result(const struct papers_run *run, struct result *r)
+{
+    for (int round = 0; round < run->rounds && !r->missing; round++) {
+        struct table *t = table_of_round(run, r, round);
+        if (!r->table) {
+            r->table = t;
+        } else if (t) {
+            table_merge(r->table, t);
+            table_free(t);
+        }
+    }
+    if (!r->missing && !r->table)
+        r->missing = run->quick ? "the command failed, or does not print this table with --quick"
+                                : "the command failed or did not print this table";
+    if (r->table) {
+        table_settle(r->table, r->entry->better);
+        judge(r->entry, r->table, run->load_before > 0.5 * run->cores, &r->finding);
+    }
+}
+
+bool papers_measure(struct papers_run *run)
+{
+    struct plan p = {0};
+    double began = now();
+    if (!open_folder(run)) {
+        fprintf(stderr, "fishplate-lab papers: cannot store results in %s: %s\n", run->work, strerror(errno));
+        return false;
+    }
+    make_plan(run, &p);
+    signal(SIGINT, interrupted);
+    signal(SIGTERM, interrupted);
+    for (int i = 0; i < p.count; i++)
+        do_job(run, &p, &p.jobs[i]);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    if (run->terminal)
+        fputs("\r\033[K", stderr);
+    for (int i = 0; i < run->results_count; i++)
+        fill_result(run, &run->results[i]);
+    run->seconds = now() - began;
+    free(p.jobs);
+    return true;
+}
+
+void papers_forget(const struct papers_run *run)
+{
+    remove_folder(run->work);
+}

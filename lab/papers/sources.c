@@ -1,0 +1,181 @@
+/* sources.c: the commands that measure. One more benchmark that prints {"tables": [...]}, as `fishplate-lab ib` does, is one
+ * line here and one line an entry.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "papers.h"
+
+#define PAIR     "mpiexec -n 2 -vnodes 2 "
+#define FOUR     "mpiexec -n 4 -vnodes 4 "
+#define ONE_NODE "mpiexec -n 2 "
+#define KERNELS  "fishplate-lab kernels --json "
+
+/* Programs under settings: quick runs class S, a full run class W. */
+#define KERNEL_VARIANT(label, settings)                             \
+    {                                                               \
+        label, FOUR settings KERNELS "is cg mg ft lu bt sp",        \
+            FOUR settings KERNELS "--class SW is cg mg ft lu bt sp" \
+    }
+#define IB_TOPIC(topic, quick, full)                                                                      \
+    {                                                                                                     \
+        .name = topic, .virtual_nodes = true, .quick_seconds = quick, .full_seconds = full, .variants = { \
+            {0, "fishplate-lab ib --quick --repeat 1 --json " topic,                                      \
+             "fishplate-lab ib --repeat 1 --json " topic}                                                 \
+        }                                                                                                 \
+    }
+
+#define PROFILE(label, program)                                                                           \
+    {                                                                                                     \
+        label, "fishplate prof --quiet --json - -- " FOUR "fishplate-lab kernels --quiet " program,       \
+            "fishplate prof --quiet --json - -- " FOUR "fishplate-lab kernels --quiet --class A " program \
+    }
+#define NODES(label, n)                                                                \
+    {                                                                                  \
+        label, "mpiexec -n " n " -vnodes " n " " KERNELS "is cg mg lu ft sweep",       \
+            "mpiexec -n " n " -vnodes " n " " KERNELS "--class W is cg mg lu ft sweep" \
+    }
+
+const struct source sources[] = {
+    IB_TOPIC("small", 2, 8),
+    IB_TOPIC("polling", 1, 10),
+    IB_TOPIC("flow", 4, 30),
+    IB_TOPIC("rendezvous", 2, 20),
+    IB_TOPIC("memory", 1, 10),
+    IB_TOPIC("reuse", 2, 10),
+    {.name = "pair",
+     .virtual_nodes = true,
+     .quick_seconds = 9,
+     .full_seconds = 60,
+     .variants =
+         {{0,
+           PAIR "fishplate bench --json --short --time 0.2 latency bw bibw bilat window overhead potential",
+           PAIR "fishplate bench --json latency bw bibw bilat window overhead potential"}}},
+    {.name = "node",
+     .quick_seconds = 2,
+     .full_seconds = 20,
+     .variants = {{0, ONE_NODE "fishplate bench --json --short latency bw",
+                   ONE_NODE "fishplate bench --json latency bw"}}},
+    {.name = "collectives",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 20,
+     .variants = {{0, "mpiexec -n 8 -vnodes 8 fishplate bench --json --short --time 0.2 alltoall allreduce",
+                   "mpiexec -n 8 -vnodes 8 fishplate bench --json alltoall allreduce"}}},
+    {.name = "schemes",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 12,
+     .variants =
+         {{"hw",
+           PAIR "-genv FISHPLATE_LAB=IB_FLOW=hw fishplate bench --json --sizes 4,256,1k --time 0.2 latency",
+           PAIR "-genv FISHPLATE_LAB=IB_FLOW=hw fishplate bench --json latency"},
+          {"static",
+           PAIR
+           "-genv FISHPLATE_LAB=IB_FLOW=static fishplate bench --json --sizes 4,256,1k --time 0.2 latency",
+           PAIR "-genv FISHPLATE_LAB=IB_FLOW=static fishplate bench --json latency"},
+          {"dynamic",
+           PAIR
+           "-genv FISHPLATE_LAB=IB_FLOW=dynamic fishplate bench --json --sizes 4,256,1k --time 0.2 latency",
+           PAIR "-genv FISHPLATE_LAB=IB_FLOW=dynamic fishplate bench --json latency"}}},
+    {.name = "kernels_flow",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 40,
+     .variants =
+         {KERNEL_VARIANT("hw/100", "-genv FISHPLATE_LAB=IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=100 "),
+          KERNEL_VARIANT("static/100", "-genv FISHPLATE_LAB=IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=100 "),
+          KERNEL_VARIANT("dynamic/100",
+                         "-genv FISHPLATE_LAB=IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=100 "),
+          KERNEL_VARIANT("hw/1", "-genv FISHPLATE_LAB=IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=1 "),
+          KERNEL_VARIANT("static/1", "-genv FISHPLATE_LAB=IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=1 "),
+          KERNEL_VARIANT("dynamic/1", "-genv FISHPLATE_LAB=IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=1 ")}},
+    {.name = "kernels_ways",
+     .virtual_nodes = true,
+     .quick_seconds = 2,
+     .full_seconds = 20,
+     .variants = {KERNEL_VARIANT("ring", "-genv FISHPLATE_IB_POLLSET=16 -genv FISHPLATE_IB_RECEIVE=peer "),
+                  KERNEL_VARIANT("send/receive",
+                                 "-genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=peer "),
+                  KERNEL_VARIANT("shared queue",
+                                 "-genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=shared ")}},
+    {.name = "kernels_rendezvous",
+     .virtual_nodes = true,
+     .quick_seconds = 2,
+     .full_seconds = 20,
+     .variants = {KERNEL_VARIANT("get", "-genv FISHPLATE_RENDEZVOUS=get -genv FISHPLATE_EAGER_MAX=4047 "),
+                  KERNEL_VARIANT("put", "-genv FISHPLATE_RENDEZVOUS=put -genv FISHPLATE_EAGER_MAX=4047 ")}},
+    {.name = "profiles",
+     .same_always = true, /* messages are counted, not timed */
+     .virtual_nodes = true,
+     .quick_seconds = 6,
+     .full_seconds = 120,
+     .variants = {PROFILE("IS", "is"), PROFILE("CG", "cg"), PROFILE("MG", "mg"), PROFILE("LU", "lu"),
+                  PROFILE("FT", "ft"), PROFILE("BT", "bt"), PROFILE("SP", "sp"), PROFILE("sweep", "sweep"),
+                  PROFILE("vis", "vis")}},
+    {.name = "kernels_nodes",
+     .virtual_nodes = true,
+     .quick_seconds = 3,
+     .full_seconds = 60,
+     .variants = {NODES("2 nodes", "2"), NODES("4 nodes", "4"), NODES("8 nodes", "8")}},
+    {.name = "rails_study",
+     .same_always = true,
+     .quick_seconds = 18,
+     .full_seconds = 600,
+     .variants = {{0, "fishplate-lab sim rails --quick --length 0.12 --json",
+                   "fishplate-lab sim rails --json"}}},
+    {.name = "barriers_sim",
+     .same_always = true,
+     .quick_seconds = 1,
+     .full_seconds = 10,
+     .variants = {{0, "fishplate-lab sim barrier --nodes 16,64,256 --json",
+                   "fishplate-lab sim barrier --nodes 4,16,64,128,256,1024,4096 --json"}}},
+    {.name = "bcast_sim",
+     .same_always = true,
+     .quick_seconds = 1,
+     .full_seconds = 5,
+     .variants = {{0, "fishplate-lab sim bcast --nodes 2,4,8,16,64,256 --sizes 8 --json",
+                   "fishplate-lab sim bcast --nodes 2,4,8,16,64,256,1024 --sizes 8 --json"}}},
+    {.name = "multicast_sim",
+     .same_always = true,
+     .quick_seconds = 10,
+     .full_seconds = 30,
+     .variants = {{0, "fishplate-lab sim multicast --collectors 8,32,64,128 --sizes 8,1k --json",
+                   "fishplate-lab sim multicast --packets 400 --collectors 8,16,32,64,128,256 --json"}}},
+    {.name = "rails",
+     .virtual_nodes = true,
+     .quick_seconds = 20,
+     .full_seconds = 120,
+     .variants = {{0, "fishplate-lab rails --quick --json", "fishplate-lab rails --repeat 1 --json"}}},
+    {.name = "barrier",
+     .virtual_nodes = true,
+     .quick_seconds = 20,
+     .full_seconds = 120,
+     .variants = {{0, "fishplate-lab barrier --shapes 2x2,4x4,8x8 --budget 15 --json",
+                   "fishplate-lab barrier --json"}}},
+    {.name = "bcast",
+     .virtual_nodes = true,
+     .quick_seconds = 30,
+     .full_seconds = 180,
+     .variants = {{0, "fishplate-lab bcast --quick --json", "fishplate-lab bcast --json"}}},
+};
+const int sources_count = (int)(sizeof(sources) / sizeof(sources[0]));
+
+const struct paper papers[PAPERS] = {
+    [PAPER_LIU] = {"Liu04", "J. Liu: Designing High Performance and Scalable MPI over InfiniBand, 2004"},
+    [PAPER_TAKAGI] = {"Takagi13", "M. Takagi and others: Revisiting Rendezvous Protocols, EuroMPI 2013"},
+    [PAPER_COLL] = {"Coll01",
+                    "S. Coll and others: Using Multirail Networks in High-Performance Clusters, 2001"},
+    [PAPER_SHIPMAN] = {"Shipman06", "G. Shipman and others: InfiniBand Scalability in Open MPI, IPDPS 2006"},
+    [PAPER_HOEFLER] = {"Hoefler05", "T. Höfler: Evaluation of publicly available Barrier-Algorithms, 2005"},
+};
+
+const struct unmeasured unmeasured[] = {
+    {PAPER_LIU, "2.1-3.3, 6.3, 6.4, 6.6, 7.2-7.4, 8.1-8.3", "diagrams of designs, without measured values"},
+    {PAPER_LIU, "4.1-4.4 (Myrinet and Quadrics)", "other networks; figure 6.7 has the lines of InfiniBand"},
+    {PAPER_LIU, "6.1, 6.2, 6.5", "times of adapter hardware for polling, one or two writes, and gathering"},
+    {PAPER_LIU, "9.19", "a comparison of three networks; table 9.2 has the programs"},
+    {PAPER_LIU, "9.18", "16 nodes of another cluster"},
+    {PAPER_SHIPMAN, "1, 2", "drawings"},
+    {PAPER_HOEFLER, "4.2, 4.3, table 4.1", "the program abinit"},
+    {PAPER_HOEFLER, "3.5, 3.6", "a barrier by parallel ports"},
+};
+const int unmeasured_count = (int)(sizeof(unmeasured) / sizeof(unmeasured[0]));

@@ -1,0 +1,193 @@
+/* policies.c: whole messages over two rails, by each way of multiplexing [Liu04 8.2.4]; and the allocation of rails where an
+ * adapter cannot send and receive at once at full speed [Coll01]: basic, local-dynamic, dynamic with reservation, hybrid, on
+ * 4 nodes with 2 rails. The study at 32 to 128 nodes is `fishplate-lab sim rails`, with the same code.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "rails.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* ---- multiplexing ---- */
+
+static const char *const ways[] = {"off", "turns", "shares", "window", "room"};
+static const char *const way_names[] = {"binding", "round robin", "weighted 4:1", "windows of 16",
+                                        "256K each"};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static void whole_tables(struct ib_driver *d)
+{
+    long from = 1 << 16, to = d->quick ? 1 << 18 : 1 << 20;
+    struct ib_figures *f[WAYS];
+    struct ib_table *t =
+        ib_table_open(d, "Bandwidth of whole messages, rails of 1 GB/s and 250 MB/s [Liu04 8.2.4]",
+                      "no figure: multiplexing is for small messages there, striping for large ones.");
+    ib_column(t, "bytes");
+    for (int w = 0; w < WAYS; w++) {
+        char settings[96];
+        snprintf(settings, sizeof(settings), "FISHPLATE_LAB=IB_STRIPE=%s FISHPLATE_IB_WEIGHTS=4,1", ways[w]);
+        struct ib_job job = {
+            .topic = "whole", .ranks = 2, .nodes = 2, .settings = settings, .hcas = RAILS_ODD};
+        f[w] = ib_run(d, &job, "from=%ld to=%ld latency=0 bibw=0", from, to);
+        ib_column(t, "%s, MB/s", way_names[w]);
+    }
+    for (long bytes = from; bytes <= to; bytes *= 4) {
+        ib_cell(t, "%ldK", bytes >> 10);
+        for (int w = 0; w < WAYS; w++)
+            ib_cell_number(t, ib_figure(f[w], "bw.%ld", bytes), 0);
+    }
+    ib_ours(t, "the second rail carried %.0f, %.0f, %.0f, %.0f and %.0f %% of the bytes.", rails_second(f[0]),
+            rails_second(f[1]), rails_second(f[2]), rails_second(f[3]), rails_second(f[4]));
+    ib_table_close(t);
+    for (int w = 0; w < WAYS; w++)
+        ib_figures_free(f[w]);
+}
+
+const struct ib_topic rails_whole = {
+    .name = "whole",
+    .doc = "whole messages over two rails: binding, round robin, weighted, windows",
+    .rank = rails_traffic,
+    .tables = whole_tables,
+};
+
+/* ---- allocation ---- */
+
+enum { STEPS_MAX = 4096, FLIGHT = 4, RANKS = 4 };
+
+/* Where each rank sends its message of each step: every rank knows it of all. */
+static int destination(unsigned *dice, int rank, int size)
+{
+    *dice = *dice * 1664525u + 1013904223u;
+    int to = (int)((*dice >> 16) % (unsigned)(size - 1));
+    return to < rank ? to : to + 1;
+}
+
+struct step {
+    MPI_Request requests[RANKS + 1];
+    int count;
+};
+
+static void begin_step(struct ib_rank *r, struct step *s, unsigned *dice, int bytes, const char *out,
+                       char *in)
+{
+    int size = r->bench.size, me = r->bench.rank, to[RANKS];
+    s->count = 0;
+    for (int k = 0; k < size; k++)
+        to[k] = destination(dice, k, size);
+    for (int k = 0; k < size; k++)
+        if (to[k] == me)
+            MPI_Irecv(in + (size_t)k * (size_t)bytes, bytes, MPI_BYTE, k, 0, MPI_COMM_WORLD,
+                      &s->requests[s->count++]);
+    MPI_Isend(out, bytes, MPI_BYTE, to[me], 0, MPI_COMM_WORLD, &s->requests[s->count++]);
+}
+
+/* All send to random others, a few messages at a time. */
+static double random_traffic(struct ib_rank *r, int bytes, int steps, const char *out, char *in)
+{
+    struct step flight[FLIGHT] = {0};
+    unsigned dice = 7;
+    size_t part = (size_t)r->bench.size * (size_t)bytes;
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime();
+    for (int i = 0; i < steps + FLIGHT; i++) {
+        struct step *s = &flight[i % FLIGHT];
+        MPI_Waitall(s->count, s->requests, MPI_STATUSES_IGNORE);
+        s->count = 0;
+        if (i < steps)
+            begin_step(r, s, &dice, bytes, out, in + (size_t)(i % FLIGHT) * part);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    double seconds = MPI_Wtime() - start;
+    return (double)bytes * steps * r->bench.size / seconds / 1e6;
+}
+
+static void check_last(struct ib_rank *r, int bytes, int steps, const char *in)
+{
+    unsigned dice = 7;
+    int size = r->bench.size, from[FLIGHT][RANKS] = {{0}};
+    for (int i = 0; i < steps; i++)
+        for (int k = 0; k < size; k++)
+            from[i % FLIGHT][k] |= destination(&dice, k, size) == r->bench.rank;
+    for (int i = 0; i < FLIGHT; i++)
+        for (int k = 0; k < size; k++)
+            if (from[i][k])
+                r->bench.errors += bench_check(in + ((size_t)i * (size_t)size + (size_t)k) * (size_t)bytes,
+                                               (size_t)bytes, (unsigned)k);
+}
+
+static void alloc_rank(struct ib_rank *r)
+{
+    long from = ib_number(r, "from", 1 << 16), to = ib_number(r, "to", 1 << 20),
+         total = ib_number(r, "total", 64 << 20);
+    char *out = bench_alloc((size_t)to), *in = bench_alloc((size_t)(to * r->bench.size * FLIGHT));
+    bench_fill(out, (size_t)to, (unsigned)r->bench.rank);
+    for (long bytes = from; bytes <= to; bytes *= 4) {
+        int steps = (int)(total / bytes / r->bench.size);
+        random_traffic(r, (int)bytes, steps / 4 + 4, out, in); /* joins the rails */
+        double frames = ib_counter("ib_reserve_frames"), answers = ib_counter("ib_reserve_answers"),
+               ns = ib_counter("ib_reserve_answer_ns");
+        double rate = random_traffic(r, (int)bytes, steps, out, in);
+        check_last(r, (int)bytes, steps, in);
+        frames = ib_together(r, ib_counter("ib_reserve_frames") - frames) / steps / r->bench.size;
+        ib_tell(r, IB_RATE, rate, "rate.%ld", bytes);
+        answers = ib_together(r, ib_counter("ib_reserve_answers") - answers);
+        ns = ib_together(r, ib_counter("ib_reserve_answer_ns") - ns);
+        ib_tell(r, IB_COUNT, frames, "frames.%ld", bytes);
+        ib_tell(r, IB_TIME, answers > 0 ? ns / answers / 2 / 1000 : 0, "control.%ld", bytes);
+    }
+    free(in);
+    free(out);
+    rails_tell(r);
+}
+
+static void alloc_tables(struct ib_driver *d)
+{
+    static const char *const policies[] = {"even", "basic", "local", "dynamic", "hybrid"};
+    static const char *const names[] = {"all rails", "basic", "local-dynamic", "dynamic", "hybrid"};
+    enum { POLICIES = sizeof(policies) / sizeof(policies[0]) };
+    long from = 1 << 16, to = d->quick ? 1 << 18 : 1 << 20;
+    struct ib_figures *f[POLICIES];
+    struct ib_table *t = ib_table_open(
+        d,
+        "All nodes send to random others: 4 nodes, 2 rails of 250 MB/s, a bus of 250 MB/s behind each "
+        "adapter "
+        "[Coll01]",
+        "dynamic and hybrid deliver most where messages are long; for short ones the reservation costs more "
+        "than it saves.");
+    ib_column(t, "bytes");
+    for (int p = 0; p < POLICIES; p++) {
+        char settings[64];
+        snprintf(settings, sizeof(settings), "FISHPLATE_LAB=IB_STRIPE=%s", policies[p]);
+        struct ib_job job = {.topic = "alloc",
+                             .ranks = RANKS,
+                             .nodes = RANKS,
+                             .settings = settings,
+                             .hcas = "2x250MB/s,bus=250MB/s"};
+        f[p] = ib_run(d, &job, "from=%ld to=%ld total=%d", from, to, d->quick ? 8 << 20 : 128 << 20);
+        ib_column(t, "%s, MB/s", names[p]);
+    }
+    ib_column(t, "frames a message, dynamic");
+    ib_column(t, "us for a frame");
+    for (long bytes = from; bytes <= to; bytes *= 4) {
+        ib_cell(t, "%ldK", bytes >> 10);
+        for (int p = 0; p < POLICIES; p++)
+            ib_cell_number(t, ib_figure(f[p], "rate.%ld", bytes), 0);
+        ib_cell_number(t, ib_figure(f[3], "frames.%ld", bytes), 1);
+        ib_cell_number(t, ib_figure(f[3], "control.%ld", bytes), 1);
+    }
+    ib_ours(t, "dynamic against all rails at once: %.2f times at the largest size; every byte was checked.",
+            ib_figure(f[3], "rate.%ld", to) / ib_figure(f[0], "rate.%ld", to));
+    ib_ours(t, "a frame takes half the time from a request for rails to its answer, the mean of all: "
+               "fishplate-lab sim rails --control N");
+    rails_say_used(t, f[3]);
+    ib_table_close(t);
+    for (int p = 0; p < POLICIES; p++)
+        ib_figures_free(f[p]);
+}
+
+const struct ib_topic rails_alloc = {
+    .name = "alloc",
+    .doc = "reserved rails, 4 nodes: basic, local-dynamic, dynamic, hybrid (Coll 2001)",
+    .rank = alloc_rank,
+    .tables = alloc_tables,
+};

@@ -1,0 +1,331 @@
+/* stream.c: a stream of messages over two rails of 1 GB/s, measured every 0.1 s: while a second program takes half of a
+ * rail for a while [Liu04 fig. 8.19], and while a rail fails and comes back. The receiver counts the bytes and checks
+ * those of every message.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "rails.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WINDOW = 8, WINDOW_MAX = 32, SLOTS = 40, STOP = 1 };
+static const double slot = 0.1;
+
+/* Messages have one of two contents in turn, so that what an earlier one left in a buffer does not pass for the next. */
+struct stream {
+    int peer;
+    bool sends;
+    size_t bytes;
+    unsigned window;
+    double rate; /* bytes a second that the sender keeps to; 0: as fast as it goes */
+    char *content[2], *buffer[WINDOW_MAX];
+    MPI_Request request[WINDOW_MAX];
+    double start, end;
+};
+
+static void open_stream(struct stream *s, int peer, bool sends, size_t bytes, unsigned window)
+{
+    *s = (struct stream){.peer = peer, .sends = sends, .bytes = bytes, .window = window};
+    for (int i = 0; i < 2; i++) {
+        s->content[i] = bench_alloc(s->bytes);
+        bench_fill(s->content[i], s->bytes, (unsigned)(1 + i));
+    }
+    for (unsigned w = 0; w < window && !sends; w++)
+        s->buffer[w] = bench_alloc(s->bytes);
+}
+
+static void close_stream(struct stream *s)
+{
+    free(s->content[0]);
+    free(s->content[1]);
+    for (unsigned w = 0; w < WINDOW_MAX; w++)
+        free(s->buffer[w]);
+}
+
+static long differs(const struct stream *s, const char *buffer, const char *content)
+{
+    long wrong = 0;
+    if (memcmp(buffer, content, s->bytes) != 0)
+        for (size_t i = 0; i < s->bytes; i++)
+            wrong += buffer[i] != content[i];
+    return wrong;
+}
+
+static void wait_until(double when)
+{
+    while (MPI_Wtime() < when)
+        usleep(200);
+}
+
+/* Until the time is over; then a window of messages with another tag. `done` hears of every message. */
+static void send_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
+{
+    unsigned i = 0, stops = 0;
+    double began = MPI_Wtime();
+    for (unsigned w = 0; w < s->window; w++)
+        s->request[w] = MPI_REQUEST_NULL;
+    for (; stops < s->window; i++) {
+        MPI_Request *request = &s->request[i % s->window];
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+        if (s->rate > 0)
+            wait_until(began + (double)i * (double)s->bytes / s->rate);
+        bool over = MPI_Wtime() >= s->end;
+        stops += over;
+        MPI_Isend(s->content[i / s->window % 2], (int)s->bytes, MPI_BYTE, s->peer, over ? STOP : 0,
+                  MPI_COMM_WORLD, request);
+        if (done)
+            done(ctx, MPI_Wtime() - s->start, s->bytes);
+    }
+    MPI_Waitall((int)s->window, s->request, MPI_STATUSES_IGNORE);
+}
+
+/* Returns how many bytes were not what was sent. */
+static long receive_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
+{
+    long wrong = 0;
+    unsigned left = s->window;
+    bool over = false;
+    for (unsigned w = 0; w < s->window; w++)
+        MPI_Irecv(s->buffer[w], (int)s->bytes, MPI_BYTE, s->peer, MPI_ANY_TAG, MPI_COMM_WORLD,
+                  &s->request[w]);
+    for (unsigned i = 0; left > 0; i++) {
+        unsigned w = i % s->window;
+        MPI_Status status;
+        MPI_Wait(&s->request[w], &status);
+        wrong += differs(s, s->buffer[w], s->content[i / s->window % 2]);
+        over |= status.MPI_TAG == STOP;
+        left -= over;
+        if (!over)
+            MPI_Irecv(s->buffer[w], (int)s->bytes, MPI_BYTE, s->peer, MPI_ANY_TAG, MPI_COMM_WORLD,
+                      &s->request[w]);
+        if (done)
+            done(ctx, MPI_Wtime() - s->start, s->bytes);
+    }
+    return wrong;
+}
+
+static long run_stream(struct stream *s, void (*done)(void *ctx, double at, size_t bytes), void *ctx)
+{
+    if (!s->sends)
+        return receive_stream(s, done, ctx);
+    send_stream(s, done, ctx);
+    return 0;
+}
+
+struct slots {
+    double bytes[SLOTS];
+};
+
+static void count_slot(void *ctx, double at, size_t bytes)
+{
+    struct slots *s = ctx;
+    int i = (int)(at / slot);
+    if (i >= 0 && i < SLOTS)
+        s->bytes[i] += (double)bytes;
+}
+
+/* The ports of the second adapter, on both nodes, by the tool beside this program. */
+static void second_rail(const char *state)
+{
+    char program[PATH_MAX], command[PATH_MAX + 64];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof(program) - 1);
+    program[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(program, '/');
+    snprintf(command, sizeof(command), "\"%.*s/softib\" ctl port %s hca1", slash ? (int)(slash - program) : 1,
+             slash ? program : ".", state);
+    if (system(command) != 0)
+        fprintf(stderr, "fishplate-lab rails: this command failed: %s\n", command);
+}
+
+struct events {
+    struct slots slots;
+    double down, up; /* when the sender changes the port; 0: never */
+};
+
+static void sender_done(void *ctx, double at, size_t bytes)
+{
+    struct events *e = ctx;
+    count_slot(&e->slots, at, bytes);
+    if (e->down > 0 && at >= e->down) {
+        second_rail("down");
+        e->down = 0;
+    } else if (e->down <= 0 && e->up > 0 && at >= e->up) {
+        second_rail("up");
+        e->up = 0;
+    }
+}
+
+/* Ranks 0 and 1 are the program that is looked at; 2 and 3, where they are, the second one. Times are in tenths of a second
+ * from the start. */
+static void stream_rank(struct ib_rank *r)
+{
+    struct stream s;
+    struct events e = {.down = (double)ib_number(r, "down", 0) * slot,
+                       .up = (double)ib_number(r, "up", 0) * slot};
+    double from = (double)ib_number(r, "from", 10) * slot, until = (double)ib_number(r, "until", 20) * slot;
+    int rank = r->bench.rank, slots = (int)ib_number(r, "slots", 30);
+    if (rank < 2)
+        open_stream(&s, rank ^ 1, rank % 2 == 0, (size_t)ib_number(r, "bytes", 1 << 20), WINDOW);
+    else
+        open_stream(&s, rank ^ 1, rank % 2 == 0, 64 * KI, WINDOW_MAX);
+    MPI_Barrier(MPI_COMM_WORLD);
+    s.start = MPI_Wtime();
+    s.end = s.start + slots * slot;
+    if (rank >= 2) {
+        s.end = s.start + until;
+        s.rate = 125e6; /* half of its rail */
+        wait_until(s.start + from);
+        r->bench.errors += run_stream(&s, NULL, NULL);
+    } else {
+        r->bench.errors += run_stream(&s, rank == 0 ? sender_done : count_slot, &e);
+    }
+    if (rank == 1)
+        MPI_Send(e.slots.bytes, SLOTS, MPI_DOUBLE, 0, 9, MPI_COMM_WORLD);
+    else if (rank == 0)
+        MPI_Recv(e.slots.bytes, SLOTS, MPI_DOUBLE, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int i = 0; i < slots && i < SLOTS; i++)
+        ib_tell(r, IB_COUNT, e.slots.bytes[i] / slot / 1e6, "slot.%d", i);
+    close_stream(&s);
+    rails_tell(r);
+}
+
+/* The second program has the second rail alone. */
+static void second_program(struct ib_rank *r)
+{
+    const char *rank = getenv("FISHPLATE_WORLD_RANK");
+    (void)r;
+    if (rank && atoi(rank) >= 2)
+        setenv("FISHPLATE_IB_DEVICES", "softib1", 1);
+}
+
+static double mean(const struct ib_figures *f, int from, int to)
+{
+    double sum = 0;
+    for (int i = from; i < to; i++)
+        sum += ib_figure(f, "slot.%d", i);
+    return to > from ? sum / (to - from) : NAN;
+}
+
+/* Seconds after slot `at` until the bandwidth is back at nine tenths of what it was before. */
+static double back_after(const struct ib_figures *f, int at, int slots, double before)
+{
+    for (int i = at; i < slots; i++)
+        if (ib_figure(f, "slot.%d", i) >= 0.9 * before)
+            return (i - at) * slot;
+    return NAN;
+}
+
+static void fill_curve(struct ib_curves *c, const struct ib_figures *f, const char *name, int slots)
+{
+    c->points = slots;
+    for (int i = 0; i < slots; i++) {
+        c->x[i] = i * slot;
+        c->y[c->lines][i] = ib_figure(f, "slot.%d", i);
+    }
+    c->name[c->lines++] = name;
+}
+
+/* Slow rails: four processes share two cores, and the rails must be the bottleneck all the same. */
+static void shared_tables(struct ib_driver *d)
+{
+    int slots = d->quick ? 12 : 30, from = slots / 3, until = 2 * slots / 3;
+    static const char *const ways[] = {STRIPE_EVEN, STRIPE_ADAPTIVE};
+    static const char *const names[] = {"even", "adaptive"};
+    struct ib_curves c = {.id = "8.19",
+                          .title = "Bandwidth while a second program takes half of a rail",
+                          .x_name = "seconds",
+                          .y_name = "MB/s"};
+    struct ib_figures *f[2];
+    struct ib_table *t = ib_table_open(
+        d, "Bandwidth over two rails of 250 MB/s while a second program takes half of one [Liu04 fig. 8.19]",
+        "adaptive adjusts the weights when the second program starts, is better than even while it runs, "
+        "and reaches the peak again after it.");
+    ib_column(t, "stripes");
+    ib_column(t, "before, MB/s");
+    ib_column(t, "meanwhile, MB/s");
+    ib_column(t, "after, MB/s");
+    ib_column(t, "back after, s");
+    for (int w = 0; w < 2; w++) {
+        struct ib_job job = {.topic = "shared",
+                             .ranks = 4,
+                             .nodes = 2,
+                             .settings = ways[w],
+                             .hcas = "2x250MB/s",
+                             .in_turn = true,
+                             .repeat = 1};
+        f[w] = ib_run(d, &job, "bytes=%d slots=%d from=%d until=%d", 256 << 10, slots, from, until);
+        double before = mean(f[w], 1, from);
+        ib_cell(t, "%s", names[w]);
+        ib_cell_number(t, before, 0);
+        ib_cell_number(t, mean(f[w], from + 2, until), 0);
+        ib_cell_number(t, mean(f[w], until + (slots - until) / 2, slots - 1), 0);
+        ib_cell_number(t, back_after(f[w], until, slots, before), 1);
+        fill_curve(&c, f[w], names[w], slots);
+    }
+    ib_ours(
+        t, "the second program runs from %.1f to %.1f s; the aim: what is left meanwhile, back within 0.3 s.",
+        from * slot, until * slot);
+    rails_say_used(t, f[1]);
+    ib_table_close(t);
+    ib_draw(d, &c);
+    ib_figures_free(f[0]);
+    ib_figures_free(f[1]);
+}
+
+const struct ib_topic rails_shared = {
+    .name = "shared",
+    .doc = "bandwidth every 0.1 s while a second program takes half of a rail (fig. 8.19)",
+    .before = second_program,
+    .rank = stream_rank,
+    .tables = shared_tables,
+};
+
+static void loss_tables(struct ib_driver *d)
+{
+    int slots = d->quick ? 15 : 36, down = slots / 3, up = 2 * slots / 3;
+    struct ib_curves c = {.id = "loss",
+                          .title = "Bandwidth of 4 MiB messages while a rail is away",
+                          .x_name = "seconds",
+                          .y_name = "MB/s"};
+    /* Acknowledgements are waited for 4 ms: how soon a loss is noticed is a setting of the adapter. */
+    struct ib_job job = {.topic = "loss",
+                         .ranks = 2,
+                         .nodes = 2,
+                         .hcas = RAILS_TWO,
+                         .repeat = 1,
+                         .settings = STRIPE_ADAPTIVE " FISHPLATE_IB_TIMEOUT=10"};
+    struct ib_figures *f = ib_run(d, &job, "bytes=%d slots=%d down=%d up=%d", 4 << 20, slots, down, up);
+    struct ib_table *t = ib_table_open(d, "A rail killed in the middle of a stream of 4 MiB messages",
+                                       "no figure: the paper's rails do not fail.");
+    double before = mean(f, 1, down), wrong = ib_figure(f, "wrong");
+    ib_column(t, "before, MB/s");
+    ib_column(t, "one rail left, MB/s");
+    ib_column(t, "after it came back, MB/s");
+    ib_column(t, "bytes wrong");
+    ib_cell_number(t, before, 0);
+    ib_cell_number(t, mean(f, down + 3, up), 0);
+    ib_cell_number(t, mean(f, up + (slots - up) / 2, slots - 1), 0);
+    ib_cell_number(t, wrong, 0);
+    if (isnan(wrong))
+        ib_ours(t, "the job did not survive the loss of the rail.");
+    else
+        ib_ours(t,
+                "the rail goes at %.1f s and comes back at %.1f s; every byte of every message was checked.",
+                down * slot, up * slot);
+    rails_say_used(t, f);
+    ib_table_close(t);
+    fill_curve(&c, f, "two rails, adaptive", slots);
+    ib_draw(d, &c);
+    ib_figures_free(f);
+}
+
+const struct ib_topic rails_loss = {
+    .name = "loss",
+    .doc = "bandwidth every 0.1 s while a rail is taken away and comes back",
+    .rank = stream_rank,
+    .tables = loss_tables,
+};

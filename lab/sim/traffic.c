@@ -1,0 +1,497 @@
+/* traffic.c: see traffic.h. Three kinds of things happen: a process has a message to send, an adapter's processor has done
+ * with a command or a frame, and the network has delivered something. The policies decide; this file moves and counts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "traffic.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/rails/filter.h"
+#include "net/rails/request.h"
+#include "net/rails/reserve.h"
+
+const struct machine traffic_machine = {
+    .copy_rate = 2,
+    .reduce_rate = 2,
+    .message_ns = 50,
+    .link_rate = 2,
+    .link_ns = 4,
+    .switch_ns = 6,
+    .bus_rate = 2,
+    .bus_ns = 4,
+    .bus_shared = 1,
+    .bus_turn_ns = 64,
+    .mtu = 512,
+    .header_bytes = 8,
+    .buffers = 2,
+    .lanes = 2,
+    .adaptive = 1,
+    .radix = 8,
+    .rails = 4,
+};
+
+enum { EVENT_PROCESS = EVENT_OTHER, EVENT_NIC, EVENT_END };
+enum { JOB_RTS, JOB_ABORT, JOB_ACK, JOB_FRAME };
+
+#define TAG_CONTROL UINT32_C(0x80000000)
+
+struct process {
+    struct alloc alloc;
+    struct request request;
+    struct filter filter;
+    uint64_t random;
+    double made; /* when the present message was made, in ns */
+    uint64_t bytes;
+    uint32_t to;
+    bool waiting; /* for a rail of its node to be free */
+    bool busy;    /* a message is being sent */
+    bool reserved;
+};
+
+struct nic {
+    struct reserve reserve;
+    uint32_t sending, receiving; /* messages of data */
+    sim_time free_at;            /* its processor */
+};
+
+/* What an adapter's processor has to do. */
+struct job {
+    uint32_t nic, kind, number, to, next;
+    uint8_t bytes[FRAME_BYTES];
+};
+
+struct traffic {
+    const struct traffic_order *order;
+    struct traffic_report *report;
+    struct network net;
+    struct process *processes;
+    struct nic *nics; /* of node n, rail r: n * rails + r */
+    struct job *jobs;
+    uint32_t jobs_count, jobs_free, rails, numbers;
+    sim_time begin, end;
+    double bytes_made, bytes_arrived, latency, waited;
+    uint64_t stripes, sent;
+    struct stripe_rules rules;
+};
+
+static double uniform(uint64_t *x)
+{
+    *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return ((double)(*x >> 11) + 0.5) * 0x1p-53;
+}
+
+static double exponential(uint64_t *x, double mean)
+{
+    return -mean * log(uniform(x));
+}
+
+static uint32_t nic_index(const struct traffic *t, uint32_t node, uint32_t rail)
+{
+    return node * t->rails + rail;
+}
+
+static uint32_t node_of(const struct traffic *t, uint32_t process)
+{
+    return process / (uint32_t)t->order->per_node;
+}
+
+static sim_time ns(double nanoseconds)
+{
+    return (sim_time)llround(nanoseconds * SIM_NS);
+}
+
+static void put(struct traffic *t, sim_time at, uint32_t kind, uint32_t what)
+{
+    if (!event_put(&t->net.events, at, kind, what))
+        t->net.failed = true;
+}
+
+/* ---- the adapter's processor ---- */
+
+static uint32_t job_new(struct traffic *t)
+{
+    uint32_t j = t->jobs_free;
+    if (j != NONE) {
+        t->jobs_free = t->jobs[j].next;
+        return j;
+    }
+    if (!t->jobs_count || !(t->jobs_count & (t->jobs_count - 1))) {
+        struct job *larger =
+            realloc(t->jobs, (t->jobs_count ? 2 * (size_t)t->jobs_count : 1) * sizeof(*larger));
+        if (!larger) {
+            t->net.failed = true;
+            return NONE;
+        }
+        t->jobs = larger;
+    }
+    return t->jobs_count++;
+}
+
+static void job_free(struct traffic *t, uint32_t j)
+{
+    t->jobs[j].next = t->jobs_free;
+    t->jobs_free = j;
+}
+
+/* The processor takes it when it has done with what came before. */
+static void job_queue(struct traffic *t, uint32_t j)
+{
+    struct nic *n = &t->nics[t->jobs[j].nic];
+    sim_time from = n->free_at > t->net.now ? n->free_at : t->net.now;
+    n->free_at = from + ns(t->order->control_ns);
+    put(t, n->free_at, EVENT_NIC, j);
+}
+
+static void command(struct traffic *t, uint32_t nic, uint32_t kind, uint32_t number, uint32_t to)
+{
+    uint32_t j = job_new(t);
+    if (j == NONE)
+        return;
+    t->jobs[j] = (struct job){.nic = nic, .kind = kind, .number = number, .to = to};
+    job_queue(t, j);
+}
+
+static void frame_send(struct traffic *t, const struct frame *f)
+{
+    uint32_t j = job_new(t);
+    if (j == NONE)
+        return;
+    t->jobs[j] = (struct job){.nic = nic_index(t, f->to - 1, f->rail), .kind = JOB_FRAME};
+    frame_encode(f, t->jobs[j].bytes);
+    t->report->frames++;
+    network_send_on(&t->net, f->rail, f->from - 1, f->to - 1, FRAME_BYTES, TAG_CONTROL | j, true);
+}
+
+/* ---- processes ---- */
+
+static void process_try(struct traffic *t, uint32_t p);
+
+/* A rail of the node is free: whoever waits for one tries again. Beginning behind the last one keeps it fair. */
+static void node_wake(struct traffic *t, uint32_t node)
+{
+    uint32_t first = node * (uint32_t)t->order->per_node, turn = t->numbers;
+    for (int i = 0; i < t->order->per_node; i++) {
+        uint32_t p = first + (turn + (uint32_t)i) % (uint32_t)t->order->per_node;
+        if (t->processes[p].waiting) {
+            t->processes[p].waiting = false;
+            process_try(t, p);
+        }
+    }
+}
+
+static bool by_reservation(const struct traffic *t)
+{
+    return t->order->policy == ALLOC_DYNAMIC || t->order->policy == ALLOC_HYBRID;
+}
+
+/* The state of the adapters as a process of the node sees it. */
+static uint32_t free_rails(const struct traffic *t, uint32_t node)
+{
+    uint32_t set = 0;
+    for (uint32_t r = 0; r < t->rails; r++) {
+        const struct nic *n = &t->nics[nic_index(t, node, r)];
+        if (by_reservation(t) ? reserve_is_free(&n->reserve) : !n->sending && !n->receiving)
+            set |= rail_bit(r);
+    }
+    return set;
+}
+
+static void send_stripes(struct traffic *t, uint32_t p, uint32_t set)
+{
+    static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    struct process *q = &t->processes[p];
+    struct stripe stripes[RAILS_MAX];
+    uint32_t ticket;
+    unsigned count = stripe_cut(&t->rules, even, set, 0, q->bytes, stripes);
+    filter_open(&q->filter, stripes, count, set);
+    for (int i; (i = filter_next(&q->filter, (uint64_t)t->net.now, &ticket)) >= 0;) {
+        const struct stripe *s = &q->filter.stripes[i].stripe;
+        t->nics[nic_index(t, node_of(t, p), s->rail)].sending++;
+        network_send_on(&t->net, s->rail, node_of(t, p), q->to, s->bytes, p, false);
+    }
+    if (t->net.now >= t->begin) {
+        t->stripes += count;
+        t->sent++;
+        t->waited += (double)t->net.now / SIM_NS - q->made;
+    }
+}
+
+static void give_back(struct traffic *t, uint32_t p, uint32_t set, uint32_t number)
+{
+    for (uint32_t r = 0; r < t->rails; r++)
+        if (rail_in(set, r))
+            command(t, nic_index(t, node_of(t, p), r), JOB_ABORT, number, 0);
+}
+
+static void process_decide(struct traffic *t, uint32_t p, const struct request_out *out, uint32_t number)
+{
+    if (out->verdict == REQUEST_STRAY)
+        t->report->strays++;
+    if (out->verdict == REQUEST_SEND) {
+        /* A message too short for that many stripes needs fewer rails than were granted. */
+        struct stripe stripes[RAILS_MAX];
+        static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+        unsigned count = stripe_cut(&t->rules, even, out->send, 0, t->processes[p].bytes, stripes);
+        uint32_t used = 0;
+        for (unsigned i = 0; i < count; i++)
+            used |= rail_bit(stripes[i].rail);
+        t->processes[p].reserved = true;
+        send_stripes(t, p, used);
+        give_back(t, p, out->abort | (out->send & ~used), number);
+    } else {
+        give_back(t, p, out->abort, number);
+    }
+    if (out->verdict == REQUEST_RETRY) {
+        t->report->refused++;
+        process_try(t, p);
+    }
+}
+
+static void process_answer(struct traffic *t, uint32_t number, uint32_t node, uint32_t rail, bool granted)
+{
+    uint32_t first = node * (uint32_t)t->order->per_node;
+    for (uint32_t p = first; p < first + (uint32_t)t->order->per_node; p++) {
+        struct process *q = &t->processes[p];
+        if (q->request.number != number)
+            continue;
+        struct request_out out = request_answer(&q->request, &q->alloc, number, rail, granted);
+        process_decide(t, p, &out, number);
+        return;
+    }
+    t->report->strays++;
+}
+
+static void process_try(struct traffic *t, uint32_t p)
+{
+    struct process *q = &t->processes[p];
+    uint32_t set = 0;
+    switch (alloc_message(&q->alloc, q->bytes, free_rails(t, node_of(t, p)), &set)) {
+    case ALLOC_SEND:
+        q->reserved = false;
+        send_stripes(t, p, set);
+        break;
+    case ALLOC_WAIT:
+        q->waiting = true;
+        break;
+    case ALLOC_RESERVE:
+        t->numbers++;
+        request_begin(&q->request, t->numbers, set);
+        for (uint32_t r = 0; r < t->rails; r++)
+            if (rail_in(set, r))
+                command(t, nic_index(t, node_of(t, p), r), JOB_RTS, t->numbers, q->to + 1);
+        break;
+    }
+}
+
+/* Makes the process's next message, and begins with it when its time has come. */
+static void process_next(struct traffic *t, uint32_t p)
+{
+    struct process *q = &t->processes[p];
+    const struct traffic_order *o = t->order;
+    double rate = o->load * t->rails * o->machine->link_rate / o->per_node;
+    q->busy = false;
+    q->made += exponential(&q->random, o->mean_bytes / rate);
+    q->bytes = 1 + (uint64_t)exponential(&q->random, o->mean_bytes);
+    uint32_t here = node_of(t, p), other = (uint32_t)(uniform(&q->random) * (o->nodes - 1));
+    q->to = other + (other >= here);
+    sim_time at = ns(q->made);
+    put(t, at > t->net.now ? at : t->net.now, EVENT_PROCESS, p);
+}
+
+/* A message that a busy process makes counts from that moment, not from when the process is free: at the end all are asked what
+ * they would have made. */
+static void count_made(struct traffic *t, const struct process *q)
+{
+    sim_time at = ns(q->made);
+    if (at >= t->begin && at < t->end)
+        t->bytes_made += (double)q->bytes;
+}
+
+/* ---- what happens ---- */
+
+static void nic_job(struct traffic *t, uint32_t j)
+{
+    struct job job = t->jobs[j];
+    struct nic *n = &t->nics[job.nic];
+    struct frame f;
+    struct reserve_out out = {0};
+    bool was_free = reserve_is_free(&n->reserve);
+    uint32_t node = job.nic / t->rails, rail = job.nic % t->rails;
+    job_free(t, j);
+    switch (job.kind) {
+    case JOB_RTS:
+        out = reserve_local_rts(&n->reserve, job.number, job.to);
+        break;
+    case JOB_ABORT:
+        out = reserve_local_abort(&n->reserve, job.number);
+        break;
+    case JOB_ACK:
+        out = reserve_local_ack(&n->reserve);
+        break;
+    default:
+        if (frame_decode(job.bytes, sizeof(job.bytes), t->rails, node + 1, &f))
+            t->report->strays++;
+        else
+            out = reserve_frame(&n->reserve, &f);
+    }
+    t->report->strays += out.stray;
+    for (unsigned i = 0; i < out.frames; i++)
+        frame_send(t, &out.frame[i]);
+    if (out.says != RESERVE_SAYS_NOTHING)
+        process_answer(t, out.request, node, rail, out.says == RESERVE_SAYS_CTS);
+    if (!was_free && reserve_is_free(&n->reserve))
+        node_wake(t, node);
+}
+
+static void message_done(struct traffic *t, uint32_t p)
+{
+    struct process *q = &t->processes[p];
+    if (t->net.now >= t->begin && t->net.now < t->end) {
+        t->bytes_arrived += (double)q->bytes;
+        t->latency += (double)t->net.now / SIM_NS - q->made;
+        t->report->messages++;
+    }
+    process_next(t, p);
+}
+
+/* The attempt that is under way on this rail is this process's stripe. */
+static uint32_t ticket_on(const struct filter *f, uint32_t rail)
+{
+    for (unsigned i = 0; i < f->count; i++)
+        if (f->stripes[i].stripe.rail == rail && f->stripes[i].state == FILTER_UNDER_WAY)
+            return filter_ticket(i, f->stripes[i].attempt);
+    return UINT32_MAX;
+}
+
+static void on_arrived(void *ctx, uint32_t message)
+{
+    struct traffic *t = ctx;
+    const struct message *m = &t->net.messages[message];
+    uint32_t tag = m->tag, rail = m->rail, to = m->to, from = m->from;
+    if (tag & TAG_CONTROL) {
+        job_queue(t, tag & ~TAG_CONTROL);
+        return;
+    }
+    struct process *q = &t->processes[tag];
+    struct nic *sender = &t->nics[nic_index(t, from, rail)], *receiver = &t->nics[nic_index(t, to, rail)];
+    sender->sending--;
+    receiver->receiving--;
+    if (q->reserved)
+        command(t, nic_index(t, to, rail), JOB_ACK, 0, 0);
+    bool done =
+        filter_completed(&q->filter, ticket_on(&q->filter, rail), (uint64_t)t->net.now, NULL) == FILTER_DONE;
+    if (done)
+        message_done(t, tag);
+    if (by_reservation(t))
+        return;
+    if (!sender->sending && !sender->receiving)
+        node_wake(t, from);
+    if (!receiver->sending && !receiver->receiving)
+        node_wake(t, to);
+}
+
+static void on_began(void *ctx, uint32_t message)
+{
+    struct traffic *t = ctx;
+    const struct message *m = &t->net.messages[message];
+    if (!(m->tag & TAG_CONTROL))
+        t->nics[nic_index(t, m->to, m->rail)].receiving++;
+}
+
+static void on_event(void *ctx, const struct event *e)
+{
+    struct traffic *t = ctx;
+    struct process *q = &t->processes[e->what];
+    switch (e->kind) {
+    case EVENT_PROCESS:
+        count_made(t, q);
+        q->busy = true;
+        process_try(t, e->what);
+        break;
+    case EVENT_NIC:
+        nic_job(t, e->what);
+        break;
+    default:
+        t->net.failed = true; /* stops the run */
+    }
+}
+
+/* ---- the run ---- */
+
+/* Messages that were made in the measured time by processes that were too busy to look at them. */
+static void count_unseen(struct traffic *t)
+{
+    uint32_t count = (uint32_t)(t->order->nodes * t->order->per_node);
+    for (uint32_t p = 0; p < count; p++) {
+        struct process *q = &t->processes[p];
+        if (!q->busy)
+            continue; /* its next message is made after the end */
+        double rate = t->order->load * t->rails * t->order->machine->link_rate / t->order->per_node;
+        while (ns(q->made) < t->end) {
+            q->made += exponential(&q->random, t->order->mean_bytes / rate);
+            q->bytes = 1 + (uint64_t)exponential(&q->random, t->order->mean_bytes);
+            uniform(&q->random);
+            count_made(t, q);
+        }
+    }
+}
+
+static bool prepare(struct traffic *t)
+{
+    const struct traffic_order *o = t->order;
+    uint32_t count = (uint32_t)(o->nodes * o->per_node);
+    if (!network_make(&t->net, o->machine, (uint32_t)o->nodes))
+        return false;
+    t->net.arrived = on_arrived;
+    t->net.began = on_began;
+    t->net.other = on_event;
+    t->net.ctx = t;
+    t->rails = t->net.rails;
+    t->jobs_free = NONE;
+    t->rules = (struct stripe_rules){.smallest = 256, .align = 1};
+    t->begin = ns(o->warm_us * 1000);
+    t->end = t->begin + ns(o->us * 1000);
+    t->processes = calloc(count, sizeof(*t->processes));
+    t->nics = calloc((size_t)o->nodes * t->rails, sizeof(*t->nics));
+    if (!t->processes || !t->nics)
+        return false;
+    for (uint32_t i = 0; i < (uint32_t)o->nodes * t->rails; i++)
+        reserve_open(&t->nics[i].reserve, i / t->rails + 1, i % t->rails, FRAME_PRIORITY_MAX);
+    for (uint32_t p = 0; p < count; p++) {
+        alloc_open(&t->processes[p].alloc, o->policy, t->rails, o->ratio, o->shortest);
+        t->processes[p].random = o->seed * UINT64_C(0x9e3779b97f4a7c15) + p * UINT64_C(0xbf58476d1ce4e5b9);
+        for (int i = 0; i < 8; i++)
+            uniform(&t->processes[p].random);
+        process_next(t, p);
+    }
+    put(t, t->end, EVENT_END, 0);
+    return true;
+}
+
+void traffic_simulate(const struct traffic_order *order, struct traffic_report *out)
+{
+    struct traffic t = {.order = order, .report = out};
+    *out = (struct traffic_report){0};
+    bool made = prepare(&t);
+    if (made) {
+        network_run(&t.net);
+        count_unseen(&t);
+    }
+    if (!made || t.net.now < t.end) {
+        out->failed = !made ? "out of memory, or the switches cannot connect so many nodes" : "out of memory";
+    } else {
+        double most = order->us * 1000 * order->machine->link_rate * order->nodes * t.rails;
+        out->offered = t.bytes_made / most;
+        out->accepted = t.bytes_arrived / most;
+        out->latency_us = out->messages ? t.latency / 1000 / (double)out->messages : 0;
+        out->waited_us = t.sent ? t.waited / 1000 / (double)t.sent : 0;
+        out->stripes = t.sent ? (double)t.stripes / (double)t.sent : 0;
+        out->events = t.net.events.taken;
+    }
+    network_free(&t.net);
+    free(t.processes);
+    free(t.nics);
+    free(t.jobs);
+}

@@ -1,0 +1,50 @@
+/* traffic.h: the load study of [Coll01 4, 5]: nodes with several rails whose processes send messages of random sizes to
+ * random processes, by one of the allocation policies of src/net/rails. An adapter's bus moves data in one direction at a
+ * time.
+ *
+ * A process makes messages whatever becomes of them (exponential gaps), and sends one after the other: the next when every
+ * stripe of the last is in the receiver's memory. An adapter has a processor of its own for control frames, one after the
+ * other, which go before the packets of data. Loads are fractions of what a node's links carry in one direction.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_SIM_TRAFFIC_H
+#define FP_SIM_TRAFFIC_H
+
+#include "net/rails/alloc.h"
+#include "network.h"
+
+struct traffic_order {
+    const struct machine *machine; /* its `rails` and bus are used */
+    int nodes, per_node;
+    enum alloc_policy policy;
+    double ratio;      /* striping ratio */
+    uint64_t shortest; /* hybrid: longer messages reserve */
+    double mean_bytes, load;
+    double control_ns;  /* an adapter's processor, for one control frame or command */
+    double warm_us, us; /* what is left out at the beginning, and what is measured after it */
+    uint64_t seed;
+};
+
+struct traffic_report {
+    double offered,
+        accepted;      /* fractions of the links' rate: what was made and what arrived in the measured time */
+    double latency_us; /* from making to arrival, of messages that arrived in it */
+    double waited_us;  /* of that, until the first stripe was given to an adapter */
+    double stripes;    /* of a message, on average */
+    uint64_t messages; /* that arrived in it */
+    uint64_t frames, refused; /* control frames; rounds of requests that nobody granted */
+    uint64_t strays;          /* frames and answers that nobody waited for: 0 unless there is a mistake */
+    uint64_t events;
+    const char *failed; /* NULL, or why there is no result */
+};
+
+void traffic_simulate(const struct traffic_order *order, struct traffic_report *out);
+
+/* The machine of [Coll01 4.1], a nanosecond for a clock cycle: 2 bytes a cycle, 6 cycles in a switch with four ways up and
+ * four down, worms on two virtual channels, a bus as fast as the link. Some numbers are ours, chosen with the paper's figures
+ * known (lab/docs/simulator.md). Switches send a worm up the way that is least busy. A bus that changes its direction with every
+ * packet carries 80 % of its rate, which the paper reports of the buses of its time [Coll01 1]. A channel's buffer has 1 KiB,
+ * not 256 bytes: whole packets are moved here, not flits, and smaller packets take longer to simulate. */
+extern const struct machine traffic_machine;
+
+#endif

@@ -1,0 +1,316 @@
+/* rails_study.c: the runs of the load study [Coll01 5], each made once, and its figures.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _POSIX_C_SOURCE 200809L
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "rails.h"
+
+struct study_run {
+    struct study_key key;
+    struct traffic_report report;
+};
+
+const struct study_line study_lines[] = {
+    [LINE_BASIC] = {"basic", ALLOC_BASIC, 0, 0},
+    [LINE_LOCAL] = {"local", ALLOC_LOCAL, 0, 0},
+    [LINE_LOCAL_STRIPED] = {"local striped", ALLOC_LOCAL, 1, 0},
+    [LINE_DYNAMIC] = {"dynamic", ALLOC_DYNAMIC, 0, 0},
+    [LINE_DYNAMIC_STRIPED] = {"dynamic striped", ALLOC_DYNAMIC, 1, 0},
+};
+
+static const double loads[] = {0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5};
+enum { LOADS = sizeof(loads) / sizeof(loads[0]) };
+#define FLOOD 0.7 /* more than any policy can take: half is what the buses allow */
+
+const char *const figure_ids[] = {"3",  "4",  "5",  "6",  "7",    "8",    "9",    "10",   "11", "12",
+                                  "13", "14", "15", "16", "8.16", "8.17", "8.18", "8.19", NULL};
+
+struct study_key study_key_of(const struct study_line *line, int nodes, int rails, double kib, double load)
+{
+    return (struct study_key){.policy = line->policy,
+                              .nodes = nodes,
+                              .rails = rails,
+                              .ratio = line->ratio,
+                              .kib = kib,
+                              .load = load,
+                              .shortest_kib = line->shortest_kib};
+}
+
+static bool same(const struct study_key *a, const struct study_key *b)
+{
+    return a->policy == b->policy && a->nodes == b->nodes && a->rails == b->rails && a->ratio == b->ratio &&
+           a->kib == b->kib && a->load == b->load && a->shortest_kib == b->shortest_kib;
+}
+
+static double clock_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void progress(struct study *s)
+{
+    double now = clock_seconds();
+    if (s->started == 0)
+        s->started = s->spoke = now;
+    if (s->quiet || now - s->spoke < 5)
+        return;
+    s->spoke = now;
+    fprintf(stderr, "sim rails: %.0f s, %zu runs, %.1f million events so far\n", now - s->started,
+            s->runs_count, (double)s->events * 1e-6);
+}
+
+static struct traffic_report simulate(struct study *s, struct study_key key)
+{
+    struct machine m = s->machine;
+    struct traffic_report r;
+    m.rails = key.rails;
+    /* Long enough for some tens of messages of each process, at the pace of the adapter's processor where that is slower.
+     * */
+    double message_us = key.kib * 1024 / m.link_rate / 1000 + 6 * s->control_ns / 1000;
+    if (key.load < 0.3) /* fewer messages come: wait for as many */
+        message_us *= 0.3 / key.load;
+    /* Fewer nodes send fewer messages: as many are counted in a longer time. */
+    double more = key.nodes < s->nodes ? (double)s->nodes / key.nodes : 1;
+    struct traffic_order o = {.machine = &m,
+                              .nodes = key.nodes,
+                              .per_node = 4,
+                              .policy = key.policy,
+                              .ratio = key.ratio,
+                              .shortest = (uint64_t)key.shortest_kib * 1024,
+                              .mean_bytes = key.kib * 1024,
+                              .load = key.load,
+                              .control_ns = s->control_ns,
+                              .warm_us = 15 * s->length * message_us,
+                              .us = 50 * s->length * message_us * more,
+                              .seed = s->seed};
+    traffic_simulate(&o, &r);
+    return r;
+}
+
+struct traffic_report study_run(struct study *s, struct study_key key)
+{
+    for (size_t i = 0; i < s->runs_count; i++)
+        if (same(&s->runs[i].key, &key))
+            return s->runs[i].report;
+    if (s->runs_count == s->runs_room) {
+        size_t room = s->runs_room ? 2 * s->runs_room : 256;
+        struct study_run *larger = realloc(s->runs, room * sizeof(*larger));
+        if (!larger) {
+            fprintf(stderr, "fishplate-lab sim rails: out of memory after %zu runs.\n", s->runs_count);
+            exit(1);
+        }
+        s->runs = larger;
+        s->runs_room = room;
+    }
+    progress(s);
+    struct traffic_report r = simulate(s, key);
+    if (r.failed) {
+        fprintf(stderr, "fishplate-lab sim rails: %d nodes, %d rails: %s.\n", key.nodes, key.rails, r.failed);
+        exit(1);
+    }
+    s->events += r.events;
+    s->runs[s->runs_count++] = (struct study_run){key, r};
+    return r;
+}
+
+double study_most(struct study *s, struct study_key key)
+{
+    key.load = FLOOD;
+    return study_run(s, key).accepted;
+}
+
+static bool saturated(const struct traffic_report *r)
+{
+    return r->accepted < 0.95 * r->offered;
+}
+
+double study_saturation(struct study *s, struct study_key key)
+{
+    double low = 0, high = 0.5;
+    for (int step = 0; step < 6; step++) {
+        key.load = (low + high) / 2;
+        struct traffic_report r = study_run(s, key);
+        if (saturated(&r))
+            high = key.load;
+        else
+            low = key.load;
+    }
+    return high;
+}
+
+void study_free(struct study *s)
+{
+    free(s->runs);
+    s->runs = NULL;
+}
+
+/* ---- figures ---- */
+
+static void set_x(struct chart *c, const double *x, int count)
+{
+    memcpy(c->x, x, (size_t)count * sizeof(*x));
+    c->points = count;
+}
+
+/* Accepted load, or latency as long as the network is not saturated, over the offered load. */
+static void over_load(struct study *s, struct chart *c, const struct study_line *lines, int count, double kib,
+                      bool latency)
+{
+    c->x_name = "offered";
+    c->y_name = latency ? "latency in cycles" : "accepted load";
+    c->format = latency ? "%.0f" : "%.3f";
+    set_x(c, loads, LOADS);
+    for (int l = 0; l < count; l++) {
+        int line = chart_line(c, lines[l].name);
+        for (int i = 0; i < LOADS; i++) {
+            struct traffic_report r = study_run(s, study_key_of(&lines[l], s->nodes, 4, kib, loads[i]));
+            c->y[line][i] = !latency ? r.accepted : saturated(&r) ? NAN : r.latency_us * 1000;
+        }
+    }
+}
+
+/* Thresholds of the hybrid between what it is made of. */
+static void hybrids(struct study *s, struct chart *c, double ratio, bool latency)
+{
+    const struct study_line lines[] = {{"basic", ALLOC_BASIC, 0, 0},
+                                       {"dynamic", ALLOC_DYNAMIC, ratio, 0},
+                                       {"hybrid 1 KiB", ALLOC_HYBRID, ratio, 1},
+                                       {"hybrid 4 KiB", ALLOC_HYBRID, ratio, 4},
+                                       {"hybrid 8 KiB", ALLOC_HYBRID, ratio, 8},
+                                       {"hybrid 16 KiB", ALLOC_HYBRID, ratio, 16},
+                                       {"hybrid 32 KiB", ALLOC_HYBRID, ratio, 32}};
+    over_load(s, c, lines, sizeof(lines) / sizeof(lines[0]), 32, latency);
+}
+
+static double latency_at(struct study *s, struct study_key key)
+{
+    struct traffic_report r = study_run(s, key);
+    return saturated(&r) ? NAN : r.latency_us * 1000;
+}
+
+enum what { MOST, LATENCY, SATURATION };
+
+/* One value for each size, number of nodes or number of rails. */
+static void over(struct study *s, struct chart *c, const int *lines, int count, enum what what, double nodes,
+                 double rails, double kib)
+{
+    c->y_name = what == MOST      ? "maximum accepted load"
+                : what == LATENCY ? "latency in cycles"
+                                  : "saturation point";
+    c->format = what == LATENCY ? "%.0f" : "%.3f";
+    for (int l = 0; l < count; l++) {
+        int line = chart_line(c, study_lines[lines[l]].name);
+        for (int i = 0; i < c->points; i++) {
+            double x = c->x[i];
+            struct study_key key = study_key_of(&study_lines[lines[l]], (int)(nodes > 0 ? nodes : x),
+                                                (int)(rails > 0 ? rails : x), kib > 0 ? kib : x / 1024, 0.15);
+            c->y[line][i] = what == MOST      ? study_most(s, key)
+                            : what == LATENCY ? latency_at(s, key)
+                                              : study_saturation(s, key);
+        }
+    }
+}
+
+static void figure_9(struct study *s, struct chart *c)
+{
+    static const char *const names[2][3] = {{"basic, 1 rail", "basic, 2 rails", "basic, 4 rails"},
+                                            {"dynamic, 1 rail", "dynamic, 2", "dynamic, 4"}};
+    c->y_name = "maximum accepted load";
+    c->format = "%.3f";
+    for (int d = 0; d < 2; d++)
+        for (int r = 0; r < 3; r++) {
+            int line = chart_line(c, names[d][r]);
+            const struct study_line *policy = &study_lines[d ? LINE_DYNAMIC_STRIPED : LINE_BASIC];
+            for (int i = 0; i < c->points; i++)
+                c->y[line][i] = study_most(s, study_key_of(policy, 32, 1 << r, c->x[i] / 1024, 0));
+        }
+}
+
+static const int all_lines[] = {LINE_BASIC, LINE_LOCAL, LINE_LOCAL_STRIPED, LINE_DYNAMIC,
+                                LINE_DYNAMIC_STRIPED};
+static const int three_lines[] = {LINE_BASIC, LINE_LOCAL, LINE_DYNAMIC};
+
+static void over_sizes(struct chart *c)
+{
+    static const double sizes[] = {1024, 4096, 8192, 16384, 32768, 65536, 131072, 262144};
+    set_x(c, sizes, sizeof(sizes) / sizeof(sizes[0]));
+    c->x_name = "mean size";
+    c->x_bytes = c->by_factors = true;
+}
+
+static void over_rails(struct chart *c)
+{
+    static const double rails[] = {1, 2, 3, 4, 5, 6, 7};
+    set_x(c, rails, 7);
+    c->x_name = "rails";
+}
+
+bool figure_make(struct study *s, const char *id, struct chart *c)
+{
+    static const double nodes[] = {32, 64, 128};
+    if (strchr(id, '.'))
+        return stream_figure(id, s->length, c, &s->events);
+    *c = (struct chart){.id = id};
+    switch (atoi(id)) {
+    case 3:
+    case 4:
+        c->title = "messages of 4 KiB on average, 4 rails";
+        over_load(s, c, study_lines, STUDY_LINES, 4, atoi(id) == 4);
+        return true;
+    case 5:
+    case 6:
+        c->title = "messages of 64 KiB on average, 4 rails";
+        over_load(s, c, study_lines, STUDY_LINES, 64, atoi(id) == 6);
+        return true;
+    case 7:
+        c->title = "latency by size at an offered load of 0.15";
+        over_sizes(c);
+        over(s, c, all_lines, 5, LATENCY, s->nodes, 4, 0);
+        return true;
+    case 8:
+        c->title = "scaling of nodes, 4 rails, 32 KiB";
+        set_x(c, nodes, 3);
+        c->x_name = "nodes";
+        c->by_factors = true;
+        over(s, c, three_lines, 3, MOST, 0, 4, 32);
+        return true;
+    case 9:
+        c->title = "sizes and rails, 32 nodes";
+        over_sizes(c);
+        figure_9(s, c);
+        return true;
+    case 10:
+        c->title = "scaling of rails, 32 nodes, 32 KiB";
+        over_rails(c);
+        over(s, c, all_lines, 5, MOST, 32, 0, 32);
+        return true;
+    case 11:
+        c->title = "latency by rails at an offered load of 0.15, 32 nodes, 32 KiB";
+        over_rails(c);
+        over(s, c, all_lines, 5, LATENCY, 32, 0, 32);
+        return true;
+    case 12:
+        c->title = "saturation point by size, 4 rails";
+        over_sizes(c);
+        over(s, c, three_lines, 3, SATURATION, s->nodes, 4, 0);
+        return true;
+    case 13:
+    case 14:
+        c->title = "hybrid without stripes, 32 KiB, 4 rails";
+        hybrids(s, c, 0, atoi(id) == 14);
+        return true;
+    case 15:
+    case 16:
+        c->title = "hybrid with stripes, 32 KiB, 4 rails";
+        hybrids(s, c, 1, atoi(id) == 16);
+        return true;
+    default:
+        return false;
+    }
+}

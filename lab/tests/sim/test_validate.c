@@ -1,0 +1,34 @@
+/* test_validate.c: what `fishplate-lab sim validate` prints is within its bounds, and a wrong answer is not.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+#include "validate.h"
+
+static void every_check_holds(void)
+{
+    struct validate_row rows[VALIDATE_ROWS];
+    int count = validate_all(rows);
+    EXPECT(count >= 12);
+    for (int i = 0; i < count; i++) {
+        if (!validate_good(&rows[i]))
+            printf("  %s: expected %g, found %g\n", rows[i].what, rows[i].expected, rows[i].found);
+        EXPECT(validate_good(&rows[i]));
+    }
+}
+
+static void wrong_answers_are_seen(void)
+{
+    struct validate_row r = {.expected = 100, .found = 103, .bound = 0.02};
+    EXPECT(!validate_good(&r));
+    r.bound = 0.04;
+    EXPECT(validate_good(&r));
+    r.found = 0.0 / 0.0;
+    EXPECT(!validate_good(&r));
+}
+
+int main(void)
+{
+    TEST_RUN(every_check_holds);
+    TEST_RUN(wrong_answers_are_seen);
+    return test_result();
+}

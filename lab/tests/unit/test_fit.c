@@ -1,0 +1,75 @@
+/* test_fit.c: curves that are known are found again; noise ends in the residual; few points do no harm.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "lab/logp/fit.h"
+
+#include <math.h>
+
+#include "test.h"
+
+enum { POINTS = 12 };
+
+static bool near(double a, double b, double within)
+{
+    return fabs(a - b) <= within;
+}
+
+static void overhead_is_found(void)
+{
+    double p[POINTS], y[POINTS];
+    const struct model_overhead truth = {.a = 0.5417, .b = 0.5003, .c = -0.4951};
+    for (int i = 0; i < POINTS; i++) {
+        p[i] = i + 1;
+        y[i] = model_overhead_at(&truth, p[i]);
+    }
+    const struct fit_overhead f = fit_overhead(p, y, POINTS);
+    EXPECT(near(f.curve.a, truth.a, 1e-3) && near(f.curve.b, truth.b, 1e-2) &&
+           near(f.curve.c, truth.c, 1e-2));
+    EXPECT(f.residual < 1e-4);
+}
+
+/* The paper's own curve: other numbers may describe it, but not other values. */
+static void trip_is_found(void)
+{
+    double p[POINTS * 4], y[POINTS * 4];
+    for (int i = 0; i < POINTS * 4; i++) {
+        p[i] = i + 1;
+        y[i] = model_trip_at(&model_paper_inline.trip, p[i]);
+    }
+    const struct fit_trip f = fit_trip(p, y, POINTS * 4);
+    EXPECT(f.residual < 0.01);
+    for (int i = 0; i < POINTS * 4; i++)
+        EXPECT(near(model_trip_at(&f.curve, p[i]), y[i], 0.05));
+}
+
+static void noise_is_residual(void)
+{
+    double p[POINTS], y[POINTS];
+    for (int i = 0; i < POINTS; i++) {
+        p[i] = i + 1;
+        y[i] = 2 + 3 / p[i] + (i % 2 ? 0.1 : -0.1);
+    }
+    const struct fit_overhead f = fit_overhead(p, y, POINTS);
+    EXPECT(f.residual > 0.05 && f.residual < 0.12);
+}
+
+static void few_points(void)
+{
+    const double p[] = {1, 2}, y[] = {4, 6};
+    EXPECT(near(fit_overhead(p, y, 2).curve.a, 5, 1e-9) && fit_overhead(p, y, 2).residual < 0);
+    const struct fit_trip constant = fit_trip(p, y, 1);
+    EXPECT(near(model_trip_at(&constant.curve, 7), 4, 1e-9));
+    EXPECT(near(fit_overhead(p, y, 0).curve.a, 0, 1e-9));
+    const double same[] = {3, 3, 3, 3}, one[] = {1, 2, 3, 4};
+    const struct fit_overhead flat = fit_overhead(one, same, 4);
+    EXPECT(near(model_overhead_at(&flat.curve, 2), 3, 1e-6));
+}
+
+int main(void)
+{
+    TEST_RUN(overhead_is_found);
+    TEST_RUN(trip_is_found);
+    TEST_RUN(noise_is_residual);
+    TEST_RUN(few_points);
+    return test_result();
+}

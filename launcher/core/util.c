@@ -1,0 +1,204 @@
+/* util.c: memory, messages, buffers. Running out of memory ends mpiexec, and with it the job, because the
+ * guard process ends the ranks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "core/util.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static char speaker[300] = "mpiexec";
+
+void say_from(const char *host)
+{
+    snprintf(speaker, sizeof(speaker), "mpiexec on %s", host);
+}
+
+static void vsay(const char *fmt, va_list args)
+{
+    char text[8192];
+    int used = snprintf(text, sizeof(text), "%s: ", speaker);
+    int more = vsnprintf(text + used, sizeof(text) - (size_t)used - 1, fmt, args);
+    size_t len = (size_t)used + (size_t)(more > 0 ? more : 0);
+    if (len > sizeof(text) - 2)
+        len = sizeof(text) - 2;
+    text[len++] = '\n';
+    for (size_t at = 0; at < len;) {
+        ssize_t n = write(STDERR_FILENO, text + at, len - at);
+        if (n < 0 && errno != EINTR)
+            return;
+        at += n > 0 ? (size_t)n : 0;
+    }
+}
+
+void say(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsay(fmt, args);
+    va_end(args);
+}
+
+const char *error_reason(int error)
+{
+    struct rlimit space;
+    if (error == EAGAIN)
+        return "Resource temporarily unavailable; raise the limit of processes (ulimit -u)";
+    if (error == EMFILE)
+        return "Too many open files; raise the limit of open files (ulimit -n)";
+    if (error == ENOMEM && getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+        return "Cannot allocate memory; the limit of address space may be too low (ulimit -v)";
+    return strerror(error);
+}
+
+_Noreturn void quit(int status)
+{
+    fflush(stdout);
+    _exit(status);
+}
+
+_Noreturn void die(int status, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsay(fmt, args);
+    va_end(args);
+    quit(status);
+}
+
+static void *checked(void *p)
+{
+    if (!p)
+        die(1, "Out of memory.");
+    return p;
+}
+
+void *xcalloc(size_t n, size_t size)
+{
+    return checked(calloc(n ? n : 1, size ? size : 1));
+}
+
+void *xrealloc(void *p, size_t size)
+{
+    return checked(realloc(p, size));
+}
+
+char *xstrdup(const char *s)
+{
+    return checked(strdup(s));
+}
+
+char *xstrf(const char *fmt, ...)
+{
+    char *out;
+    va_list args;
+    va_start(args, fmt);
+    int n = vasprintf(&out, fmt, args);
+    va_end(args);
+    return checked(n < 0 ? NULL : out);
+}
+
+uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+const char *self_path(void)
+{
+    static char path[PATH_MAX];
+    if (path[0])
+        return path;
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+    /* Without /proc: as we were called, which holds as long as nobody has changed the working directory. */
+    const char *called = (const char *)getauxval(AT_EXECFN);
+    if (n <= 0 && (!called || !realpath(called, path)))
+        path[0] = '\0';
+    return path;
+}
+
+void buf_add(struct buf *b, const void *data, size_t len)
+{
+    if (b->len + len > b->cap && b->off > 0) {
+        memmove(b->data, b->data + b->off, b->len - b->off);
+        b->len -= b->off;
+        b->off = 0;
+    }
+    if (b->len + len > b->cap) {
+        size_t cap = b->cap ? b->cap : 512;
+        while (cap < b->len + len)
+            cap *= 2;
+        b->data = xrealloc(b->data, cap);
+        b->cap = cap;
+    }
+    if (len)
+        memcpy(b->data + b->len, data, len);
+    b->len += len;
+}
+
+void buf_take(struct buf *b, size_t len)
+{
+    b->off += len;
+    if (b->off == b->len)
+        b->off = b->len = 0;
+}
+
+void buf_free(struct buf *b)
+{
+    free(b->data);
+    *b = (struct buf){0};
+}
+
+bool parse_number(const char *text, long min, long max, long *out)
+{
+    char *end;
+    errno = 0;
+    long v = strtol(text, &end, 10);
+    if (errno || end == text || *end || isspace((unsigned char)*text) || v < min || v > max)
+        return false;
+    *out = v;
+    return true;
+}
+
+/* Letters and digits only, lower case. */
+static size_t squeeze(const char *word, char *out, size_t size)
+{
+    size_t n = 0;
+    for (; *word && n + 1 < size; word++)
+        if (isalnum((unsigned char)*word))
+            out[n++] = (char)tolower((unsigned char)*word);
+    out[n] = '\0';
+    return n;
+}
+
+unsigned word_distance(const char *a, const char *b)
+{
+    char x[64], y[64];
+    unsigned row[64];
+    size_t n = squeeze(a, x, sizeof(x)), m = squeeze(b, y, sizeof(y));
+    for (size_t j = 0; j <= m; j++)
+        row[j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned diagonal = row[0];
+        row[0] = (unsigned)i;
+        for (size_t j = 1; j <= m; j++) {
+            unsigned change = diagonal + (x[i - 1] != y[j - 1]);
+            unsigned best = row[j] + 1 < row[j - 1] + 1 ? row[j] + 1 : row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = change < best ? change : best;
+        }
+    }
+    return row[m];
+}

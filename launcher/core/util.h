@@ -1,0 +1,72 @@
+/* util.h: what every file of the launcher uses: memory allocation that never fails (mpiexec reports it and
+ * ends), a byte buffer, messages to the user, and the clock.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_UTIL_H
+#define FP_LAUNCHER_UTIL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define COUNT_OF(array)   (sizeof(array) / sizeof((array)[0]))
+#define PRINTF_LIKE(a, b) __attribute__((format(printf, a, b)))
+
+/* Exit statuses of mpiexec itself. */
+#define STATUS_USAGE   2
+#define STATUS_TIMEOUT 124
+#define STATUS_NO_EXEC 126 /* found but cannot be run, as in a shell */
+#define STATUS_NO_FILE 127
+
+void *xcalloc(size_t n, size_t size);
+void *xrealloc(void *p, size_t size);
+char *xstrdup(const char *s);
+char *xstrf(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* "mpiexec: " and one paragraph on standard error, in one write. */
+void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* What the system says of an errno, and which limit to raise. */
+const char *error_reason(int error);
+
+/* Ends the process with what was printed, and nothing more: memory lives as long as the process does. */
+_Noreturn void quit(int status);
+
+/* say(), then quit(). Only before ranks run: afterwards everything ends through the job. */
+_Noreturn void die(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* In an agent messages carry its host's name. */
+void say_from(const char *host);
+
+uint64_t now_ms(void);
+
+/* Where this program lies; "" when that cannot be told. */
+const char *self_path(void);
+
+/* Bytes from `off` to `len` are waiting; appended at the end, taken from the front. */
+struct buf {
+    char *data;
+    size_t off, len, cap;
+};
+
+void buf_add(struct buf *b, const void *data, size_t len);
+void buf_take(struct buf *b, size_t len);
+void buf_free(struct buf *b);
+
+static inline size_t buf_size(const struct buf *b)
+{
+    return b->len - b->off;
+}
+
+static inline char *buf_head(const struct buf *b)
+{
+    return b->data ? b->data + b->off : NULL;
+}
+
+/* A whole decimal number in that range; false for anything else. */
+bool parse_number(const char *text, long min, long max, long *out);
+
+/* How many edits turn one word into the other, ignoring case, `-` and `_`; for suggestions. */
+unsigned word_distance(const char *a, const char *b);
+
+#endif

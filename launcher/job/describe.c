@@ -1,0 +1,130 @@
+/* describe.c: describes in words what has happened. Sets of ranks are listed by host: "rank 3 on host a,
+ * ranks 4-6 and 9 on host b".
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "job/job.h"
+
+#define RANGES_MAX 8 /* a host; after that "..." */
+
+static void write_ranges(FILE *f, const struct job *j, uint32_t host, const bool *wanted, bool value)
+{
+    uint32_t written = 0, size = j->layout->size;
+    for (uint32_t r = 0; r < size; r++) {
+        if (j->layout->host_of[r] != host || wanted[r] != value)
+            continue;
+        uint32_t last = r;
+        while (last + 1 < size && j->layout->host_of[last + 1] == host && wanted[last + 1] == value)
+            last++;
+        if (written++ == RANGES_MAX) {
+            fputs(", ...", f);
+            return;
+        }
+        fprintf(f, last > r ? "%s%u-%u" : "%s%u", written > 1 ? ", " : "", r, last);
+        r = last;
+    }
+}
+
+void job_describe(const struct job *j, const bool *wanted, bool value, char *out, size_t size)
+{
+    FILE *f = fmemopen(out, size, "w");
+    uint32_t hosts = 0, *count = xcalloc(j->nhosts, sizeof(*count));
+    if (!f)
+        die(1, "Out of memory.");
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        count[j->layout->host_of[r]] += wanted[r] == value;
+    for (uint32_t h = 0; h < j->nhosts; h++) {
+        if (count[h] == 0)
+            continue;
+        fprintf(f, "%s%s ", hosts++ ? "; " : "", count[h] == 1 ? "rank" : "ranks");
+        write_ranges(f, j, h, wanted, value);
+        fprintf(f, " on host %s", j->hosts[h].name);
+    }
+    if (hosts == 0)
+        fputs("no rank", f);
+    fclose(f);
+    out[size - 1] = '\0';
+    free(count);
+}
+
+const char *job_signal_hint(int sig)
+{
+    switch (sig) {
+    case SIGKILL:
+        return " mpiexec did not send the signal; often the kernel sends it when memory runs out "
+               "(see dmesg).";
+    case SIGXFSZ:
+        return " It wrote a file larger than the file size limit (ulimit -f).";
+    case SIGXCPU:
+        return " It reached its limit of processor time (ulimit -t).";
+    default:
+        return "";
+    }
+}
+
+static void tell_late(const struct job *j)
+{
+    char who[2048];
+    if (j->failed || j->late.n == 0)
+        return;
+    if (j->late.n == 1) {
+        say("Rank %u on host %s exited with status %d after MPI_Finalize.", j->late.first,
+            j->hosts[j->layout->host_of[j->late.first]].name, j->late.code);
+        return;
+    }
+    job_describe(j, j->late.who, true, who, sizeof(who));
+    say("%u ranks exited with a nonzero status after MPI_Finalize, the first with %d: %s.", j->late.n,
+        j->late.code, who);
+}
+
+static void tell_exit_codes(const struct job *j)
+{
+    bool *who = xcalloc(j->layout->size, sizeof(*who));
+    char text[2048];
+    for (int code = 0; code < 256; code++) {
+        uint32_t n = 0;
+        for (uint32_t r = 0; r < j->layout->size; r++)
+            n += who[r] = j->ranks[r].state == RANK_ENDED && j->ranks[r].code == code;
+        if (n == 0)
+            continue;
+        job_describe(j, who, true, text, sizeof(text));
+        say("Exit status %d: %s.", code, text);
+    }
+    free(who);
+}
+
+/* A program of another MPI that never called: its ranks did not know of each other. */
+static void tell_foreign(const struct job *j)
+{
+    if (j->opt->foreign && !j->failed && pmi_inited_count(j->pmi) == 0)
+        say("No rank contacted this mpiexec of Fishplate in MPI_Init, so each may have run as a job of "
+            "one rank: %s, or compile it with Fishplate's mpicc.",
+            j->opt->foreign);
+}
+
+/* Those whom the others went on without (-enable-recovery). */
+static void tell_dead(const struct job *j)
+{
+    char who[2048];
+    if (j->dead.n == 0 || j->failed || j->opt->report_fd > 0)
+        return;
+    job_describe(j, j->dead.who, true, who, sizeof(who));
+    if (j->dead.n == 1)
+        say("%s The others went on without it (-enable-recovery).", j->dead.how);
+    else
+        say("%u ranks died and the others went on without them (-enable-recovery): %s. The first: %s",
+            j->dead.n, who, j->dead.how);
+}
+
+void job_report_end(const struct job *j)
+{
+    tell_late(j);
+    tell_dead(j);
+    tell_foreign(j);
+    if (j->opt->exit_codes)
+        tell_exit_codes(j);
+}

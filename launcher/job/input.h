@@ -1,0 +1,29 @@
+/* input.h: standard input, when it must be copied: from a terminal, to several ranks, or to another host. The
+ * next piece is read only when every reader has taken the last one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_INPUT_H
+#define FP_LAUNCHER_INPUT_H
+
+#include "core/loop.h"
+
+struct input {
+    struct loop *loop;
+    struct watch w;
+    struct timer again; /* a regular file is always ready: go on in the next turn */
+    bool allowed, always_ready, ended;
+    uint32_t readers, busy;                                /* busy: have not taken the last piece yet */
+    void (*send)(void *ctx, const char *data, size_t len); /* no bytes: end of file */
+    void *ctx;
+};
+
+void input_start(struct input *in, struct loop *l, uint32_t readers, bool allowed,
+                 void (*send)(void *ctx, const char *data, size_t len), void *ctx);
+
+/* One reader has taken its piece. */
+void input_taken(struct input *in);
+
+/* Whether the terminal is ours. */
+void input_allow(struct input *in, bool yes);
+
+#endif

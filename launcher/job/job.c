@@ -1,0 +1,568 @@
+/* job.c: job policy: judges how ranks end, ends the others, and watches time limits. Everything arrives as an
+ * event, and nothing here waits.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "job/job.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "job/spawned.h"
+#include "local/guard.h"
+#include "job/recover.h"
+#include "job/why.h"
+
+/* From a failure to TERM is no time, from TERM to KILL this: a failed job is gone within a second. */
+#define FAIL_GRACE_MS 400
+/* After a signal from the user ranks may want to write a checkpoint. */
+#define USER_GRACE_MS 3000
+/* The message about a failure comes after the output of ranks, which may still be on its way from other hosts; but after this
+ * time at the latest. */
+#define REPORT_MS 1000
+#define OUTPUT_MS 500 /* for a slow reader of the output */
+/* After KILL only a host that does not answer any more can keep us. */
+#define GIVE_UP_MS 5000
+
+static uint32_t running(const struct job *j)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        n += j->ranks[r].state == RANK_RUNNING;
+    return n;
+}
+
+/* Ranks that are running and have asked for the end themselves. */
+static uint32_t aborting(const struct job *j)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        n += j->ranks[r].state == RANK_RUNNING && j->ranks[r].aborted;
+    return n;
+}
+
+static const char *host_name(const struct job *j, uint32_t rank)
+{
+    return j->hosts[j->layout->host_of[rank]].name;
+}
+
+static void signal_all(struct job *j, int sig)
+{
+    for (uint32_t i = 0; i < j->nhosts; i++)
+        if (j->hosts[i].ops && !j->hosts[i].done)
+            j->hosts[i].ops->signal(j->hosts[i].impl, sig);
+    spawned_signal(j, sig);
+}
+
+void job_finish_if_done(struct job *j)
+{
+    for (uint32_t i = 0; i < j->nhosts; i++)
+        if (!j->hosts[i].done)
+            return;
+    if (output_idle(j->output) && spawned_are_idle(j))
+        j->loop.stop = true;
+}
+
+/* The next step of TERM, KILL, give up. */
+static void on_escalate(void *ctx)
+{
+    struct job *j = ctx;
+    int sig = j->next_signal;
+    if (sig == 0) {
+        j->loop.stop = true;
+        return;
+    }
+    j->next_signal = sig == SIGTERM ? SIGKILL : 0;
+    loop_after(&j->loop, &j->escalate, sig == SIGTERM ? j->grace_ms : GIVE_UP_MS);
+    signal_all(j, sig);
+}
+
+static void end_job(struct job *j, int first, uint64_t grace_ms)
+{
+    j->ending = true;
+    j->grace_ms = grace_ms;
+    j->next_signal = first == SIGKILL ? 0 : first == SIGTERM ? SIGKILL : SIGTERM;
+    loop_after(&j->loop, &j->escalate, first == SIGKILL ? GIVE_UP_MS : grace_ms);
+    signal_all(j, first);
+    /* A host that never came up has nothing to wait for. */
+    for (uint32_t i = 0; i < j->nhosts; i++)
+        if (!j->hosts[i].ops)
+            j->hosts[i].done = true;
+    job_finish_if_done(j);
+}
+
+static void report_failure(void *ctx)
+{
+    struct job *j = ctx;
+    if (!j->failure)
+        return;
+    output_sync(j->output, OUTPUT_MS);
+    say("%s", j->failure);
+    free(j->failure);
+    j->failure = NULL;
+}
+
+/* Takes the text. */
+static void report_later(struct job *j, char *text)
+{
+    j->failure = text;
+    loop_after(&j->loop, &j->report, REPORT_MS);
+}
+
+void job_fail(struct job *j, int status, const char *fmt, ...)
+{
+    char text[6000];
+    if (j->failed)
+        return;
+    j->failed = true;
+    j->status = j->status ? j->status : status;
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    uint32_t others = running(j) - aborting(j);
+    if (j->opt->report_fd > 0 && pmi_inited_count(j->pmi) == 0 && spawned_report_failed(j->opt, text))
+        ; /* the job that spawned this one reports it, or goes on without */
+    else if (others && !j->ending)
+        report_later(j, xstrf("%s The other %s ended.", text,
+                              others == 1 ? "running rank was" : "running ranks were"));
+    else
+        report_later(j, xstrdup(text));
+    if (!j->ending)
+        end_job(j, SIGTERM, FAIL_GRACE_MS);
+}
+
+void job_on_output(void *ctx, uint32_t rank, int stream, const char *data, size_t len)
+{
+    struct job_host *h = ctx;
+    output_write(h->job->output, rank, stream, data, len);
+}
+
+void job_on_pmi(void *ctx, uint32_t rank, const char *data, size_t len)
+{
+    struct job_host *h = ctx;
+    pmi_input(h->job->pmi, rank, data, len);
+}
+
+void job_on_started(void *ctx, uint32_t rank, pid_t pid)
+{
+    struct job_host *h = ctx;
+    h->job->ranks[rank] = (struct job_rank){.state = RANK_RUNNING, .pid = pid};
+}
+
+void job_on_failed(void *ctx, uint32_t rank, int status, const char *why)
+{
+    struct job_host *h = ctx;
+    job_fail(h->job, status, "Rank %u could not be started on host %s: %s.", rank, h->name, why);
+}
+
+/* Not an accident as such, but the ranks in the barrier would wait for ever. */
+static void check_barrier(struct job *j, uint32_t rank)
+{
+    const bool *arrived = pmi_waiting(j->pmi);
+    if (arrived && !arrived[rank])
+        job_fail(j, 1,
+                 "Rank %u on host %s ended without taking part in MPI_Init, where other ranks wait for it.",
+                 rank, host_name(j, rank));
+}
+
+/* On one node there is no barrier: ranks meet in memory, and would wait for the one that never comes. */
+static void check_absent(struct job *j, uint32_t rank)
+{
+    if (!pmi_inited(j->pmi, rank) && pmi_active_count(j->pmi) > 0)
+        job_fail(j, 1, "Rank %u on host %s ended without calling MPI_Init, where other ranks wait for it.",
+                 rank, host_name(j, rank));
+}
+
+/* What recover.c answered. A spawned job that can never start is ended, and nothing is said about it. */
+static bool goes_on(struct job *j, bool recovered)
+{
+    if (j->dead.unborn && !j->ending)
+        end_job(j, SIGKILL, 0);
+    return recovered;
+}
+
+/* A rank ended as it should not have; that ends the job, unless the user wants the others to go on. Frees the text. */
+static void fail_rank(struct job *j, uint32_t rank, int status, char *text)
+{
+    if (goes_on(j, recover_from(j, rank, status, text))) {
+        free(text);
+        return;
+    }
+    if (j->opt->no_cleanup && running(j) > 0) {
+        say("%s The others go on (-disable-auto-cleanup).", text);
+        j->status = j->status ? j->status : status;
+    } else {
+        job_fail(j, status, "%s", text);
+    }
+    free(text);
+}
+
+static void killed(struct job *j, uint32_t rank, int sig)
+{
+    const char *name = sigabbrev_np(sig);
+    char *text = xstrf("Rank %u on host %s (process %ld) was killed by signal %d (SIG%s, %s).%s", rank,
+                       host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig),
+                       j->ranks[rank].ended ? " mpiexec sent the signal: others could not reach it."
+                                            : job_signal_hint(sig));
+    if (!goes_on(j, recover_from(j, rank, 128 + sig, text)))
+        job_fail(j, 128 + sig, "%s", text);
+    free(text);
+}
+
+static void report_abort(struct job *j)
+{
+    int code = j->abort.code;
+    uint32_t rank = j->abort.rank;
+    const char *msg = j->abort.msg;
+    int status = (code & 0xff) || code == 0 ? code & 0xff : 1;
+    j->abort.pending = false;
+    loop_cancel(&j->loop, &j->aborting);
+    if (*msg)
+        job_fail(j, status, "Rank %u on host %s ended the job with code %d: %s%s", rank, host_name(j, rank),
+                 code, msg, strchr(".!?\n", msg[strlen(msg) - 1]) ? "" : ".");
+    else
+        job_fail(j, status, "Rank %u on host %s called MPI_Abort with code %d.", rank, host_name(j, rank),
+                 code);
+}
+
+/* Told at the end in one sentence: often it is all of them. */
+static void note_late(struct job *j, uint32_t rank, int code)
+{
+    if (!j->late.who)
+        j->late.who = xcalloc(j->layout->size, sizeof(*j->late.who));
+    if (j->late.n++ == 0) {
+        j->late.first = rank;
+        j->late.code = code;
+    }
+    j->late.who[rank] = true;
+}
+
+void job_on_exited(void *ctx, uint32_t rank, int status)
+{
+    struct job_host *h = ctx;
+    struct job *j = h->job;
+    bool inited = pmi_inited(j->pmi, rank), finalized = pmi_finalized(j->pmi, rank);
+    int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    j->ranks[rank].state = RANK_ENDED;
+    j->ranks[rank].code = code;
+    if (j->abort.pending && j->ranks[rank].aborted) {
+        report_abort(j);
+    } else if (j->ending) {
+        /* How ranks react to being ended says nothing new, unless the user ended them. */
+        if (j->user_ended && code && !j->status)
+            j->status = code;
+    } else if (finalized) {
+        recover_left(j, rank);
+        if (code && !j->status)
+            j->status = code;
+        if (WIFSIGNALED(status))
+            say("Rank %u on host %s was killed by signal %d (%s) after MPI_Finalize.", rank, h->name,
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
+        else if (code)
+            note_late(j, rank, code);
+    } else if (WIFSIGNALED(status)) {
+        killed(j, rank, WTERMSIG(status));
+    } else if (code) {
+        fail_rank(j, rank, code,
+                  xstrf("Rank %u on host %s (process %ld) exited with status %d%s.", rank, h->name,
+                        j->ranks[rank].pid, code, inited ? " before calling MPI_Finalize" : ""));
+    } else if (inited) {
+        fail_rank(j, rank, 1,
+                  xstrf("Rank %u on host %s (process %ld) exited without calling MPI_Finalize.", rank,
+                        h->name, j->ranks[rank].pid));
+    } else {
+        j->absent = true;
+        check_barrier(j, rank);
+        check_absent(j, rank);
+    }
+}
+
+void job_on_stdin_empty(void *ctx, uint32_t rank)
+{
+    struct job_host *h = ctx;
+    (void)rank;
+    input_taken(&h->job->input);
+}
+
+void job_on_done(void *ctx)
+{
+    struct job_host *h = ctx;
+    h->done = true;
+    job_finish_if_done(h->job);
+}
+
+void job_on_lost(struct job_host *h, const char *why)
+{
+    struct job *j = h->job;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        if (&j->hosts[j->layout->host_of[r]] == h)
+            j->ranks[r].state = RANK_ENDED;
+    h->done = true;
+    if (goes_on(j, recover_from_lost(j, h, why))) {
+        job_finish_if_done(j);
+        return;
+    }
+    job_fail(j, 1, "Host %s, with %u rank%s, was lost: %s.", h->name, h->nranks, h->nranks == 1 ? "" : "s",
+             why);
+    job_finish_if_done(j);
+}
+
+/* PMI events. */
+
+static void on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
+{
+    struct job *j = ctx;
+    struct job_host *h = &j->hosts[j->layout->host_of[rank]];
+    if (h->ops && !h->done)
+        h->ops->pmi(h->impl, rank, data, len);
+}
+
+static void on_inited(void *ctx, uint32_t rank)
+{
+    struct job *j = ctx;
+    (void)rank;
+    if (pmi_inited_count(j->pmi) == 1)
+        spawned_report_inited(j->opt);
+    if (j->absent && !j->failed)
+        for (uint32_t r = 0; r < j->layout->size; r++)
+            if (j->ranks[r].state == RANK_ENDED)
+                check_absent(j, r);
+}
+
+/* Judged a moment later: a rank that was killed just before is the cause, this one only noticed. */
+static void on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
+{
+    struct job *j = ctx;
+    j->ranks[rank].aborted = true;
+    if (j->failed || j->abort.pending)
+        return;
+    j->abort.pending = true;
+    j->abort.rank = rank;
+    j->abort.code = code;
+    j->abort.msg = xstrdup(msg);
+    loop_after(&j->loop, &j->aborting, 0);
+}
+
+static void on_aborting(void *ctx)
+{
+    struct job *j = ctx;
+    for (uint32_t i = 0; i < j->nhosts; i++)
+        if (j->hosts[i].ops && j->hosts[i].ops->reap && !j->hosts[i].done)
+            j->hosts[i].ops->reap(j->hosts[i].impl);
+    if (j->abort.pending)
+        report_abort(j);
+}
+
+static void on_bad(void *ctx, uint32_t rank, const char *why)
+{
+    struct job *j = ctx;
+    job_fail(j, 1, "Rank %u on host %s sent mpiexec %s.", rank, host_name(j, rank), why);
+}
+
+static void on_fence_late(void *ctx)
+{
+    struct job *j = ctx;
+    char who[2048];
+    const bool *arrived = pmi_waiting(j->pmi);
+    if (!arrived)
+        return;
+    job_describe(j, arrived, false, who, sizeof(who));
+    say("Start-up has waited %ld second%s (FISHPLATE_INIT_TIMEOUT) for %s.", j->opt->init_timeout,
+        j->opt->init_timeout == 1 ? "" : "s", who);
+}
+
+static void on_barrier(void *ctx, bool open)
+{
+    struct job *j = ctx;
+    if (!open) {
+        loop_cancel(&j->loop, &j->fence);
+        return;
+    }
+    loop_after(&j->loop, &j->fence, (uint64_t)j->opt->init_timeout * 1000);
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        if (j->ranks[r].state == RANK_ENDED)
+            check_barrier(j, r);
+}
+
+static void on_describe(void *ctx, const bool *arrived, char *out, size_t size)
+{
+    job_describe(ctx, arrived, false, out, size);
+}
+
+static unsigned on_spawn(void *ctx, uint32_t rank, char *lines, char **why)
+{
+    return spawned_start(ctx, rank, lines, why);
+}
+
+static const char *on_spawn_state(void *ctx, unsigned number)
+{
+    return spawned_failure(ctx, number);
+}
+
+/* What the user does. */
+
+static void on_signal(void *ctx, int sig)
+{
+    struct job *j = ctx;
+    switch (sig) {
+    case SIGINT:
+    case SIGTERM:
+    case SIGHUP:
+        if (j->user_ended) {
+            end_job(j, SIGKILL, 0); /* asked twice */
+            break;
+        }
+        if (j->ending)
+            break;
+        j->user_ended = true;
+        if (j->opt->report_fd <= 0) /* else the first mpiexec has said it */
+            say("Received SIG%s; %u running rank%s will be ended.", sigabbrev_np(sig), running(j),
+                running(j) == 1 ? "" : "s");
+        end_job(j, sig, USER_GRACE_MS);
+        break;
+    case SIGQUIT: /* what do they wait for? The job goes on */
+        if (!j->ending)
+            why_print(j, NULL);
+        break;
+    case SIGTSTP:
+        input_allow(&j->input, false);
+        signal_all(j, SIGSTOP); /* TSTP has no effect on a session without a terminal */
+        break;
+    default:
+        signal_all(j, sig);
+    }
+}
+
+static void on_foreground(void *ctx, bool yes)
+{
+    struct job *j = ctx;
+    input_allow(&j->input, yes);
+}
+
+/* mpiexec was killed: no more niceties. The worker's last act ends everything that descends from it. */
+static void on_front_died(void *ctx)
+{
+    struct job *j = ctx;
+    if (j->opt->report_fd <= 0) /* else another mpiexec ended it */
+        say("The first process of mpiexec was killed (by kill -9, or by the kernel when memory ran out). All "
+            "ranks "
+            "were ended.");
+    j->loop.stop = true;
+}
+
+static void end_late(struct job *j)
+{
+    if (!j->ending)
+        end_job(j, SIGTERM, FAIL_GRACE_MS);
+}
+
+static void on_deadline(void *ctx)
+{
+    struct job *j = ctx;
+    bool *alive = xcalloc(j->layout->size, sizeof(*alive));
+    char who[2048];
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        n += alive[r] = j->ranks[r].state != RANK_ENDED;
+    job_describe(j, alive, true, who, sizeof(who));
+    free(alive);
+    if (j->failed)
+        return;
+    say("The job did not end within %ld second%s (-timeout). Still running: %s. %s ended.", j->opt->timeout,
+        j->opt->timeout == 1 ? "" : "s", who, n == 1 ? "It was" : "They were");
+    j->failed = true;
+    j->status = STATUS_TIMEOUT;
+    why_print(j, end_late);
+}
+
+/* Output. */
+
+static const char *output_host(void *ctx, uint32_t rank)
+{
+    return host_name(ctx, rank);
+}
+
+static void on_pause(void *ctx, bool pause)
+{
+    struct job *j = ctx;
+    for (uint32_t i = 0; i < j->nhosts; i++)
+        if (j->hosts[i].ops && !j->hosts[i].done)
+            j->hosts[i].ops->pause(j->hosts[i].impl, pause);
+}
+
+static void on_drained(void *ctx)
+{
+    job_finish_if_done(ctx);
+}
+
+/* The job ends as the programs of a pipeline do, of SIGPIPE and without a word. */
+static void on_no_reader(void *ctx)
+{
+    struct job *j = ctx;
+    if (j->opt->keep_running || j->failed)
+        return;
+    j->failed = true;
+    j->status = j->status ? j->status : 128 + SIGPIPE;
+    if (!j->ending)
+        end_job(j, SIGTERM, FAIL_GRACE_MS);
+}
+
+static void on_output_failed(void *ctx, const char *name, int error)
+{
+    struct job *j = ctx;
+    say("Output of the ranks is lost: %s cannot be written (%s).%s", name, strerror(error),
+        j->ending ? "" : " The job goes on; it will not end with status 0.");
+    j->status = j->status ? j->status : 1;
+}
+
+void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
+              const char *id, const char *node_map)
+{
+    static const struct pmi_events pmi_events = {on_reply, on_inited,      on_aborted,
+                                                 on_bad,   on_barrier,     on_describe,
+                                                 on_spawn, on_spawn_state, recover_accused};
+    *j = (struct job){.opt = o, .layout = l, .nhosts = h->n, .id = id};
+    loop_init(&j->loop);
+    j->hosts = xcalloc(h->n, sizeof(*j->hosts));
+    for (uint32_t i = 0; i < h->n; i++) {
+        j->hosts[i] = (struct job_host){.job = j, .name = h->v[i].name, .done = true};
+    }
+    for (uint32_t r = 0; r < l->size; r++) {
+        j->hosts[l->host_of[r]].nranks++;
+        j->hosts[l->host_of[r]].done = false;
+    }
+    j->ranks = xcalloc(l->size, sizeof(*j->ranks));
+    struct output_options out = {o->prefix, o->out_pattern, o->err_pattern, l->size,          output_host,
+                                 on_pause,  on_drained,     on_no_reader,   on_output_failed, j};
+    j->output = output_new(&j->loop, &out);
+    j->universe = hosts_universe(o, h, l->size);
+    j->pmi = pmi_new(l->size, j->universe, id, node_map, l->app_of, &pmi_events, j);
+    for (unsigned i = 0; i < o->preputs.n; i++)
+        pmi_preput(j->pmi, o->preputs.v[i]);
+    j->escalate = (struct timer){.fn = on_escalate, .ctx = j};
+    j->deadline = (struct timer){.fn = on_deadline, .ctx = j};
+    j->fence = (struct timer){.fn = on_fence_late, .ctx = j};
+    j->aborting = (struct timer){.fn = on_aborting, .ctx = j};
+    j->report = (struct timer){.fn = report_failure, .ctx = j};
+}
+
+int job_run(struct job *j, int front)
+{
+    static const struct guard_events guard_events = {on_signal, on_foreground, on_front_died};
+    guard_watch(&j->loop, front, &guard_events, j);
+    if (j->opt->timeout)
+        loop_after(&j->loop, &j->deadline, (uint64_t)j->opt->timeout * 1000);
+    if (j->opt->hang_after)
+        why_watch(j, j->opt->hang_after);
+    loop_run(&j->loop);
+    output_flush(j->output, j->ending ? OUTPUT_MS : 60000);
+    report_failure(j);
+    recover_end(j);
+    job_report_end(j);
+    return j->status;
+}

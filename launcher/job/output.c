@@ -1,0 +1,342 @@
+/* output.c: a stream is the standard output or error of one rank; several streams share a sink. Only whole
+ * lines are forwarded, so that lines of different ranks never mix. There are two exceptions. Without a
+ * prefix, the beginning of a line is also forwarded when its rest has not come for a while; and the beginning
+ * of a very long line is always forwarded. The stream then owns the sink until the line ends, and other
+ * streams wait. A stream that has waited too long, or holds too much, is forwarded anyway: with prefixes, on
+ * a new line.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "job/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job/sink.h"
+
+#define LONG_LINE  (256 * 1024)  /* a longer line is passed on in parts */
+#define HELD_MAX   (8 << 20)     /* more than this is not held while another stream's line is open */
+#define HIGH_WATER (1024 * 1024) /* more than this is waiting: stop reading from ranks */
+#define LOW_WATER  (256 * 1024)
+
+struct stream {
+    struct place_to *place;
+    uint32_t rank;
+    char *head;      /* before each line; NULL: nothing, or not known yet */
+    struct buf held; /* not passed on yet */
+    struct stream *next_waiting;
+    uint64_t since; /* when it last got something it could not pass on */
+    bool waiting, ended;
+};
+
+/* A sink and the streams that share it. */
+struct place_to {
+    struct output *output;
+    struct sink *sink;
+    struct stream *owner;   /* whose line is open */
+    struct stream *waiting; /* first in the queue */
+    struct timer hold;
+    uint64_t hold_ms; /* 0: for ever */
+};
+
+struct output {
+    struct loop *loop;
+    struct output_options opt;
+    struct place_to *std[2];
+    struct stream *streams[2]; /* [rank] */
+    struct place_to **all;
+    size_t nplaces;
+    bool paused, told_no_reader;
+};
+
+static size_t waiting_bytes(const struct output *o)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->nplaces; i++)
+        n += buf_size(&o->all[i]->sink->out);
+    return n;
+}
+
+bool output_idle(const struct output *o)
+{
+    return waiting_bytes(o) == 0;
+}
+
+static void check_water(struct output *o)
+{
+    size_t n = waiting_bytes(o);
+    bool pause = n > (o->paused ? LOW_WATER : HIGH_WATER);
+    if (pause == o->paused)
+        return;
+    o->paused = pause;
+    o->opt.pause(o->opt.ctx, pause);
+}
+
+/* Who reads our standard output may leave, as in any pipeline; everything else that cannot be written is a failure. */
+static void check_error(struct output *o, struct sink *s)
+{
+    if (s->error == 0)
+        return;
+    if (s->error == EPIPE) {
+        if (s->fd == STDOUT_FILENO && !o->told_no_reader) {
+            o->told_no_reader = true;
+            o->opt.no_reader(o->opt.ctx);
+        }
+    } else if (s->name) {
+        o->opt.failed(o->opt.ctx, s->name, s->error);
+        free(s->name);
+        s->name = NULL; /* told once */
+    }
+}
+
+static void flush(struct place_to *p)
+{
+    sink_flush(p->sink);
+    check_error(p->output, p->sink);
+}
+
+static void on_written(void *ctx)
+{
+    struct place_to *p = ctx;
+    struct output *o = p->output;
+    check_error(o, p->sink);
+    check_water(o);
+    if (output_idle(o))
+        o->opt.drained(o->opt.ctx);
+}
+
+/* %r the rank, %h its host, %% a percent sign. */
+static char *expand(const struct output *o, const char *pattern, uint32_t rank)
+{
+    struct buf b = {0};
+    for (const char *p = pattern; *p; p++) {
+        char number[16];
+        const char *word = NULL;
+        if (p[0] == '%' && p[1] == 'r') {
+            snprintf(number, sizeof(number), "%u", rank);
+            word = number;
+        } else if (p[0] == '%' && p[1] == 'h') {
+            word = o->opt.host_of(o->opt.ctx, rank);
+        } else if (p[0] == '%' && p[1] == '%') {
+            word = "%";
+        }
+        if (word)
+            buf_add(&b, word, strlen(word));
+        else
+            buf_add(&b, p, 1);
+        p += word ? 1 : 0;
+    }
+    buf_add(&b, "", 1);
+    return b.data;
+}
+
+/* Bytes of one stream, a prefix before each line if there is to be one. */
+static void emit(struct stream *st, const char *data, size_t len)
+{
+    struct place_to *p = st->place;
+    if (p->output->opt.prefix && !st->head)
+        st->head = expand(p->output, p->output->opt.prefix, st->rank);
+    size_t head_len = st->head ? strlen(st->head) : 0;
+    if (head_len > 0 && p->owner && p->owner != st) {
+        sink_add(p->sink, "\n", 1);
+        p->owner = NULL;
+    }
+    while (len > 0) {
+        const char *newline = head_len > 0 ? memchr(data, '\n', len) : memrchr(data, '\n', len);
+        size_t n = newline ? (size_t)(newline + 1 - data) : len;
+        if (p->owner != st)
+            sink_add(p->sink, st->head, head_len);
+        sink_add(p->sink, data, n);
+        p->owner = newline ? NULL : st;
+        data += n;
+        len -= n;
+    }
+}
+
+/* The stream has ended in the middle of a line. */
+static void end_line(struct stream *st)
+{
+    struct place_to *p = st->place;
+    if (p->owner != st)
+        return;
+    if (p->output->opt.prefix)
+        sink_add(p->sink, "\n", 1);
+    p->owner = NULL;
+}
+
+static void leave_queue(struct stream *st)
+{
+    struct stream **p = &st->place->waiting;
+    if (!st->waiting)
+        return;
+    while (*p != st)
+        p = &(*p)->next_waiting;
+    *p = st->next_waiting;
+    st->waiting = false;
+}
+
+/* Last in the queue, unless it has a place already; its patience starts anew. */
+static void join_queue(struct stream *st)
+{
+    struct place_to *s = st->place;
+    struct stream **p = &s->waiting;
+    st->since = now_ms();
+    if (st->waiting)
+        return;
+    st->waiting = true;
+    st->next_waiting = NULL;
+    while (*p)
+        p = &(*p)->next_waiting;
+    *p = st;
+    if (s->hold.at == 0 && s->hold_ms > 0)
+        loop_after(s->output->loop, &s->hold, s->hold_ms);
+}
+
+/* How much of what is held may go out now: whole lines, or everything. */
+static size_t ready(const struct stream *st, bool everything)
+{
+    size_t n = buf_size(&st->held);
+    if (n == 0 || everything || st->ended || n > LONG_LINE)
+        return n;
+    const char *newline = memrchr(buf_head(&st->held), '\n', n);
+    return newline ? (size_t)(newline + 1 - buf_head(&st->held)) : 0;
+}
+
+static void pass(struct stream *st, bool everything)
+{
+    size_t n = ready(st, everything);
+    if (n > 0) {
+        emit(st, buf_head(&st->held), n);
+        buf_take(&st->held, n);
+    }
+    if (buf_size(&st->held) == 0) {
+        leave_queue(st);
+        if (st->ended)
+            end_line(st);
+    }
+}
+
+/* No line is open: those who waited pass on their whole lines. */
+static void next_turn(struct place_to *s)
+{
+    for (struct stream *st = s->waiting, *next; st && !s->owner; st = next) {
+        next = st->next_waiting;
+        pass(st, false);
+    }
+}
+
+/* Somebody has waited long enough, be it for the rest of its own line or for another to end one. */
+static void on_hold(void *ctx)
+{
+    struct place_to *s = ctx;
+    uint64_t now = now_ms();
+    for (struct stream *st = s->waiting, *next; st; st = next) {
+        next = st->next_waiting;
+        if (now - st->since >= s->hold_ms)
+            pass(st, !s->output->opt.prefix);
+    }
+    if (!s->owner)
+        next_turn(s);
+    flush(s);
+    if (s->waiting)
+        loop_after(s->output->loop, &s->hold, s->hold_ms);
+}
+
+void output_write(struct output *o, uint32_t rank, int stream, const char *data, size_t len)
+{
+    struct stream *st = &o->streams[stream - 1][rank];
+    struct place_to *s = st->place;
+    buf_add(&st->held, data, len);
+    st->ended = st->ended || len == 0;
+    if (!s->owner || s->owner == st || buf_size(&st->held) > HELD_MAX)
+        pass(st, false);
+    if (buf_size(&st->held) > 0)
+        join_queue(st);
+    if (!s->owner)
+        next_turn(s);
+    flush(s);
+    check_water(o);
+}
+
+void output_flush(struct output *o, uint64_t ms)
+{
+    uint64_t end = now_ms() + ms;
+    for (size_t i = 0; i < o->nplaces; i++) {
+        struct place_to *s = o->all[i];
+        while (s->waiting)
+            pass(s->waiting, true);
+        sink_finish(s->sink, end);
+        check_error(o, s->sink);
+    }
+}
+
+void output_sync(struct output *o, uint64_t ms)
+{
+    const uint64_t end = now_ms() + ms;
+    for (size_t i = 0; i < o->nplaces; i++)
+        sink_finish(o->all[i]->sink, end);
+}
+
+static struct place_to *place_new(struct output *o, int fd, const char *name, bool is_file)
+{
+    struct place_to *p = xcalloc(1, sizeof(*p));
+    p->output = o;
+    p->sink = sink_new(o->loop, fd, name, on_written, p);
+    p->sink->is_file = is_file;
+    /* A person waits for a prompt, a program perhaps, a file never. With prefixes only whole lines wait, for a very long
+     * line of another rank to end. */
+    p->hold_ms = isatty(fd) && !o->opt.prefix ? 100 : p->sink->always_ready && !o->opt.prefix ? 0 : 1000;
+    p->hold = (struct timer){.fn = on_hold, .ctx = p};
+    o->all = xrealloc(o->all, (o->nplaces + 1) * sizeof(*o->all));
+    o->all[o->nplaces++] = p;
+    return p;
+}
+
+/* Ranks whose pattern gives the same name share the file. */
+static struct place_to *file_place(struct output *o, char **names, uint32_t rank, const char *pattern,
+                                   int stream)
+{
+    char *name = expand(o, pattern, rank);
+    names[rank] = name;
+    for (uint32_t r = 0; r < rank; r++)
+        if (strcmp(names[r], name) == 0)
+            return o->streams[stream][r].place;
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0)
+        die(1, "The output file %s cannot be written: %s.", name, strerror(errno));
+    return place_new(o, fd, name, true);
+}
+
+static void open_streams(struct output *o, int stream, const char *pattern)
+{
+    char **names = pattern ? xcalloc(o->opt.size, sizeof(*names)) : NULL;
+    o->streams[stream] = xcalloc(o->opt.size, sizeof(*o->streams[stream]));
+    for (uint32_t r = 0; r < o->opt.size; r++) {
+        o->streams[stream][r].rank = r;
+        o->streams[stream][r].place = pattern ? file_place(o, names, r, pattern, stream) : o->std[stream];
+    }
+    for (uint32_t r = 0; names && r < o->opt.size; r++)
+        free(names[r]);
+    free(names);
+}
+
+struct output *output_new(struct loop *l, const struct output_options *opt)
+{
+    struct output *o = xcalloc(1, sizeof(*o));
+    struct stat one, two;
+    o->loop = l;
+    o->opt = *opt;
+    o->std[0] = place_new(o, STDOUT_FILENO, "standard output", false);
+    /* On a terminal both are the same place, where lines must not mix either. */
+    bool same =
+        fstat(1, &one) == 0 && fstat(2, &two) == 0 && one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+    o->std[1] = same ? o->std[0] : place_new(o, STDERR_FILENO, "standard error", false);
+    open_streams(o, 0, opt->out_pattern);
+    open_streams(o, 1, opt->err_pattern);
+    return o;
+}

@@ -1,0 +1,41 @@
+/* output.h: where the output of the ranks goes: mpiexec's own standard output and error, or one file per
+ * rank. Lines of different ranks never mix. A slow reader slows the ranks down instead of filling mpiexec's
+ * memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_OUTPUT_H
+#define FP_LAUNCHER_OUTPUT_H
+
+#include "core/loop.h"
+#include "core/util.h"
+
+struct output;
+
+struct output_options {
+    const char *prefix;                               /* of each line, with %r and %h; NULL: none */
+    const char *out_pattern, *err_pattern;            /* -outfile-pattern, -errfile-pattern; may be NULL */
+    uint32_t size;                                    /* ranks */
+    const char *(*host_of)(void *ctx, uint32_t rank); /* for %h */
+    void (*pause)(void *ctx, bool pause);             /* too much is waiting, or no longer */
+    void (*drained)(void *ctx);                       /* nothing is waiting any more */
+    void (*no_reader)(void *ctx);                     /* who read standard output has gone; once */
+    /* That place could not be written to, as errno says: what comes later is lost. Once for each place. */
+    void (*failed)(void *ctx, const char *name, int error);
+    void *ctx;
+};
+
+struct output *output_new(struct loop *l, const struct output_options *o);
+
+/* Bytes of one rank's stream 1 or 2; none: it ended. */
+void output_write(struct output *o, uint32_t rank, int stream, const char *data, size_t len);
+
+/* Nothing is waiting to be written. */
+bool output_idle(const struct output *o);
+
+/* Writes the lines that are complete, waiting for the reader for at most this time. */
+void output_sync(struct output *o, uint64_t ms);
+
+/* Writes what still waits, waiting for the reader, at most so long. */
+void output_flush(struct output *o, uint64_t ms);
+
+#endif

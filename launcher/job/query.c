@@ -1,0 +1,174 @@
+/* query.c: questions about the ranks of other hosts. Each goes down the tree to every host that has agents; what they answer is
+ * handed on as it comes, and the connection is closed after the last of them, or when time is up.
+ *
+ * The socket is in the abstract name space: the kernel takes it away with us, and nothing is left on a disk. There
+ * anybody may call, so the kernel is asked who it was.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "job/query.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "boot/launch_env.h"
+
+#define PATIENCE_MS   4000 /* for agents to answer and for the caller to read it */
+#define QUESTIONS_MAX 16   /* at a time */
+
+struct question {
+    struct job *job;
+    struct watch caller;
+    struct buf out;
+    struct timer limit, sweep;
+    uint32_t number, left;
+    bool *owes; /* [nhosts] */
+    struct question *next;
+};
+
+struct query {
+    struct watch door;
+    struct question *first;
+    uint32_t n, last;
+};
+
+/* A watch must outlive the turn in which it is removed. */
+static void on_sweep(void *ctx)
+{
+    struct question *q = ctx;
+    free(q->owes);
+    free(q);
+}
+
+static void finish(struct question *q)
+{
+    struct query *a = q->job->queries;
+    struct question **p = &a->first;
+    while (*p && *p != q)
+        p = &(*p)->next;
+    if (!*p)
+        return;
+    *p = q->next;
+    a->n--;
+    loop_cancel(&q->job->loop, &q->limit);
+    loop_close(&q->job->loop, &q->caller);
+    buf_free(&q->out);
+    loop_after(&q->job->loop, &q->sweep, 0);
+}
+
+static void flush(struct question *q)
+{
+    while (buf_size(&q->out) > 0) {
+        const ssize_t n =
+            send(q->caller.fd, buf_head(&q->out), buf_size(&q->out), MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0) {
+            finish(q);
+            return;
+        }
+        buf_take(&q->out, (size_t)n);
+    }
+    if (buf_size(&q->out) == 0 && q->left == 0)
+        finish(q);
+    else
+        loop_change(&q->job->loop, &q->caller, buf_size(&q->out) > 0 ? EPOLLOUT : 0);
+}
+
+static void on_caller(void *ctx, uint32_t events)
+{
+    struct question *q = ctx;
+    if (events & (EPOLLHUP | EPOLLERR))
+        finish(q);
+    else if (events & EPOLLOUT)
+        flush(q);
+}
+
+static void on_limit(void *ctx)
+{
+    finish(ctx);
+}
+
+void query_answered(struct job *j, uint32_t host, uint32_t number, const char *data, size_t len)
+{
+    struct question *q = j->queries ? j->queries->first : NULL;
+    while (q && q->number != number)
+        q = q->next;
+    if (!q || !q->owes[host])
+        return; /* it was late */
+    q->owes[host] = false;
+    q->left--;
+    buf_add(&q->out, data, len);
+    flush(q);
+}
+
+static bool may_query(int fd)
+{
+    struct ucred who;
+    socklen_t size = sizeof(who);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && size == sizeof(who) &&
+           (who.uid == geteuid() || who.uid == 0);
+}
+
+static void take_question(struct job *j, int fd)
+{
+    struct query *a = j->queries;
+    struct question *q = xcalloc(1, sizeof(*q));
+    *q = (struct question){.job = j, .number = ++a->last, .next = a->first};
+    q->caller = (struct watch){.fd = -1, .fn = on_caller, .ctx = q};
+    q->limit = (struct timer){.fn = on_limit, .ctx = q};
+    q->sweep = (struct timer){.fn = on_sweep, .ctx = q};
+    q->owes = xcalloc(j->nhosts, sizeof(*q->owes));
+    a->first = q;
+    a->n++;
+    loop_add(&j->loop, &q->caller, fd, 0);
+    loop_after(&j->loop, &q->limit, PATIENCE_MS);
+    for (uint32_t i = 0; i < j->nhosts; i++) {
+        struct job_host *h = &j->hosts[i];
+        if (!h->ops || !h->ops->query || h->done)
+            continue;
+        q->owes[i] = true;
+        q->left++;
+        h->ops->query(h->impl, q->number);
+    }
+    flush(q);
+}
+
+static void on_call(void *ctx, uint32_t events)
+{
+    struct job *j = ctx;
+    (void)events;
+    const int fd = accept4(j->queries->door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (may_query(fd) && j->queries->n < QUESTIONS_MAX)
+        take_question(j, fd);
+    else
+        close(fd);
+}
+
+void query_open(struct job *j)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    const int len = snprintf(at.sun_path + 1, sizeof(at.sun_path) - 1, QUERY_NAME "%s", j->id);
+    const socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return;
+    j->queries = xcalloc(1, sizeof(*j->queries));
+    j->queries->door = (struct watch){.fd = -1, .fn = on_call, .ctx = j};
+    if (bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, QUESTIONS_MAX) != 0 ||
+        !loop_add(&j->loop, &j->queries->door, fd, EPOLLIN)) {
+        close(fd);
+        free(j->queries);
+        j->queries = NULL;
+    }
+}

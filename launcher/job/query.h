@@ -1,0 +1,16 @@
+/* query.h: where `fishplate ps` and `fishplate why` query the pages of ranks on other hosts: a local socket with the job's name.
+ * Calling is asking: nothing is read from whoever calls, and only the job's user and root get an answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_QUERY_H
+#define FP_LAUNCHER_QUERY_H
+
+#include "job/job.h"
+
+/* From now on questions are answered. The hosts must be there. */
+void query_open(struct job *j);
+
+/* A host has answered. */
+void query_answered(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len);
+
+#endif

@@ -1,0 +1,242 @@
+/* recover.c: see recover.h. A job can continue only when the rank that died had already left MPI_Init: before that, the
+ * other ranks wait for it in MPI_Init and cannot finish their own start. A spawned job is then ended; the job that spawned
+ * it goes on.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "job/recover.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "boot/notice.h"
+#include "job/spawned.h"
+
+#define JUDGE_MS 500 /* from the first accusation until one is believed: others may have more to say */
+
+static uint32_t left(const struct job *j)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        n += j->ranks[r].state != RANK_ENDED || pmi_finalized(j->pmi, r);
+    return n;
+}
+
+static uint32_t ready(const struct job *j)
+{
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        n += pmi_ready(j->pmi, r);
+    return n;
+}
+
+/* The ranks of a spawned job meet their parents in MPI_Init, all of them, before the first is ready. */
+static bool has_left_init(const struct job *j, uint32_t rank)
+{
+    return pmi_ready(j->pmi, rank) || (j->opt->report_fd > 0 && ready(j) > 0);
+}
+
+/* The job that spawned this one, and those that this one spawned, go on even when nobody of this one is left. */
+static bool can_go_on(const struct job *j, uint32_t rank)
+{
+    return j->opt->recovery && !j->ending && !j->failed && has_left_init(j, rank) &&
+           (left(j) > 0 || j->opt->report_fd > 0 || !spawned_are_idle(j));
+}
+
+static void pass_on(struct job *j)
+{
+    const struct notice *n;
+    while ((n = notice_get(j->notices.page, j->notices.passed)) != NULL) {
+        for (uint32_t i = 0; i < j->nhosts; i++) {
+            struct job_host *h = &j->hosts[i];
+            if (h->ops && h->ops->died && !h->done)
+                h->ops->died(h->impl, n->world, n->rank);
+        }
+        j->notices.passed++;
+    }
+}
+
+/* Another mpiexec of this host, of a job that was spawned or that spawned this one, has written something. */
+static void on_bell(void *ctx, uint32_t events)
+{
+    (void)events;
+    pass_on(ctx);
+}
+
+/* The bell is never read: every ring is an edge, which all who watch it see. */
+void recover_open(struct job *j, int notices)
+{
+    j->notices.fd = notices;
+    if (notices < 0)
+        return;
+    j->notices.page = notice_map(notices);
+    const int bell = j->opt->bell_fd > 0 ? (int)j->opt->bell_fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    j->notices.bell = (struct watch){.fd = -1, .fn = on_bell, .ctx = j};
+    if (!j->notices.page || bell < 0 || !loop_add(&j->loop, &j->notices.bell, bell, EPOLLIN | EPOLLET))
+        die(1, "mpiexec cannot notify other hosts of failed ranks (-enable-recovery): %s.", strerror(errno));
+}
+
+static void tell_hosts(struct job *j, uint32_t rank)
+{
+    const uint64_t ring = 1;
+    if (!notice_add(j->notices.page, j->notices.fd, notice_world(j->id), rank))
+        die(1,
+            "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
+            "%s.",
+            rank, NOTICES_MAX, strerror(errno));
+    pass_on(j);
+    if (write(j->notices.bell.fd, &ring, sizeof(ring)) < 0)
+        say("mpiexec could not notify the launchers of spawned jobs of a death: %s.", strerror(errno));
+}
+
+void recover_left(struct job *j, uint32_t rank)
+{
+    /* Not where jobs were spawned: ranks of the others may still be at work with messages of this one. */
+    if (j->opt->recovery && !j->ending && j->opt->report_fd <= 0 && j->spawned_count == 0)
+        tell_hosts(j, rank);
+}
+
+static void tell_all(struct job *j, uint32_t rank)
+{
+    tell_hosts(j, rank);
+    pmi_finalized_too(j->pmi, rank);
+    if (!j->dead.who)
+        j->dead.who = xcalloc(j->layout->size, sizeof(*j->dead.who));
+    j->dead.who[rank] = true;
+    j->dead.n++;
+}
+
+/* A rank of a spawned job died before it met its parents: the others of that job cannot finish MPI_Init. They are ended,
+ * those who wait for them hear of it, and MPI_Comm_spawn fails. */
+static bool end_unborn(struct job *j, const char *how)
+{
+    if (j->dead.unborn)
+        return true;
+    if (!j->opt->recovery || j->ending || j->failed || j->opt->report_fd <= 0 || ready(j) > 0)
+        return false;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        tell_all(j, r);
+    spawned_report_failed(j->opt, how);
+    j->dead.unborn = true;
+    return true;
+}
+
+bool recover_from(struct job *j, uint32_t rank, int code, const char *how)
+{
+    if (end_unborn(j, how))
+        return true;
+    if (!can_go_on(j, rank))
+        return false;
+    tell_all(j, rank);
+    if (!j->dead.how) {
+        j->dead.how = xstrdup(how);
+        j->dead.code = code;
+    }
+    if (j->opt->no_cleanup && !j->status)
+        j->status = code;
+    if (j->opt->verbose)
+        say("%s The other ranks were notified and continue (-enable-recovery).", how);
+    return true;
+}
+
+/* Nobody of this job was left, nor of the last job that it spawned. Who spawned this one decides likewise. */
+void recover_end(struct job *j)
+{
+    if (j->failed || j->ending || j->dead.n < j->layout->size || (j->spawned_count > 0 && !j->dead.spawned))
+        return;
+    j->failed = true;
+    j->status = j->status ? j->status : j->dead.code;
+    if (!spawned_report_nobody_left(j->opt))
+        say("All ranks died, and nobody was left to go on (-enable-recovery). The first: %s", j->dead.how);
+}
+
+bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
+{
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r) && !can_go_on(j, r))
+            return false;
+    char *how =
+        xstrf("Host %s, with %u rank%s, was lost: %s.", h->name, h->nranks, h->nranks == 1 ? "" : "s", why);
+    bool any = false;
+    for (uint32_t r = 0; r < j->layout->size; r++)
+        if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r))
+            any |= recover_from(j, r, 1, how);
+    free(how);
+    return any;
+}
+
+/* Both ends run, as far as is known, and neither is on its way out. */
+static bool stands(const struct job *j, const struct accusation *a)
+{
+    const struct job_rank *by = &j->ranks[a->by], *rank = &j->ranks[a->rank];
+    return by->state == RANK_RUNNING && rank->state == RANK_RUNNING && !by->ended && !rank->ended;
+}
+
+static void end_rank(struct job *j, uint32_t rank, uint32_t by)
+{
+    struct job_host *h = &j->hosts[j->layout->host_of[rank]];
+    j->ranks[rank].ended = true;
+    if (!h->ops || h->done)
+        return;
+    say("Rank %u on host %s cannot be reached by rank %u any more and is ended (-enable-recovery).", rank,
+        h->name, by);
+    h->ops->kill(h->impl, rank);
+}
+
+/* Ends one rank: on the node that most of the accusations are about, by others or by its own ranks; where two nodes are
+ * equal, the one that was accused first. False: no accusation is left. */
+static bool end_worst(struct job *j, uint32_t *count)
+{
+    const struct layout *l = j->layout;
+    uint32_t best = 0, rank = 0, by = 0;
+    memset(count, 0, l->nnodes * sizeof(*count));
+    for (uint32_t i = 0; i < j->accused.n; i++)
+        if (stands(j, &j->accused.v[i])) {
+            count[l->node_of[j->accused.v[i].rank]]++;
+            count[l->node_of[j->accused.v[i].by]]++;
+        }
+    for (uint32_t i = 0; i < j->accused.n; i++) {
+        struct accusation ends[] = {j->accused.v[i], {j->accused.v[i].rank, j->accused.v[i].by}};
+        for (int k = 0; k < 2 && stands(j, &ends[k]); k++)
+            if (count[l->node_of[ends[k].rank]] > best) {
+                best = count[l->node_of[ends[k].rank]];
+                rank = ends[k].rank;
+                by = ends[k].by;
+            }
+    }
+    if (best > 0)
+        end_rank(j, rank, by);
+    return best > 0;
+}
+
+static void judge(void *ctx)
+{
+    struct job *j = ctx;
+    uint32_t *count = xcalloc(j->layout->nnodes, sizeof(*count));
+    while (!j->ending && end_worst(j, count))
+        ;
+    j->accused.n = 0;
+    free(count);
+}
+
+/* A rank whose network is gone reaches nobody, and accuses everybody: so it is not the first word that counts. */
+void recover_accused(void *ctx, uint32_t rank, uint32_t by)
+{
+    struct job *j = ctx;
+    struct accusation a = {by, rank};
+    if (!j->opt->recovery || j->ending || !stands(j, &a))
+        return;
+    if (j->accused.n == j->accused.room) {
+        j->accused.room = 2 * j->accused.room + 16;
+        j->accused.v = xrealloc(j->accused.v, j->accused.room * sizeof(*j->accused.v));
+    }
+    j->accused.v[j->accused.n++] = a;
+    if (j->accused.judge.at == 0) {
+        j->accused.judge = (struct timer){.fn = judge, .ctx = j};
+        loop_after(&j->loop, &j->accused.judge, JUDGE_MS);
+    }
+}

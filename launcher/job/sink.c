@@ -1,0 +1,81 @@
+/* sink.c: writes without blocking, and notices output that cannot be written.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "job/sink.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WRITE_SIZE 4096 /* PIPE_BUF: when poll says yes, a write of this size does not block */
+
+static bool writable(int fd, int ms)
+{
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, ms) > 0;
+}
+
+static void give_up(struct sink *s, int error)
+{
+    s->error = error;
+    s->lost += buf_size(&s->out);
+    buf_take(&s->out, buf_size(&s->out));
+}
+
+void sink_flush(struct sink *s)
+{
+    while (buf_size(&s->out) > 0) {
+        if (!s->always_ready && !writable(s->fd, 0))
+            break;
+        size_t n = buf_size(&s->out);
+        ssize_t done = write(s->fd, buf_head(&s->out), s->always_ready || n < WRITE_SIZE ? n : WRITE_SIZE);
+        if (done > 0)
+            buf_take(&s->out, (size_t)done);
+        else if (done < 0 && errno == EAGAIN)
+            break;
+        else if (done < 0 && errno != EINTR)
+            give_up(s, errno);
+    }
+    if (buf_size(&s->out) > 0 && s->w.fd < 0)
+        s->always_ready = !loop_add(s->loop, &s->w, s->fd, EPOLLOUT);
+    else if (buf_size(&s->out) == 0 && s->w.fd >= 0)
+        loop_remove(s->loop, &s->w);
+}
+
+static void on_writable(void *ctx, uint32_t events)
+{
+    struct sink *s = ctx;
+    (void)events;
+    sink_flush(s);
+    s->written(s->ctx);
+}
+
+void sink_add(struct sink *s, const char *data, size_t len)
+{
+    if (s->error)
+        s->lost += len;
+    else
+        buf_add(&s->out, data, len);
+}
+
+void sink_finish(struct sink *s, uint64_t end)
+{
+    for (sink_flush(s); buf_size(&s->out) > 0 && now_ms() < end; sink_flush(s))
+        writable(s->fd, (int)(end - now_ms()));
+    s->lost += buf_size(&s->out);
+    /* Some file systems tell only now that there was no room. */
+    if (s->is_file && !s->error && close(s->fd) != 0)
+        s->error = errno;
+}
+
+struct sink *sink_new(struct loop *l, int fd, const char *name, void (*written)(void *ctx), void *ctx)
+{
+    struct sink *s = xcalloc(1, sizeof(*s));
+    struct stat st;
+    *s = (struct sink){.loop = l, .fd = fd, .name = xstrdup(name), .written = written, .ctx = ctx};
+    s->always_ready = fstat(fd, &st) != 0 || S_ISREG(st.st_mode);
+    s->w = (struct watch){.fd = -1, .fn = on_writable, .ctx = s};
+    return s;
+}

@@ -1,0 +1,35 @@
+/* sink.h: a place that output is written to: standard output, standard error or a file. It never blocks:
+ * bytes that the reader does not take yet wait here. Errors are remembered, so that lost output can be
+ * reported.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_SINK_H
+#define FP_LAUNCHER_SINK_H
+
+#include "core/loop.h"
+#include "core/util.h"
+
+struct sink {
+    struct loop *loop;
+    int fd;
+    char *name; /* for messages */
+    bool always_ready, is_file;
+    int error;     /* errno of the write that failed; what comes later is dropped */
+    uint64_t lost; /* bytes that were dropped for it */
+    struct watch w;
+    struct buf out;
+    void (*written)(void *ctx); /* some of what waited was written */
+    void *ctx;
+};
+
+/* `name` is copied. */
+struct sink *sink_new(struct loop *l, int fd, const char *name, void (*written)(void *ctx), void *ctx);
+void sink_add(struct sink *s, const char *data, size_t len);
+
+/* Writes what the reader takes now. */
+void sink_flush(struct sink *s);
+
+/* The same, waiting for the reader until then (now_ms). */
+void sink_finish(struct sink *s, uint64_t end);
+
+#endif

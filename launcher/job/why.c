@@ -1,0 +1,73 @@
+/* why.c: runs `fishplate why` as a child process (tool.c) and goes on when it has ended, or when it takes too long.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "job/why.h"
+
+#include <stdio.h>
+
+#include "local/tool.h"
+
+#define PATIENCE_MS 15000
+
+struct asking {
+    struct job *job;
+    struct watch end; /* readable once the doctor has gone */
+    struct timer limit;
+    void (*done)(struct job *j);
+};
+
+static void finish(struct asking *a)
+{
+    void (*done)(struct job *) = a->done;
+    a->done = NULL;
+    loop_cancel(&a->job->loop, &a->limit);
+    if (done)
+        done(a->job);
+}
+
+/* The memory stays: a watch must outlive the turn in which it is removed, and questions are few. */
+static void on_end(void *ctx, uint32_t events)
+{
+    struct asking *a = ctx;
+    (void)events;
+    loop_close(&a->job->loop, &a->end);
+    finish(a);
+}
+
+static void on_limit(void *ctx)
+{
+    finish(ctx);
+}
+
+static bool start(struct asking *a, char *const argv[])
+{
+    return tool_start(&a->job->loop, &a->end, TOOL_TO_STDERR, argv);
+}
+
+static struct asking *asking_new(struct job *j, void (*done)(struct job *))
+{
+    struct asking *a = xcalloc(1, sizeof(*a));
+    *a = (struct asking){.job = j, .done = done};
+    a->end = (struct watch){.fd = -1, .fn = on_end, .ctx = a};
+    a->limit = (struct timer){.fn = on_limit, .ctx = a};
+    return a;
+}
+
+void why_print(struct job *j, void (*done)(struct job *))
+{
+    struct asking *a = asking_new(j, done);
+    if (start(a, (char *[]){"fishplate", "why", "--if-any", (char *)j->id, NULL}))
+        loop_after(&j->loop, &a->limit, PATIENCE_MS);
+    else
+        finish(a);
+}
+
+void why_watch(struct job *j, long seconds)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%ld", seconds);
+    if (!start(asking_new(j, NULL),
+               (char *[]){"fishplate", "why", "--hang-after", text, (char *)j->id, NULL}))
+        say("-hang-after needs the program fishplate in the directory of mpiexec, but it is not there.");
+}

@@ -1,0 +1,16 @@
+/* why.h: runs `fishplate why`, installed beside mpiexec, to find out why the job does not make progress. The
+ * answer goes to standard error. The ranks need not cooperate; it asks us for those of other hosts (query.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_WHY_H
+#define FP_LAUNCHER_WHY_H
+
+#include "job/job.h"
+
+/* Once. `done` runs when the answer is there, or when it takes too long; it may be NULL. */
+void why_print(struct job *j, void (*done)(struct job *j));
+
+/* From now on: when nothing has moved for so many seconds. */
+void why_watch(struct job *j, long seconds);
+
+#endif

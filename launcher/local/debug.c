@@ -1,0 +1,98 @@
+/* debug.c: which ranks run under a debugger, and how. Several ranks cannot share one keyboard: with more than
+ * one rank, gdb only shows where a rank crashes, unless each rank has a window.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "local/debug.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "local/spawn.h"
+
+/* "0,3-5": the next range; false at the end. */
+static bool next_range(const char **text, long *first, long *last)
+{
+    size_t len = strcspn(*text, ",");
+    char *word = xstrf("%.*s", (int)len, *text), *dash = strchr(word, '-');
+    if (len == 0 && **text == '\0') {
+        free(word);
+        return false;
+    }
+    if (dash)
+        *dash = '\0';
+    bool ok = parse_number(word, 0, 1 << 24, first);
+    *last = *first;
+    if (ok && dash)
+        ok = parse_number(dash + 1, *first, 1 << 24, last);
+    if (!ok)
+        die(STATUS_USAGE, "Ranks to debug are numbers and ranges, such as 0,3-5, not \"%s\".", *text);
+    free(word);
+    *text += len + ((*text)[len] == ',');
+    return true;
+}
+
+bool debug_wants(const struct options *o, uint32_t rank)
+{
+    long first, last;
+    bool found = o->debug != DEBUG_NOT && !o->debug_ranks;
+    for (const char *text = o->debug_ranks;
+         o->debug != DEBUG_NOT && text && next_range(&text, &first, &last);)
+        found = found || (rank >= (uint32_t)first && rank <= (uint32_t)last);
+    return found;
+}
+
+/* The rank that reads commands, when it is the only one; -1: there are several. */
+static long only_rank(const struct options *o)
+{
+    long rank = -1;
+    if (o->debug_ranks && !parse_number(o->debug_ranks, 0, 1 << 24, &rank))
+        rank = -1;
+    return rank;
+}
+
+static void need(const char *program, const char *option)
+{
+    char *path = spawn_find(program, getenv("PATH"), ".");
+    if (!path)
+        die(STATUS_USAGE, "%s needs the program %s, which is not installed or not in PATH.", option, program);
+    free(path);
+}
+
+void debug_check(struct options *o, uint32_t size)
+{
+    long first, last, one = only_rank(o);
+    if (o->debug == DEBUG_NOT)
+        return;
+    for (const char *text = o->debug_ranks; text && next_range(&text, &first, &last);)
+        if (last >= (long)size)
+            die(STATUS_USAGE, "Rank %ld cannot be debugged: there is no such rank in a job of %u.", last,
+                size);
+    need("gdb", o->debug == DEBUG_GDB ? "-gdb" : "-xterm");
+    if (o->debug == DEBUG_XTERM) {
+        need("xterm", "-xterm");
+        if (!getenv("DISPLAY"))
+            die(STATUS_USAGE, "-xterm opens windows, and there is no display (DISPLAY is not set). -gdb=RANK "
+                              "debugs one rank here.");
+    } else if (one >= 0) {
+        o->stdin_rank = one;
+    }
+}
+
+/* Of threads, since a program that has ended has none: a plain backtrace would then be an error. */
+char **debug_words(const struct options *o, char **argv)
+{
+    static const char *const batch[] = {"gdb",    "-q",  "-batch", "-return-child-result",
+                                        "-ex",    "run", "-ex",    "thread apply all -s backtrace",
+                                        "--args", NULL};
+    static const char *const interactive[] = {"gdb", "-q", "--args", NULL};
+    static const char *const window[] = {
+        "sh", "-c", "exec xterm -T \"rank $PMI_RANK\" -e gdb -q --args \"$@\"", "sh", NULL};
+    const char *const *words = o->debug == DEBUG_XTERM ? window : only_rank(o) >= 0 ? interactive : batch;
+    struct strings all = {0};
+    for (; *words; words++)
+        strings_add(&all, *words);
+    for (; *argv; argv++)
+        strings_add(&all, *argv);
+    return all.v;
+}

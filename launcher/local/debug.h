@@ -1,0 +1,17 @@
+/* debug.h: ranks under a debugger: -gdb and -xterm.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_DEBUG_H
+#define FP_LAUNCHER_DEBUG_H
+
+#include "options/options.h"
+
+/* Ends mpiexec with a sentence when what was asked for cannot be. One rank under gdb gets standard input. */
+void debug_check(struct options *o, uint32_t size);
+
+bool debug_wants(const struct options *o, uint32_t rank);
+
+/* The words that run these words under the debugger. */
+char **debug_words(const struct options *o, char **argv);
+
+#endif

@@ -1,0 +1,191 @@
+/* descend.c: one pass over /proc builds the list of (process, parent); repeated passes over that list find
+ * the descendants. This is used only when something has to be ended, never in a job that goes well.
+ *
+ * /proc is opened at the start, and one file descriptor is kept in reserve to read it, because running out of
+ * descriptors is a typical reason for ending a job. Without /proc, the kernel is asked for each process
+ * number whether it is a child of this process; all descendants become children in the end, because the
+ * launcher is a subreaper.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "local/descend.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/util.h"
+
+#define END_MS     10000   /* what does not die of KILL in this time (a disk that does not answer) is left */
+#define TRIES_MIN  8       /* ... if it was tried so often: without /proc a try alone may take seconds */
+#define PID_MAX    4194304 /* the kernel's own limit */
+#define PAUSE_FROM 1000000 /* nanoseconds between two tries, doubled each time */
+#define PAUSE_TO   64000000
+
+struct entry {
+    pid_t pid, parent;
+    bool ours;
+};
+
+static struct {
+    DIR *dir; /* /proc; NULL: there is none */
+    int spare;
+} proc = {NULL, -1};
+
+static void take_spare(void)
+{
+    if (proc.spare < 0)
+        proc.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void descend_adopt(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    /* The place in the directory must not be shared with the process we were forked from. */
+    if (proc.dir)
+        closedir(proc.dir);
+    proc.dir = opendir("/proc");
+    take_spare();
+}
+
+/* The parent from /proc/PID/stat, where the name in parentheses may hold anything; 0 when gone or a zombie.
+ */
+static pid_t parent_of(pid_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "%d/stat", (int)pid);
+    int fd = openat(dirfd(proc.dir), path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    const char *close_paren = strrchr(text, ')');
+    char state;
+    int parent;
+    if (!close_paren || sscanf(close_paren + 1, " %c %d", &state, &parent) != 2 || state == 'Z' ||
+        state == 'X')
+        return 0;
+    return parent;
+}
+
+static size_t list_processes(struct entry **out)
+{
+    struct entry *list = NULL;
+    size_t n = 0, cap = 0;
+    rewinddir(proc.dir);
+    for (struct dirent *d; (d = readdir(proc.dir));) {
+        long pid;
+        if (!parse_number(d->d_name, 1, 1 << 30, &pid))
+            continue;
+        pid_t parent = parent_of((pid_t)pid);
+        if (parent <= 0)
+            continue;
+        if (n == cap) {
+            cap = cap ? cap * 2 : 256;
+            list = xrealloc(list, cap * sizeof(*list));
+        }
+        list[n++] = (struct entry){(pid_t)pid, parent, false};
+    }
+    *out = list;
+    return n;
+}
+
+static bool is_ours(const struct entry *list, size_t n, pid_t pid)
+{
+    for (size_t i = 0; i < n; i++)
+        if (list[i].pid == pid)
+            return list[i].ours;
+    return false;
+}
+
+/* How many got the signal. */
+static size_t signal_by_proc(int sig)
+{
+    struct entry *list;
+    size_t n = list_processes(&list), told = 0;
+    pid_t self = getpid();
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < n; i++) {
+            if (list[i].ours)
+                continue;
+            if (list[i].parent == self || is_ours(list, n, list[i].parent)) {
+                list[i].ours = more = true;
+                told += kill(list[i].pid, sig) == 0;
+            }
+        }
+    }
+    free(list);
+    return told;
+}
+
+/* A child is there, and none that only has to be collected. */
+static bool has_running_child(void)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+/* Children and the groups they lead: other descendants come to us when those are gone. */
+static void signal_by_number(int sig)
+{
+    for (pid_t pid = 2; pid <= PID_MAX; pid++) {
+        siginfo_t info;
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+            kill(getpgid(pid) == pid ? -pid : pid, sig);
+    }
+}
+
+void descend_signal(int sig)
+{
+    size_t told = 0;
+    if (proc.spare >= 0)
+        close(proc.spare);
+    proc.spare = -1;
+    if (proc.dir)
+        told = signal_by_proc(sig);
+    take_spare();
+    if (told == 0 && has_running_child())
+        signal_by_number(sig);
+}
+
+/* Collects what has ended; false when no child is left at all. */
+static bool collect(void)
+{
+    pid_t pid;
+    do
+        pid = waitpid(-1, NULL, WNOHANG);
+    while (pid > 0);
+    return pid == 0 || errno != ECHILD;
+}
+
+bool descend_end(void)
+{
+    struct timespec pause = {.tv_nsec = PAUSE_FROM};
+    uint64_t end = now_ms() + END_MS;
+    for (int tries = 0; collect(); tries++) {
+        if (now_ms() >= end && tries >= TRIES_MIN) {
+            say("A process of this job did not end within %d seconds after SIGKILL and was left running; "
+                "it may be waiting for a disk or a network file system that does not respond.",
+                END_MS / 1000);
+            return false;
+        }
+        descend_signal(SIGKILL);
+        /* What was killed needs a moment to die, and there is no event for a grandchild's death. */
+        nanosleep(&pause, NULL);
+        if (pause.tv_nsec < PAUSE_TO)
+            pause.tv_nsec *= 2;
+    }
+    return true;
+}

@@ -1,0 +1,30 @@
+/* foreign.h: programs that are linked with another MPI library. They do not know this mpiexec, or only
+ * through PMI-1, and would run as many jobs of one rank each.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_FOREIGN_H
+#define FP_LAUNCHER_FOREIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct foreign {
+    const char *library; /* "Open MPI" */
+    const char *start;   /* the launcher that starts such programs */
+    bool connects;       /* it may speak PMI-1, so that wait and see */
+    char soname[64];
+};
+
+/* False when the program is not linked with an MPI library of others, or cannot be looked into. */
+bool foreign_program(const char *path, struct foreign *out);
+
+/* The same from the bytes of the file. */
+bool foreign_bytes(const unsigned char *data, size_t size, struct foreign *out);
+
+/* One of these folders, separated by colons, contains the library. NULL: no folder. */
+bool foreign_folders_have(const char *folders, const char *soname);
+
+/* The same for the folders that the program itself names (RUNPATH, RPATH). */
+bool foreign_program_has_path_to(const char *path, const char *soname);
+
+#endif

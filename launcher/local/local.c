@@ -1,0 +1,583 @@
+/* local.c: executes a plan on this host. A rank has a socket for PMI, one pipe each for output and error, and
+ * possibly one for input. The order at the end matters: the PMI bytes of a rank are read before its exit is
+ * judged, and its output before the host is done.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "local/local.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/shared_memory.h"
+#include "boot/notice.h"
+#include "local/descend.h"
+#include "local/rankenv.h"
+#include "local/spawn.h"
+
+#define READ_SIZE    65536
+#define READS_AT_END 32 /* more than a pipe can hold */
+/* How long what ranks left running may still write once all ranks have ended. */
+#define LINGER_MS 1000
+
+struct proc {
+    struct local *host;
+    const struct place *at;
+    pid_t pid;
+    bool running, input_end;
+    struct watch out[2], pmi, in;
+    struct buf pmi_out, in_buf;
+    struct spawn_fault *fault;
+};
+
+struct local {
+    struct loop *loop;
+    const struct plan *plan;
+    const struct local_events *ev;
+    void *ctx;
+    struct proc *procs;    /* in the order of the plan */
+    struct proc **by_rank; /* NULL: not on this host */
+    uint32_t running;
+    bool paused, ended, all_started, done;
+    int null;
+    char **paths; /* per app, searched for once */
+    const char **library_folders;
+    bool *library_known;
+    struct watch children;
+    struct timer linger;
+    int notices_fd; /* -1: a death ends the job */
+    struct notice_page *notices;
+    void (*other)(void *ctx, pid_t pid, int status);
+};
+
+static void finish_if_quiet(struct local *h);
+
+static struct proc *find_rank(struct local *h, uint32_t rank)
+{
+    return rank < h->plan->size ? h->by_rank[rank] : NULL;
+}
+
+static int stream_of(const struct proc *p, const struct watch *w)
+{
+    return w == &p->out[0] ? 1 : 2;
+}
+
+/* Reads one stream until it is empty, but at most `times`: its writer may never stop. */
+static void read_output(struct proc *p, struct watch *w, int times)
+{
+    static char data[READ_SIZE];
+    struct local *h = p->host;
+    while (w->fd >= 0 && !h->paused && times > 0) {
+        ssize_t n = read(w->fd, data, sizeof(data));
+        if (n > 0) {
+            h->ev->output(h->ctx, p->at->rank, stream_of(p, w), data, (size_t)n);
+            times--;
+            continue;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        loop_close(h->loop, w);
+        h->ev->output(h->ctx, p->at->rank, stream_of(p, w), NULL, 0);
+    }
+}
+
+static void on_stdout(void *ctx, uint32_t events)
+{
+    struct proc *p = ctx;
+    (void)events;
+    read_output(p, &p->out[0], 1);
+    finish_if_quiet(p->host);
+}
+
+static void on_stderr(void *ctx, uint32_t events)
+{
+    struct proc *p = ctx;
+    (void)events;
+    read_output(p, &p->out[1], 1);
+    finish_if_quiet(p->host);
+}
+
+static void read_pmi(struct proc *p)
+{
+    char data[4096];
+    while (p->pmi.fd >= 0) {
+        ssize_t n = read(p->pmi.fd, data, sizeof(data));
+        if (n > 0) {
+            p->host->ev->pmi(p->host->ctx, p->at->rank, data, (size_t)n);
+            continue;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return;
+        loop_close(p->host->loop, &p->pmi);
+    }
+}
+
+/* Writes what fits; waits for room only when something is left. */
+static void flush(struct local *h, struct watch *w, struct buf *b, uint32_t base_events)
+{
+    while (w->fd >= 0 && buf_size(b) > 0) {
+        ssize_t n = write(w->fd, buf_head(b), buf_size(b));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0) {
+            buf_take(b, buf_size(b));
+            loop_close(h->loop, w);
+            return;
+        }
+        buf_take(b, (size_t)n);
+    }
+    loop_change(h->loop, w, buf_size(b) > 0 ? base_events | EPOLLOUT : base_events);
+}
+
+static void on_pmi(void *ctx, uint32_t events)
+{
+    struct proc *p = ctx;
+    if (events & EPOLLOUT)
+        flush(p->host, &p->pmi, &p->pmi_out, EPOLLIN);
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        read_pmi(p);
+}
+
+void local_pmi(struct local *h, uint32_t rank, const char *data, size_t len)
+{
+    struct proc *p = find_rank(h, rank);
+    if (!p || p->pmi.fd < 0)
+        return;
+    buf_add(&p->pmi_out, data, len);
+    flush(h, &p->pmi, &p->pmi_out, EPOLLIN);
+}
+
+static void flush_stdin(struct proc *p)
+{
+    struct local *h = p->host;
+    flush(h, &p->in, &p->in_buf, 0);
+    if (buf_size(&p->in_buf) > 0)
+        return;
+    if (p->input_end)
+        loop_close(h->loop, &p->in);
+    h->ev->stdin_empty(h->ctx, p->at->rank);
+}
+
+static void on_stdin_room(void *ctx, uint32_t events)
+{
+    struct proc *p = ctx;
+    if (events & EPOLLERR) { /* the reader is gone */
+        buf_take(&p->in_buf, buf_size(&p->in_buf));
+        loop_close(p->host->loop, &p->in);
+        p->host->ev->stdin_empty(p->host->ctx, p->at->rank);
+        return;
+    }
+    flush_stdin(p);
+}
+
+void local_stdin(struct local *h, uint32_t rank, const char *data, size_t len)
+{
+    struct proc *p = find_rank(h, rank);
+    if (!p || p->at->stdin_from != STDIN_PIPE)
+        return;
+    if (p->in.fd < 0) {
+        h->ev->stdin_empty(h->ctx, rank);
+        return;
+    }
+    p->input_end = p->input_end || len == 0;
+    buf_add(&p->in_buf, data, len);
+    flush_stdin(p);
+}
+
+static bool make_pipe(int ends[2])
+{
+    return pipe2(ends, O_CLOEXEC) == 0;
+}
+
+struct child_files {
+    int in[2], out[2], err[2], pmi[2];
+};
+
+static void close_files(struct child_files *f, bool parents_too)
+{
+    int theirs[] = {f->in[0], f->out[1], f->err[1], f->pmi[1]};
+    int ours[] = {f->in[1], f->out[0], f->err[0], f->pmi[0]};
+    for (size_t i = 0; i < COUNT_OF(theirs); i++) {
+        if (theirs[i] >= 0)
+            close(theirs[i]);
+        if (parents_too && ours[i] >= 0)
+            close(ours[i]);
+    }
+}
+
+static bool make_files(const struct proc *p, struct child_files *f)
+{
+    *f = (struct child_files){{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+    if (!make_pipe(f->out) || !make_pipe(f->err) ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, f->pmi) != 0)
+        return false;
+    if (p->at->stdin_from == STDIN_PIPE && !make_pipe(f->in))
+        return false;
+    int ours[] = {f->out[0], f->err[0], f->pmi[0], f->in[1]};
+    for (size_t i = 0; i < COUNT_OF(ours); i++)
+        if (ours[i] >= 0)
+            fcntl(ours[i], F_SETFL, O_NONBLOCK | (ours[i] == f->in[1] ? O_WRONLY : 0));
+    return true;
+}
+
+static void watch_files(struct proc *p, const struct child_files *f)
+{
+    struct loop *l = p->host->loop;
+    loop_add(l, &p->out[0], f->out[0], EPOLLIN);
+    loop_add(l, &p->out[1], f->err[0], EPOLLIN);
+    loop_add(l, &p->pmi, f->pmi[0], EPOLLIN);
+    if (f->in[1] >= 0)
+        loop_add(l, &p->in, f->in[1], 0);
+}
+
+static void report_failure(struct proc *p, enum spawn_step step, int error)
+{
+    struct local *h = p->host;
+    const struct app *app = &h->plan->apps[p->at->app];
+    int status = STATUS_NO_EXEC;
+    char *why;
+    if (step == SPAWN_WDIR) {
+        why = xstrf("the working directory %s cannot be entered: %s", app->wdir, strerror(error));
+        status = 1;
+    } else if (step == SPAWN_EXEC && error == ENOENT) {
+        why = xstrf("there is no program %s (or its interpreter is missing)", app->argv[0]);
+        status = STATUS_NO_FILE;
+    } else if (step == SPAWN_EXEC) {
+        why = xstrf("%s cannot be run: %s", app->argv[0], strerror(error));
+    } else {
+        why = xstrf("a process could not be created for it: %s%s", error_reason(error),
+                    error == EMFILE ? ", of which mpiexec needs three for each rank" : "");
+        status = 1;
+    }
+    h->ev->failed(h->ctx, p->at->rank, status, why);
+    free(why);
+}
+
+static const char *find_program(struct local *h, uint32_t app)
+{
+    const struct app *a = &h->plan->apps[app];
+    if (!h->paths[app])
+        h->paths[app] = spawn_find(a->argv[0], rankenv_get(a->env, "PATH"), a->wdir);
+    return h->paths[app];
+}
+
+/* For the ranks of a program that cannot find the library by itself, such as one that was built with another MPI's ABI, or a
+ * script. NULL: they need none. */
+static const char *library_folder(struct local *h, uint32_t app, const char *path)
+{
+    if (!h->library_known[app])
+        h->library_folders[app] = rankenv_library_folder(path, h->plan->apps[app].env);
+    h->library_known[app] = true;
+    return h->library_folders[app];
+}
+
+static bool start_rank(struct local *h, struct proc *p, int node_fd, const struct cpus *cpus)
+{
+    const struct app *app = &h->plan->apps[p->at->app];
+    struct child_files f;
+    if (access(app->wdir, X_OK) != 0) {
+        report_failure(p, SPAWN_WDIR, errno);
+        return false;
+    }
+    const char *path = find_program(h, p->at->app);
+    if (!path) {
+        report_failure(p, SPAWN_EXEC, errno);
+        return false;
+    }
+    if (!make_files(p, &f)) {
+        report_failure(p, SPAWN_FILES, errno);
+        close_files(&f, true);
+        return false;
+    }
+    int keep[] = {f.pmi[1], node_fd, h->notices_fd, -1};
+    int in = p->at->stdin_from == STDIN_PIPE ? f.in[0] : p->at->stdin_from == STDIN_INHERIT ? 0 : h->null;
+    struct spawn s = {.path = path,
+                      .argv = app->argv,
+                      .env = rankenv_build(h->plan, p->at, f.pmi[1], node_fd, h->notices_fd,
+                                           library_folder(h, p->at->app, path)),
+                      .wdir = app->wdir,
+                      .in = in,
+                      .out = f.out[1],
+                      .err = f.err[1],
+                      .keep = keep,
+                      .cpus = cpus};
+    p->pid = spawn_process(&s, p->fault);
+    if (p->pid < 0) {
+        report_failure(p, SPAWN_FILES, errno);
+        close_files(&f, true);
+        return false;
+    }
+    close_files(&f, false);
+    watch_files(p, &f);
+    p->running = true;
+    h->running++;
+    if (h->ev->started)
+        h->ev->started(h->ctx, p->at->rank, p->pid);
+    return true;
+}
+
+/* One memfd per node of this host; its ranks inherit it, nobody else can open it, nothing has a name. */
+static int node_segment(uint32_t node, int *fds, uint32_t *nodes, uint32_t *n)
+{
+    for (uint32_t i = 0; i < *n; i++)
+        if (nodes[i] == node)
+            return fds[i];
+    nodes[*n] = node;
+    fds[*n] = shared_memory_create_empty(SHARED_MEMORY_NODE);
+    return fds[(*n)++];
+}
+
+static void say_binding(const struct place *at, const struct cpus *set)
+{
+    char text[256] = "any processor";
+    if (set)
+        topo_format(set, text, sizeof(text));
+    say("Rank %u: node %u, local rank %u of %u, processors: %s.", at->rank, at->node, at->local_rank,
+        at->local_size, text);
+}
+
+void local_start(struct local *h)
+{
+    const struct plan *plan = h->plan;
+    struct cpus *sets = topo_bind(plan->bind, plan->nranks, plan->scatter_sockets, plan->cpus_per_rank);
+    int *fds = xcalloc(plan->nranks, sizeof(*fds));
+    uint32_t *nodes = xcalloc(plan->nranks, sizeof(*nodes)), n = 0;
+    bool ok = true;
+    for (uint32_t i = 0; i < plan->nranks && ok && !h->ended; i++) {
+        const struct cpus *set = sets ? &sets[i] : NULL;
+        if (plan->verbose)
+            say_binding(&plan->ranks[i], set);
+        ok = start_rank(h, &h->procs[i], node_segment(plan->ranks[i].node, fds, nodes, &n), set);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        close(fds[i]);
+    free(fds);
+    free(nodes);
+    free(sets);
+    h->all_started = true;
+    finish_if_quiet(h);
+}
+
+/* A rank has ended: its last PMI words first, then the news, then as much of its output as is there. */
+static void rank_ended(struct local *h, struct proc *p, int status)
+{
+    p->running = false;
+    h->running--;
+    read_pmi(p);
+    read_output(p, &p->out[0], READS_AT_END);
+    read_output(p, &p->out[1], READS_AT_END);
+    if (p->in.fd >= 0 || buf_size(&p->in_buf) > 0) {
+        loop_close(h->loop, &p->in);
+        buf_take(&p->in_buf, buf_size(&p->in_buf));
+        h->ev->stdin_empty(h->ctx, p->at->rank);
+    }
+    if (p->fault->step != SPAWN_OK)
+        report_failure(p, p->fault->step, p->fault->error);
+    h->ev->exited(h->ctx, p->at->rank, status);
+}
+
+void local_reap(struct local *h)
+{
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct proc *found = NULL;
+        for (uint32_t i = 0; i < h->plan->nranks && !found; i++)
+            if (h->procs[i].running && h->procs[i].pid == pid)
+                found = &h->procs[i];
+        if (found)
+            rank_ended(h, found, status);
+        else if (h->other)
+            h->other(h->ctx, pid, status);
+    }
+    finish_if_quiet(h);
+}
+
+static void on_children(void *ctx, uint32_t events)
+{
+    struct local *h = ctx;
+    struct signalfd_siginfo info[16];
+    (void)events;
+    while (read(h->children.fd, info, sizeof(info)) > 0)
+        ;
+    local_reap(h);
+}
+
+static bool all_read(const struct local *h)
+{
+    for (uint32_t i = 0; i < h->plan->nranks; i++)
+        if (h->procs[i].out[0].fd >= 0 || h->procs[i].out[1].fd >= 0)
+            return false;
+    return true;
+}
+
+static void close_outputs(struct local *h)
+{
+    for (uint32_t i = 0; i < h->plan->nranks; i++)
+        for (int k = 0; k < 2; k++)
+            if (h->procs[i].out[k].fd >= 0) {
+                read_output(&h->procs[i], &h->procs[i].out[k], READS_AT_END);
+                if (h->procs[i].out[k].fd < 0)
+                    continue;
+                loop_close(h->loop, &h->procs[i].out[k]);
+                h->ev->output(h->ctx, h->procs[i].at->rank, k + 1, NULL, 0);
+            }
+}
+
+/* What ranks left running has had its time. Remote shells are not theirs, and are spared by asking first. */
+static void on_linger(void *ctx)
+{
+    struct local *h = ctx;
+    if (!h->other) {
+        descend_end();
+    } else {
+        for (uint32_t i = 0; i < h->plan->nranks; i++)
+            if (h->procs[i].pid > 0)
+                kill(-h->procs[i].pid, SIGKILL);
+    }
+    h->ended = true;
+    finish_if_quiet(h);
+}
+
+/*
+ * Done when all ranks have ended and nobody can write to their pipes any more. A pipe that stays open
+ * belongs to something a rank left behind; it gets LINGER_MS to finish, no time when the job is ended.
+ */
+static void finish_if_quiet(struct local *h)
+{
+    if (h->done || !h->all_started || h->running > 0)
+        return;
+    if (h->paused)
+        return; /* output still waits in the pipes */
+    if (h->ended)
+        close_outputs(h);
+    if (!all_read(h)) {
+        if (h->linger.at == 0)
+            loop_after(h->loop, &h->linger, LINGER_MS);
+        return;
+    }
+    h->done = true;
+    loop_cancel(h->loop, &h->linger);
+    h->ev->done(h->ctx);
+}
+
+void local_signal(struct local *h, int sig)
+{
+    for (uint32_t i = 0; i < h->plan->nranks; i++) {
+        const struct proc *p = &h->procs[i];
+        if (p->pid <= 0 || (!p->running && sig != SIGKILL))
+            continue;
+        /* Just forked, it may not lead its group yet. */
+        if (kill(-p->pid, sig) != 0 && p->running)
+            kill(p->pid, sig);
+    }
+    if (sig == SIGKILL) {
+        if (!h->other)
+            descend_signal(SIGKILL);
+        h->ended = true;
+        finish_if_quiet(h);
+    }
+}
+
+void local_pause(struct local *h, bool pause)
+{
+    if (h->paused == pause)
+        return;
+    h->paused = pause;
+    for (uint32_t i = 0; i < h->plan->nranks; i++)
+        for (int k = 0; k < 2; k++)
+            loop_change(h->loop, &h->procs[i].out[k], pause ? 0 : EPOLLIN);
+    if (!pause) {
+        for (uint32_t i = 0; i < h->plan->nranks && !h->paused; i++)
+            for (int k = 0; k < 2; k++)
+                if (!h->procs[i].running)
+                    read_output(&h->procs[i], &h->procs[i].out[k], READS_AT_END);
+        finish_if_quiet(h);
+    }
+}
+
+void local_on_other(struct local *h, void (*fn)(void *ctx, pid_t pid, int status))
+{
+    h->other = fn;
+}
+
+/* A job that was spawned tells deaths where the first one does: each may know ranks of the other. */
+static void open_notices(struct local *h)
+{
+    h->notices_fd = -1;
+    if (!h->plan->recovery)
+        return;
+    h->notices_fd = h->plan->notices_fd > 0 ? h->plan->notices_fd : notice_create();
+    h->notices = h->notices_fd >= 0 ? notice_map(h->notices_fd) : NULL;
+    if (!h->notices)
+        die(1, "mpiexec cannot notify ranks of failed ranks (-enable-recovery): %s.", strerror(errno));
+}
+
+void local_died(struct local *h, uint64_t world, uint32_t rank)
+{
+    if (h->notices && !notice_add(h->notices, h->notices_fd, world, rank))
+        die(1,
+            "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
+            "%s.",
+            rank, NOTICES_MAX, strerror(errno));
+}
+
+void local_kill(struct local *h, uint32_t rank)
+{
+    struct proc *p = find_rank(h, rank);
+    if (p && p->running)
+        kill(p->pid, SIGKILL);
+}
+
+int local_notices(const struct local *h)
+{
+    return h->notices_fd;
+}
+
+struct local *local_new(struct loop *l, const struct plan *plan, const struct local_events *ev, void *ctx)
+{
+    struct local *h = xcalloc(1, sizeof(*h));
+    *h = (struct local){.loop = l, .plan = plan, .ev = ev, .ctx = ctx};
+    h->null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    open_notices(h);
+    h->paths = xcalloc(plan->napps, sizeof(*h->paths));
+    h->library_folders = xcalloc(plan->napps, sizeof(*h->library_folders));
+    h->library_known = xcalloc(plan->napps, sizeof(*h->library_known));
+    h->procs = xcalloc(plan->nranks, sizeof(*h->procs));
+    h->by_rank = xcalloc(plan->size, sizeof(*h->by_rank));
+    struct spawn_fault *faults = spawn_faults(plan->nranks);
+    h->linger.fn = on_linger;
+    h->linger.ctx = h;
+    for (uint32_t i = 0; i < plan->nranks; i++) {
+        struct proc *p = &h->procs[i];
+        p->host = h;
+        p->fault = &faults[i];
+        p->at = &plan->ranks[i];
+        h->by_rank[p->at->rank] = p;
+        p->out[0] = (struct watch){.fd = -1, .fn = on_stdout, .ctx = p};
+        p->out[1] = (struct watch){.fd = -1, .fn = on_stderr, .ctx = p};
+        p->pmi = (struct watch){.fd = -1, .fn = on_pmi, .ctx = p};
+        p->in = (struct watch){.fd = -1, .fn = on_stdin_room, .ctx = p};
+    }
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    h->children = (struct watch){.fd = -1, .fn = on_children, .ctx = h};
+    loop_add(l, &h->children, signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), EPOLLIN);
+    return h;
+}

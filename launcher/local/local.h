@@ -1,0 +1,60 @@
+/* local.h: runs the plan of one host: node segments, pipes, processes and their end. mpiexec uses it for its
+ * own host, an agent for another one; both learn what happens through the same few events.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_LOCAL_H
+#define FP_LAUNCHER_LOCAL_H
+
+#include "core/loop.h"
+#include "plan/plan.h"
+
+struct local;
+
+struct local_events {
+    /* Bytes of a rank's standard output (1) or error (2); no bytes: the stream has ended. */
+    void (*output)(void *ctx, uint32_t rank, int stream, const char *data, size_t len);
+    void (*pmi)(void *ctx, uint32_t rank, const char *data, size_t len);
+    /* A rank's process is there; may be NULL. */
+    void (*started)(void *ctx, uint32_t rank, pid_t pid);
+    /* Could not be started: a sentence, and the exit status that fits. */
+    void (*failed)(void *ctx, uint32_t rank, int status, const char *why);
+    /* Ended, with waitpid's status; all its PMI bytes were reported before. */
+    void (*exited)(void *ctx, uint32_t rank, int status);
+    /* Everything written by local_stdin has reached the rank's pipe, or nobody will read it. */
+    void (*stdin_empty)(void *ctx, uint32_t rank);
+    /* All ranks have ended, all output was reported, no process is left. */
+    void (*done)(void *ctx);
+};
+
+struct local *local_new(struct loop *l, const struct plan *p, const struct local_events *ev, void *ctx);
+
+/* Starts the ranks one after the other; stops at the first that fails. */
+void local_start(struct local *h);
+
+void local_pmi(struct local *h, uint32_t rank, const char *data, size_t len);
+
+/* Bytes for a rank's standard input; none: end of file. */
+void local_stdin(struct local *h, uint32_t rank, const char *data, size_t len);
+
+/* To every process group of the ranks. SIGKILL: to everything that descends from us. */
+void local_signal(struct local *h, int sig);
+
+/* Whether to leave output in the pipes, because nobody takes it off our hands. */
+void local_pause(struct local *h, bool pause);
+
+/* Collects ended processes now; called by the loop as well. */
+void local_reap(struct local *h);
+
+/* That rank of that job (notice_world) died, here or elsewhere: tells ours, if they go on (plan->recovery). */
+void local_died(struct local *h, uint64_t world, uint32_t rank);
+
+/* Ends one rank by KILL. */
+void local_kill(struct local *h, uint32_t rank);
+
+/* The file through which they hear it; -1: they do not. */
+int local_notices(const struct local *h);
+
+/* A process that is not a rank (the remote shell of an agent) ended. */
+void local_on_other(struct local *h, void (*fn)(void *ctx, pid_t pid, int status));
+
+#endif

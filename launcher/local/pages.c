@@ -1,0 +1,67 @@
+/* pages.c: reads pages through the `fishplate` tool. The bytes are not looked at here: they are sent up the tree as they are, and
+ * the tool that asked checks them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "local/pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "local/tool.h"
+#include "core/util.h"
+
+#define PAGES_MAX (48u << 20) /* less than a frame may have */
+
+struct reading {
+    struct loop *loop;
+    struct watch from;
+    struct timer sweep;
+    struct buf in;
+    uint32_t question;
+    void (*done)(void *ctx, uint32_t question, const char *data, size_t len);
+    void *ctx;
+};
+
+/* A watch must outlive the turn in which it is removed. */
+static void on_sweep(void *ctx)
+{
+    free(ctx);
+}
+
+static void finish(struct reading *r)
+{
+    loop_close(r->loop, &r->from);
+    r->done(r->ctx, r->question, r->in.data ? buf_head(&r->in) : "", buf_size(&r->in));
+    buf_free(&r->in);
+    loop_after(r->loop, &r->sweep, 0);
+}
+
+static void on_bytes(void *ctx, uint32_t events)
+{
+    struct reading *r = ctx;
+    char data[65536];
+    (void)events;
+    const ssize_t n = read(r->from.fd, data, sizeof(data));
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n > 0)
+        buf_add(&r->in, data, (size_t)n);
+    if (buf_size(&r->in) > PAGES_MAX)
+        buf_take(&r->in, buf_size(&r->in));
+    else if (n > 0)
+        return;
+    finish(r);
+}
+
+void pages_read(struct loop *l, const char *job, uint32_t question,
+                void (*done)(void *ctx, uint32_t question, const char *data, size_t len), void *ctx)
+{
+    struct reading *r = xcalloc(1, sizeof(*r));
+    *r = (struct reading){.loop = l, .question = question, .done = done, .ctx = ctx};
+    r->from = (struct watch){.fd = -1, .fn = on_bytes, .ctx = r};
+    r->sweep = (struct timer){.fn = on_sweep, .ctx = r};
+    if (!tool_start(l, &r->from, TOOL_TO_US, (char *[]){"fishplate", "ps", "--pages", (char *)job, NULL}))
+        finish(r);
+}

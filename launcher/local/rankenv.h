@@ -1,0 +1,26 @@
+/* rankenv.h: the environment of a rank: that of the user, without what an outer launcher left behind, plus
+ * the variables that this launcher promises (src/boot/launch_env.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_RANKENV_H
+#define FP_LAUNCHER_RANKENV_H
+
+#include "plan/plan.h"
+
+/* Is this NAME=value something that only a launcher sets, to be dropped from what ranks inherit? */
+bool rankenv_is_launchers(const char *entry);
+
+/* NAME's value in a list of NAME=value, or NULL. */
+const char *rankenv_get(char *const *env, const char *name);
+
+/* The folder of this mpiexec's library, if neither the program nor LD_LIBRARY_PATH leads to such a library; else NULL. */
+const char *rankenv_library_folder(const char *program, char *const *env);
+
+/*
+ * app->env and the variables of one rank. The result is valid until the next call, which reuses its
+ * memory: starting a rank must not cost an allocation per variable. library_folder: added to LD_LIBRARY_PATH; may be NULL.
+ */
+char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi_fd, int node_fd,
+                           int notices_fd, const char *library_folder);
+
+#endif

@@ -1,0 +1,150 @@
+/* spawn.c: fork and exec. Unlike vfork, fork copies page tables, but it lets parent and child run at the same
+ * time: on two busy cores sixteen ranks start in a third of the time.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "local/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILES_WANTED 65536
+
+static struct rlimit first_limit;
+static sigset_t first_mask;
+
+void spawn_remember(void)
+{
+    struct rlimit all;
+    getrlimit(RLIMIT_NOFILE, &first_limit);
+    sigprocmask(SIG_SETMASK, NULL, &first_mask);
+    /* Three files a rank: the usual soft limit of 1024 would end at some 300 ranks. */
+    all = first_limit;
+    if (all.rlim_cur < FILES_WANTED)
+        all.rlim_cur = all.rlim_max < FILES_WANTED ? all.rlim_max : FILES_WANTED;
+    setrlimit(RLIMIT_NOFILE, &all);
+}
+
+/* 0, 1 and 2, whatever they were before. Sources are never below 3. */
+static bool redirect(const struct spawn *s)
+{
+    return dup2(s->in, 0) == 0 && dup2(s->out, 1) == 1 && dup2(s->err, 2) == 2;
+}
+
+struct spawn_fault *spawn_faults(uint32_t n)
+{
+    void *p = mmap(NULL, (n + 1) * sizeof(struct spawn_fault), PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        die(1, "Out of memory.");
+    return p;
+}
+
+/* Returns only on failure, with the step that failed. */
+static enum spawn_step become(const struct spawn *s, pid_t parent)
+{
+    /* A process group of its own, but not a session: where the kernel groups processes by session for
+     * scheduling (autogroup), ranks that share processors could not yield to each other. */
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1);
+    /* A shell starts background jobs with INT and QUIT ignored; what we forward must still arrive. */
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    setrlimit(RLIMIT_NOFILE, &first_limit);
+    if (s->cpus)
+        sched_setaffinity(0, sizeof(*s->cpus), (const cpu_set_t *)s->cpus);
+    if (!redirect(s))
+        return SPAWN_FILES;
+    for (const int *fd = s->keep; fd && *fd >= 0; fd++)
+        fcntl(*fd, F_SETFD, 0);
+    if (s->wdir && chdir(s->wdir) != 0)
+        return SPAWN_WDIR;
+    sigprocmask(SIG_SETMASK, &first_mask, NULL);
+    execve(s->path, s->argv, s->env);
+    if (errno == ENOEXEC) {
+        /* A script without a first line that names its interpreter; a shell would run it. */
+        char *argv[256] = {(char *)"sh", (char *)s->path};
+        for (int i = 1; i < 253 && s->argv[i]; i++)
+            argv[i + 1] = s->argv[i];
+        execve("/bin/sh", argv, s->env);
+    }
+    return SPAWN_EXEC;
+}
+
+pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault)
+{
+    sigset_t all, before;
+    pid_t parent = getpid();
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    pid_t pid = fork();
+    if (pid == 0) {
+        enum spawn_step step = become(s, parent);
+        if (fault)
+            *fault = (struct spawn_fault){step, errno};
+        _exit(127);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return pid;
+}
+
+static bool runnable(const char *path, bool *denied)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return false;
+    if (access(path, X_OK) == 0)
+        return true;
+    *denied = true;
+    return false;
+}
+
+static char *in_folder(const char *wdir, const char *folder, size_t len, const char *name)
+{
+    if (len == 0)
+        return xstrf("%s/%s", wdir, name);
+    if (folder[0] == '/')
+        return xstrf("%.*s/%s", (int)len, folder, name);
+    return xstrf("%s/%.*s/%s", wdir, (int)len, folder, name);
+}
+
+char *spawn_find(const char *name, const char *path_list, const char *wdir)
+{
+    bool denied = false;
+    char *path;
+    if (strchr(name, '/')) {
+        path = name[0] == '/' ? xstrdup(name) : in_folder(wdir, "", 0, name);
+        if (runnable(path, &denied))
+            return path;
+    } else {
+        const char *p = path_list ? path_list : "/usr/local/bin:/usr/bin:/bin";
+        for (;; p++) {
+            size_t len = strcspn(p, ":");
+            path = in_folder(wdir, p, len, name);
+            if (runnable(path, &denied))
+                return path;
+            free(path);
+            p += len;
+            if (!*p)
+                break;
+        }
+        path = in_folder(wdir, "", 0, name);
+        if (runnable(path, &denied))
+            return path;
+    }
+    free(path);
+    errno = denied ? EACCES : ENOENT;
+    return NULL;
+}

@@ -1,0 +1,187 @@
+/* habits.c: options and variables that people know from other MPI libraries. Those that have a meaning here
+ * work; for the others one line names what to use instead, and the job runs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "options/optdefs.h"
+
+#define NETWORK  "FISHPLATE_VERBS and FISHPLATE_REQUIRE"
+#define DEVICES  "FISHPLATE_IB_DEVICES"
+#define ALL_OURS "fishplate info lists the settings there are"
+
+static const char WORKS[] = "the same"; /* mpiexec does what it asks for */
+
+/* Settings of others by the beginning of their names, the longer before the shorter; ours NULL: there is none. */
+static const struct {
+    const char *theirs, *ours;
+} settings[] = {
+    {"UCX_NET_DEVICES", DEVICES},
+    {"UCX_TLS", NETWORK},
+    {"UCX_IB_GID_INDEX", "FISHPLATE_IB_GID_INDEX"},
+    {"UCX_IB_SL", "FISHPLATE_IB_SERVICE_LEVEL"},
+    {"UCX_IB_PKEY", "FISHPLATE_IB_PKEY_INDEX"},
+    {"UCX_RNDV_SCHEME", "FISHPLATE_RENDEZVOUS"},
+    {"UCX_RNDV_THRESH", "FISHPLATE_EAGER_MAX"},
+    {"UCX_LOG_LEVEL", "FISHPLATE_LOG"},
+    {"UCX_", NULL},
+    {"OMPI_MCA_btl_openib_if_", DEVICES},
+    {"OMPI_MCA_btl_tcp_if_", DEVICES},
+    {"OMPI_MCA_btl", NETWORK},
+    {"OMPI_MCA_pml", NETWORK},
+    {"OMPI_MCA_mtl", NETWORK},
+    {"OMPI_MCA_coll", "FISHPLATE_COLL"},
+    {"OMPI_MCA_rmaps", "-map-by and -bind-to"},
+    {"OMPI_MCA_hwloc", "-map-by and -bind-to"},
+    {"OMPI_MCA_oob_tcp_if_", "nothing: agents try all addresses of mpiexec"},
+    {"OMPI_MCA_plm_rsh", "-launcher-exec"},
+    {"OMPI_MCA_mpi_show_mca_params", "fishplate info"},
+    {"OMPI_MCA_", NULL},
+    {"MV2_IBA_HCA", DEVICES},
+    {"MV2_IBA_EAGER_THRESHOLD", "FISHPLATE_EAGER_MAX"},
+    {"MV2_RNDV_PROTOCOL", "FISHPLATE_RENDEZVOUS"},
+    {"MV2_ENABLE_AFFINITY", "-bind-to"},
+    {"MV2_CPU_BINDING", "-bind-to and -map-by"},
+    {"MV2_SHOW_ENV_INFO", "fishplate info"},
+    {"MV2_USE_SRQ", "FISHPLATE_IB_RECEIVE"},
+    {"MV2_USE_RDMA_FAST_PATH", "FISHPLATE_IB_POLLSET"},
+    {"MV2_USE_LAZY_MEM_UNREGISTER", "FISHPLATE_REG_CACHE"},
+    {"MV2_", NULL},
+    {"MPIR_CVAR_ENABLE_FT=", WORKS}, /* options.c */
+    {"MPIR_CVAR_", NULL},
+    {"I_MPI_DEBUG", "FISHPLATE_LOG=info"},
+    {"I_MPI_FABRICS", NETWORK},
+    {"I_MPI_PIN", "-bind-to and -map-by"},
+    {"I_MPI_ADJUST", "FISHPLATE_COLL"},
+    {"HYDRA_LAUNCHER_EXEC", "-launcher-exec"},
+    {"HYDRA_LAUNCHER", "-launcher"},
+    {"HYDRA_HOST_FILE", "-hostfile"},
+};
+
+/* Which of the table a NAME=value belongs to; -1: none of them. */
+static int setting_of(const char *entry)
+{
+    for (size_t i = 0; i < COUNT_OF(settings); i++)
+        if (strncmp(entry, settings[i].theirs, strlen(settings[i].theirs)) == 0)
+            return settings[i].ours == WORKS ? -1 : (int)i;
+    return -1;
+}
+
+static void note_setting(struct buf *line, const char *entry, int at)
+{
+    char *text = xstrf("%s%.*s (%s%s)", buf_size(line) ? ", " : "", (int)strcspn(entry, "="), entry,
+                       settings[at].ours ? "here " : "", settings[at].ours ? settings[at].ours : ALL_OURS);
+    buf_add(line, text, strlen(text));
+    free(text);
+}
+
+void options_notice_foreign(const struct options *o, char *const *environment)
+{
+    enum { NAMED = 4 };
+    char *const none[] = {NULL}, *const * lists[] = {environment, o->genv.v ? o->genv.v : none};
+    struct buf line = {0};
+    unsigned n = 0;
+    for (size_t k = 0; k < COUNT_OF(lists); k++)
+        for (char *const *e = lists[k]; *e; e++) {
+            int at = setting_of(*e);
+            if (at >= 0 && ++n <= NAMED)
+                note_setting(&line, *e, at);
+        }
+    if (n > NAMED)
+        say("Note: variables of other MPI libraries are set and have no effect here: %.*s, and %u more.",
+            (int)buf_size(&line), buf_head(&line), n - NAMED);
+    else if (n > 0)
+        say("Note: %s of other MPI libraries %s no effect here: %.*s.", n == 1 ? "a variable" : "variables",
+            n == 1 ? "is set and has" : "are set and have", (int)buf_size(&line), buf_head(&line));
+    buf_free(&line);
+}
+
+static void set_mca(struct opt_parse *p, const char *name, const char *value)
+{
+    if (strncmp(value, "plm_rsh_agent=", 14) == 0) {
+        p->o->launcher_exec = value + 14;
+        return;
+    }
+    if (strncmp(value, "rmaps_base_oversubscribe=", 25) == 0) {
+        p->o->oversubscribe = true;
+        return;
+    }
+    char *entry = xstrf("OMPI_MCA_%s", value);
+    int at = setting_of(entry);
+    const char *ours = at >= 0 ? settings[at].ours : NULL;
+    say("Note: -%s %s is a setting of Open MPI and has no effect here; %s%s.", name, value,
+        ours ? "use " : "", ours ? ours : ALL_OURS);
+    free(entry);
+}
+
+static void set_output_filename(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->out_pattern = xstrf("%s.%%r.out", value);
+    p->o->err_pattern = xstrf("%s.%%r.err", value);
+    say("Note: -%s %s writes to %s.RANK.out and %s.RANK.err (other names: -outfile-pattern, "
+        "-errfile-pattern).",
+        name, value, value, value);
+}
+
+static void set_one_per_node(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->ppn = 1;
+}
+
+/* --bynode and --bind-to-core as they were written once. */
+static void set_old_words(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)value;
+    if (strcmp(name, "bynode") == 0)
+        p->o->map_by = MAP_NODE;
+    else if (strcmp(name, "byslot") == 0)
+        p->o->map_by = MAP_BLOCK;
+    else if (strcmp(name, "bind-to-core") == 0)
+        p->o->bind = BIND_CORE;
+    else if (strcmp(name, "bind-to-socket") == 0)
+        p->o->bind = BIND_SOCKET;
+    else
+        p->o->bind = BIND_NONE;
+}
+
+static void ignore(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)p;
+    (void)name;
+    (void)value;
+}
+
+/* The help of the definition says what to use instead. */
+static void note(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)p;
+    say("Note: -%s%s%s has no effect here: %s.", name, value ? " " : "", value ? value : "",
+        optdef_find(name)->help);
+}
+
+const struct optdef habits[] = {
+    {"mca|gmca|omca|prtemca|pmixmca", ARG_NAME_VALUE, "NAME VALUE", "a setting of Open MPI", set_mca},
+    {"output-filename", ARG_ONE, "NAME", "where output goes", set_output_filename},
+    {"pernode", ARG_NONE, NULL, NULL, set_one_per_node},
+    {"bynode|byslot|bind-to-core|bind-to-socket|bind-to-none", ARG_NONE, NULL, NULL, set_old_words},
+    {"iface|network-interface", ARG_ONE, "NAME",
+     "agents try all addresses of mpiexec, and FISHPLATE_IB_DEVICES chooses the adapters for messages", note},
+    {"prefix", ARG_ONE, "DIR", "mpiexec is expected at the same path on all hosts", note},
+    {"tune|am", ARG_ONE, "FILE", "settings are FISHPLATE_ variables; fishplate info lists them", note},
+    {"rmk", ARG_ONE, "NAME", "a Slurm allocation is found by itself, other hosts are named with -hosts",
+     note},
+    {"timestamp-output", ARG_NONE, NULL, "output is passed on as it is; pipe it through ts", note},
+    {"merge-stderr-to-stdout", ARG_NONE, NULL, "write 2>&1 after the command", note},
+    {"nooversubscribe", ARG_NONE, NULL, "more ranks than slots are started, and a line reports it", note},
+    {"nolocal", ARG_NONE, NULL, "name the hosts to use with -hosts", note},
+    {"use-hwthread-cpus", ARG_NONE, NULL, "use -bind-to hwthread", note},
+    {"tv|totalview|debug", ARG_NONE, NULL, "-gdb and -xterm start a debugger", note},
+    /* Written in many scripts; here they are always so. */
+    {"allow-run-as-root|q|quiet|hetero-nodes|do-not-resolve", ARG_NONE, NULL, NULL, ignore},
+};
+const unsigned nhabits = COUNT_OF(habits);

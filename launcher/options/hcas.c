@@ -1,0 +1,206 @@
+/* hcas.c: -hcas, the adapters of each virtual node: how many, how fast, with how many ports and paths. It
+ * becomes words of SOFTIB_FABRIC, to which rankenv.c adds the number of nodes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "options/hcas.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/launch_env.h"
+#include "options/optdefs.h"
+
+#define HCAS_MAX 16 /* what a softib node can have */
+
+struct hcas {
+    const char *option; /* its name, for messages */
+    unsigned n;
+    char *rate[HCAS_MAX]; /* NULL: as fast as memory */
+    long ports, lmc, hub;
+    char *latency, *bus, *pin;
+};
+
+/* A positive number and one of the units. */
+static bool quantity(const char *text, const char *const *units)
+{
+    char *end;
+    double v = strtod(text, &end);
+    if (end == text || !(v > 0) || v > 1e9)
+        return false;
+    for (; *units; units++)
+        if (strcmp(end, *units) == 0)
+            return true;
+    return false;
+}
+
+static bool is_rate(const char *text)
+{
+    static const char *const units[] = {"KB/s", "MB/s", "GB/s", "Mbit/s", "Gbit/s", NULL};
+    return quantity(text, units);
+}
+
+static bool is_time(const char *text)
+{
+    static const char *const units[] = {"ns", "us", "ms", "s", NULL};
+    return quantity(text, units);
+}
+
+static void set_word(const struct hcas *h, const char *key, const char *value, bool ok, const char *example,
+                     char **out)
+{
+    if (!ok)
+        die(STATUS_USAGE, "-%s: %s=%s: write a number and its unit, for example %s=%s.", h->option, key,
+            value, key, example);
+    free(*out);
+    *out = xstrdup(value);
+}
+
+static long set_count(const struct hcas *h, const char *key, const char *value, long min, long max)
+{
+    long v;
+    if (!parse_number(value, min, max, &v))
+        die(STATUS_USAGE, "-%s: %s=%s: write a whole number from %ld to %ld.", h->option, key, value, min,
+            max);
+    return v;
+}
+
+static void setting(struct hcas *h, const char *key, const char *value)
+{
+    if (strcmp(key, "ports") == 0)
+        h->ports = set_count(h, key, value, 1, 8);
+    else if (strcmp(key, "lmc") == 0)
+        h->lmc = set_count(h, key, value, 0, 7);
+    else if (strcmp(key, "latency") == 0)
+        set_word(h, key, value, is_time(value), "2us", &h->latency);
+    else if (strcmp(key, "bus") == 0)
+        set_word(h, key, value, is_rate(value), "1GB/s", &h->bus);
+    else if (strcmp(key, "pin") == 0)
+        set_word(h, key, value, is_time(value), "200ns", &h->pin);
+    else if (strcmp(key, "hub") == 0)
+        h->hub = set_count(h, key, value, 0, 1);
+    else
+        die(STATUS_USAGE,
+            "-%s: there is no setting %s=; there are ports=, lmc=, latency=, bus=, pin= and hub=.", h->option,
+            key);
+}
+
+/* "2", "1GB/s" or "2x1GB/s". */
+static void adapters(struct hcas *h, const char *word)
+{
+    char *end;
+    unsigned long n = strtoul(word, &end, 10);
+    const char *rate = *end == 'x' ? end + 1 : *end ? word : NULL;
+    if (rate == word)
+        n = 1;
+    if (end == word || word[0] == '-' || word[0] == '+' || (rate && !is_rate(rate)))
+        die(STATUS_USAGE,
+            "-%s: \"%s\" is not a number of adapters (2), a rate (1GB/s, 10Gbit/s) or both (2x1GB/s).",
+            h->option, word);
+    if (n < 1 || h->n + n > HCAS_MAX)
+        die(STATUS_USAGE, "-%s: a virtual node has 1 to %d adapters.", h->option, HCAS_MAX);
+    while (n-- > 0)
+        h->rate[h->n++] = rate ? xstrdup(rate) : NULL;
+}
+
+static void parse(struct hcas *h, const char *text)
+{
+    char *copy = xstrdup(text), *save = NULL;
+    for (char *w = strtok_r(copy, ", ", &save); w; w = strtok_r(NULL, ", ", &save)) {
+        char *value = strchr(w, '=');
+        if (value) {
+            *value++ = '\0';
+            setting(h, w, value);
+        } else {
+            adapters(h, w);
+        }
+    }
+    free(copy);
+    if (h->n == 0)
+        h->n = 1;
+}
+
+/* The user's own description, of which -hcas is a part; NULL when there is none. */
+static const char *described(const struct options *o)
+{
+    const size_t len = strlen(ENV_SOFTIB_FABRIC "=");
+    const char *text = o->env_pass == ENV_PASS_NONE ? NULL : getenv(ENV_SOFTIB_FABRIC);
+    for (unsigned i = 0; i < o->genv.n; i++)
+        if (strncmp(o->genv.v[i], ENV_SOFTIB_FABRIC "=", len) == 0)
+            text = o->genv.v[i] + len;
+    for (unsigned a = 0; a < o->napps; a++)
+        for (unsigned i = 0; i < o->apps[a].env.n; i++)
+            if (strncmp(o->apps[a].env.v[i], ENV_SOFTIB_FABRIC "=", len) == 0)
+                die(STATUS_USAGE, "-hcas describes the adapters of all programs; leave out -env %s.",
+                    ENV_SOFTIB_FABRIC);
+    return text;
+}
+
+static void check_described(const char *text)
+{
+    static const char *const sizes[] = {"nodes=", "hcas=", "ports=", "lmc="};
+    if (*text == '/' || *text == '.')
+        die(STATUS_USAGE,
+            "-hcas and the file %s (SOFTIB_FABRIC) describe the same adapters: use one of them.", text);
+    for (unsigned i = 0; i < COUNT_OF(sizes); i++)
+        if (strstr(text, sizes[i]))
+            die(STATUS_USAGE, "-hcas and SOFTIB_FABRIC (%s...) describe the same adapters: use one of them.",
+                sizes[i]);
+}
+
+static bool one_rate(const struct hcas *h)
+{
+    for (unsigned i = 1; i < h->n; i++)
+        if (strcmp(h->rate[i] ? h->rate[i] : "", h->rate[0] ? h->rate[0] : "") != 0)
+            return false;
+    return true;
+}
+
+/* Sizes first, then the user's words, then what holds for one adapter of each node. */
+static char *fabric_words(const struct hcas *h, const char *user)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    if (!f)
+        die(1, "Out of memory.");
+    fprintf(f, "hcas=%u ports=%ld lmc=%ld", h->n, h->ports, h->lmc);
+    if (h->latency)
+        fprintf(f, " latency=%s", h->latency);
+    if (h->bus)
+        fprintf(f, " bus=%s", h->bus);
+    if (h->pin)
+        fprintf(f, " pin=%s", h->pin);
+    if (h->hub)
+        fprintf(f, " hub=1");
+    if (one_rate(h) && h->rate[0])
+        fprintf(f, " rate=%s", h->rate[0]);
+    if (user && *user)
+        fprintf(f, " %s", user);
+    for (unsigned i = 0; i < h->n && !one_rate(h); i++)
+        if (h->rate[i])
+            fprintf(f, " hca%u: rate=%s", i, h->rate[i]);
+    if (fclose(f) != 0)
+        die(1, "Out of memory.");
+    return text;
+}
+
+char *hcas_fabric(const struct options *o)
+{
+    struct hcas h = {.option = "hcas", .ports = 1};
+    if (!o->vnodes)
+        die(STATUS_USAGE,
+            "-hcas describes the adapters of virtual nodes: set the number of nodes with -vnodes N.");
+    const char *user = described(o);
+    if (user)
+        check_described(user);
+    parse(&h, o->hcas);
+    char *words = fabric_words(&h, user);
+    for (unsigned i = 0; i < h.n; i++)
+        free(h.rate[i]);
+    free(h.latency);
+    free(h.bus);
+    free(h.pin);
+    return words;
+}

@@ -1,0 +1,482 @@
+/* optdefs.c: the table of options, and what each of them sets.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "options/optdefs.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+long opt_number(const char *name, const char *value, long min, long max)
+{
+    long v;
+    if (!parse_number(value, min, max, &v))
+        die(STATUS_USAGE, "-%s needs a whole number from %ld to %ld, not \"%s\".", name, min, max, value);
+    return v;
+}
+
+static void add_list(struct strings *s, const char *name, const char *value)
+{
+    char *copy = xstrdup(value), *save = NULL;
+    for (char *w = strtok_r(copy, ",", &save); w; w = strtok_r(NULL, ",", &save))
+        strings_add(s, w);
+    free(copy);
+    if (s->n == 0)
+        die(STATUS_USAGE, "-%s needs a list of names separated by commas.", name);
+}
+
+/* One of several words; the index. */
+int opt_choice(const char *name, const char *value, const char *const *words, int n)
+{
+    struct buf all = {0};
+    for (int i = 0; i < n; i++) {
+        if (strcmp(words[i], value) == 0)
+            return i;
+        buf_add(&all, i ? ", " : "", i ? 2 : 0);
+        buf_add(&all, words[i], strlen(words[i]));
+    }
+    buf_add(&all, "", 1);
+    die(STATUS_USAGE, "-%s does not accept \"%s\"; it accepts %s.", name, value, all.data);
+}
+
+static void set_n(struct opt_parse *p, const char *name, const char *value)
+{
+    p->app->n = opt_number(name, value, 1, 1 << 24);
+}
+
+static void set_ppn(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->ppn = opt_number(name, value, 1, 1 << 20);
+}
+
+static void set_hosts(struct opt_parse *p, const char *name, const char *value)
+{
+    add_list(&p->o->hosts, name, value);
+}
+
+static void set_hostfile(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->hostfile = value;
+}
+
+static void set_vnodes(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->vnodes = opt_number(name, value, 1, 1 << 20);
+}
+
+static void set_hcas(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->hcas = value;
+}
+
+static void set_usize(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->universe = opt_number(name, value, 1, 1 << 24);
+}
+
+/* What follows the unit in -map-by core:PE=2:OVERSUBSCRIBE, as other launchers have it. */
+static void map_modifier(struct opt_parse *p, const char *name, const char *word)
+{
+    if (strncasecmp(word, "PE=", 3) == 0)
+        p->o->cpus_per_rank = opt_number(name, word + 3, 1, 1 << 16);
+    else if (strcasecmp(word, "OVERSUBSCRIBE") == 0)
+        p->o->oversubscribe = true;
+    else if (strcasecmp(word, "NOOVERSUBSCRIBE") != 0 && strcasecmp(word, "SPAN") != 0)
+        die(STATUS_USAGE,
+            "-%s accepts PE=N (cores for each rank) and OVERSUBSCRIBE after the colon, not \"%s\".", name,
+            word);
+}
+
+static void set_map_by(struct opt_parse *p, const char *name, const char *value)
+{
+    static const char *const words[] = {"core", "slot", "node", "socket"};
+    static const enum map_by meaning[] = {MAP_BLOCK, MAP_BLOCK, MAP_NODE, MAP_SOCKET};
+    char *copy = xstrdup(value), *save = NULL, *unit = strtok_r(copy, ":", &save), *word;
+    if (unit && strcmp(unit, "ppr") == 0) {
+        const char *count = strtok_r(NULL, ":", &save), *of = strtok_r(NULL, ":", &save);
+        if (!count || !of || strcmp(of, "node") != 0)
+            die(STATUS_USAGE, "-%s %s: Fishplate counts ranks per node only: use ppr:N:node.", name, value);
+        p->o->ppn = opt_number(name, count, 1, 1 << 20);
+    } else if (value[0] != ':') { /* `:OVERSUBSCRIBE` alone is a habit, too */
+        p->o->map_by = meaning[opt_choice(name, unit ? unit : "", words, COUNT_OF(words))];
+    } else if (unit) {
+        map_modifier(p, name, unit);
+    }
+    while ((word = strtok_r(NULL, ":", &save)))
+        map_modifier(p, name, word);
+    free(copy);
+}
+
+static void set_rank_by(struct opt_parse *p, const char *name, const char *value)
+{
+    static const char *const words[] = {"slot", "core", "fill", "node", "span"};
+    static const enum map_by meaning[] = {MAP_BLOCK, MAP_BLOCK, MAP_BLOCK, MAP_NODE, MAP_NODE};
+    p->o->rank_by = meaning[opt_choice(name, value, words, COUNT_OF(words))];
+    p->o->rank_by_said = true;
+}
+
+static void set_cpus(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->cpus_per_rank = opt_number(name, value, 1, 1 << 16);
+}
+
+static void set_bind_to(struct opt_parse *p, const char *name, const char *value)
+{
+    static const char *const words[] = {"none", "core", "socket", "numa", "hwthread"};
+    static const enum bind_to meaning[] = {BIND_NONE, BIND_CORE, BIND_SOCKET, BIND_NUMA, BIND_HWTHREAD};
+    p->o->bind = meaning[opt_choice(name, value, words, COUNT_OF(words))];
+}
+
+static void set_genv(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    strings_add(&p->o->genv, value);
+}
+
+static void set_env(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    strings_add(&p->app->env, value);
+}
+
+static void set_x(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    if (strchr(value, '=')) {
+        strings_add(&p->o->genv, value);
+        return;
+    }
+    const char *now = getenv(value);
+    if (!now)
+        die(STATUS_USAGE, "-x %s: there is no such variable in the environment; write -x %s=value to set it.",
+            value, value);
+    char *entry = xstrf("%s=%s", value, now);
+    strings_add(&p->o->genv, entry);
+    free(entry);
+}
+
+static void set_genvlist(struct opt_parse *p, const char *name, const char *value)
+{
+    add_list(&p->o->genvlist, name, value);
+    p->o->env_pass = ENV_PASS_LIST;
+}
+
+static void set_genvnone(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->env_pass = ENV_PASS_NONE;
+}
+
+static void set_genvall(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->env_pass = ENV_PASS_ALL;
+}
+
+static void set_wdir(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->app->wdir = value;
+}
+
+static void set_prefix(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->prefix = "[%r] ";
+}
+
+static void set_prefix_pattern(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->prefix = value;
+}
+
+static void set_show_map(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->show_map = true;
+}
+
+static void set_exit_codes(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->exit_codes = true;
+}
+
+static void set_no_cleanup(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->no_cleanup = p->o->recovery = true;
+}
+
+static void set_recovery(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->recovery = true;
+}
+
+/* As of Open MPI: --with-ft ulfm; also no, none and mpi, which is the same as ulfm. */
+static void set_with_ft(struct opt_parse *p, const char *name, const char *value)
+{
+    static const char *const on[] = {"ulfm", "mpi", "yes", "true", "1"}, *const off[] = {"no", "none",
+                                                                                         "false", "0"};
+    for (size_t i = 0; i < COUNT_OF(on); i++)
+        if (strcmp(value, on[i]) == 0) {
+            p->o->recovery = true;
+            return;
+        }
+    for (size_t i = 0; i < COUNT_OF(off); i++)
+        if (strcmp(value, off[i]) == 0)
+            return;
+    die(STATUS_USAGE, "-%s takes ulfm or none, not \"%s\".", name, value);
+}
+
+static void set_gdb(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->debug = DEBUG_GDB;
+    p->o->debug_ranks = value;
+}
+
+static void set_xterm(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->debug = DEBUG_XTERM;
+    p->o->debug_ranks = strcmp(value, "all") == 0 ? NULL : value;
+}
+
+static void set_keep_running(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->keep_running = true;
+}
+
+static void set_oversubscribe(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->oversubscribe = true;
+}
+
+static void set_outfile(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->out_pattern = value;
+}
+
+static void set_errfile(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->err_pattern = value;
+}
+
+static void set_stdin(struct opt_parse *p, const char *name, const char *value)
+{
+    if (strcmp(value, "all") == 0)
+        p->o->stdin_rank = STDIN_ALL;
+    else if (strcmp(value, "none") == 0)
+        p->o->stdin_rank = STDIN_NONE;
+    else if (!parse_number(value, 0, 1 << 24, &p->o->stdin_rank))
+        die(STATUS_USAGE, "-%s is all, none or a rank, not \"%s\".", name, value);
+}
+
+static void set_launcher(struct opt_parse *p, const char *name, const char *value)
+{
+    static const char *const words[] = {"ssh", "rsh", "slurm"};
+    p->o->launcher = words[opt_choice(name, value, words, COUNT_OF(words))];
+}
+
+static void set_launcher_exec(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->launcher_exec = value;
+}
+
+static void set_fanout(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->fanout = opt_number(name, value, 0, 1 << 20);
+}
+
+static void set_heartbeat(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->heartbeat = opt_number(name, value, 0, 86400);
+}
+
+static void set_timeout(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->timeout = opt_number(name, value, 1, 100000000);
+}
+
+static void set_hang_after(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->hang_after = opt_number(name, value, 1, 100000000);
+}
+
+/* MPI-5.0, 11.5: which error handler objects begin with. */
+static void set_errhandler(struct opt_parse *p, const char *name, const char *value)
+{
+    static const char *const words[] = {"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"};
+    char *entry =
+        xstrf("FISHPLATE_INITIAL_ERRHANDLER=%s", words[opt_choice(name, value, words, COUNT_OF(words))]);
+    strings_add(&p->o->genv, entry);
+    free(entry);
+}
+
+static void set_verbose(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    (void)value;
+    p->o->verbose = true;
+}
+
+/* For mpiexecs that mpiexec starts (spawned.c). */
+static void set_report_fd(struct opt_parse *p, const char *name, const char *value)
+{
+    p->o->report_fd = opt_number(name, value, 3, 1 << 20);
+    fcntl((int)p->o->report_fd, F_SETFD, FD_CLOEXEC);
+}
+
+static void set_notices(struct opt_parse *p, const char *name, const char *value)
+{
+    char *words = xstrdup(value), *comma = strchr(words, ',');
+    if (comma)
+        *comma++ = '\0';
+    p->o->notices_fd = opt_number(name, words, 3, 1 << 20);
+    p->o->bell_fd = opt_number(name, comma ? comma : "", 3, 1 << 20);
+    p->o->recovery = true;
+    fcntl((int)p->o->notices_fd, F_SETFD, FD_CLOEXEC);
+    fcntl((int)p->o->bell_fd, F_SETFD, FD_CLOEXEC);
+    free(words);
+}
+
+static void set_preput(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    strings_add(&p->o->preputs, value);
+}
+
+static void show_help(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)p;
+    (void)name;
+    (void)value;
+    options_help();
+    quit(0);
+}
+
+static void show_version(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)p;
+    (void)name;
+    (void)value;
+    printf("mpiexec (Fishplate) %s\n", FISHPLATE_VERSION);
+    quit(0);
+}
+
+const struct optdef optdefs[] = {
+    {"n|np|c", ARG_ONE, "N", "start N ranks of the program", set_n},
+    {"ppn|perhost|npernode|N", ARG_ONE, "N", "put N ranks on each host before going on to the next", set_ppn},
+    {"hosts|host|H", ARG_ONE, "A,B:4", "run on these hosts; B:4 means that host B takes 4 ranks (slots)",
+     set_hosts},
+    {"f|hostfile|machinefile", ARG_ONE, "FILE",
+     "read the hosts from FILE, one per line: `name`, `name:4` or `name slots=4`", set_hostfile, "@file"},
+    {"map-by", ARG_ONE, "WHAT",
+     "core: fill each host before the next (default); node: one rank per host in turn; socket; ppr:N:node: N "
+     "ranks per node; core:PE=2: 2 cores per rank",
+     set_map_by, "core node socket ppr:1:node core:PE=2"},
+    {"rank-by", ARG_ONE, "WHAT", "number the ranks slot by slot or node by node, however they were mapped",
+     set_rank_by, "slot node"},
+    {"cpus-per-rank|cpus-per-proc", ARG_ONE, "N", "bind each rank to N cores; a host takes fewer ranks",
+     set_cpus},
+    {"bind-to", ARG_ONE, "WHAT",
+     "core, socket, numa, hwthread or none; core by default unless oversubscribed", set_bind_to,
+     "core socket numa hwthread none"},
+    {"show-map|report-bindings|display-map|print-rank-map", ARG_NONE, NULL,
+     "print the host and the processors of each rank", set_show_map},
+    {"vnodes", ARG_ONE, "N",
+     "divide this machine into N virtual nodes that communicate through software adapters, not shared memory",
+     set_vnodes},
+    {"hcas|hca", ARG_ONE, "LIST",
+     "adapters of each virtual node: their number (2), their rates (1GB/s,250MB/s) or more "
+     "(2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s,pin=200ns); hub=1: a barrier network "
+     "besides, the device softwire0",
+     set_hcas, "2 2x1GB/s 1GB/s,250MB/s 2x1GB/s,ports=2 1x1GB/s,lmc=1 1,hub=1"},
+    {"usize", ARG_ONE, "N", "value of MPI_UNIVERSE_SIZE: expected number of ranks, including spawned ones",
+     set_usize},
+    {"genv", ARG_NAME_VALUE, "NAME VALUE", "set a variable for all programs (also NAME=VALUE)", set_genv},
+    {"env", ARG_NAME_VALUE, "NAME VALUE", "set a variable for this program only (also NAME=VALUE)", set_env},
+    {"x", ARG_ONE, "NAME[=VALUE]", "set a variable for all programs, or pass its current value", set_x},
+    {"genvlist", ARG_ONE, "A,B",
+     "pass only these environment variables to the ranks; all are passed by default", set_genvlist},
+    {"genvnone", ARG_NONE, NULL, "pass no environment variables to the ranks", set_genvnone},
+    {"genvall|envall", ARG_NONE, NULL, NULL, set_genvall},
+    {"wdir|wd|cwd", ARG_ONE, "DIR", "start this program in DIR", set_wdir, "@dir"},
+    {"configfile", ARG_ONE, "FILE", "read programs from FILE, one per line: options, program, arguments",
+     options_configfile, "@file"},
+    {"stdin", ARG_ONE, "WHO", "who reads standard input: a rank (default 0), all or none", set_stdin,
+     "0 all none"},
+    {"l|prepend-rank|tag-output", ARG_NONE, NULL, "begin each line of output with [rank]", set_prefix},
+    {"prepend-pattern", ARG_ONE, "TEXT", "begin each line with this text; %r is the rank, %h its host",
+     set_prefix_pattern},
+    {"outfile-pattern", ARG_ONE, "NAME", "write standard output to files; %r is the rank, %h its host",
+     set_outfile, "@file"},
+    {"errfile-pattern", ARG_ONE, "NAME", "write standard error to files; %r is the rank, %h its host",
+     set_errfile, "@file"},
+    {"keep-running", ARG_NONE, NULL,
+     "continue when the reader of standard output has gone; by default the job ends, like a pipeline",
+     set_keep_running},
+    {"timeout", ARG_ONE, "S",
+     "end the job after S seconds with exit status 124, and print what the ranks wait for", set_timeout},
+    {"hang-after", ARG_ONE, "S",
+     "print what the ranks wait for when the job has made no progress for S seconds; the job continues",
+     set_hang_after},
+    {"enable-recovery", ARG_NONE, NULL,
+     "when a rank dies, notify the other ranks and let them continue; the exit status is that of the "
+     "survivors (docs/fault-tolerance.md)",
+     set_recovery},
+    {"with-ft", ARG_ONE, "ulfm", "same as -enable-recovery (Open MPI's spelling)", set_with_ft, "ulfm none"},
+    {"disable-auto-cleanup", ARG_NONE, NULL,
+     "same as -enable-recovery, but the exit status is that of the first rank that failed", set_no_cleanup},
+    {"print-all-exitcodes", ARG_NONE, NULL, "print the exit status of every rank at the end", set_exit_codes},
+    {"gdb", ARG_MAYBE, "RANK",
+     "run all ranks under gdb and print a backtrace when one crashes; with RANK, debug that rank "
+     "interactively",
+     set_gdb},
+    {"xterm", ARG_ONE, "RANKS", "run these ranks (0,3-5 or all) under gdb, each in a window of its own",
+     set_xterm},
+    {"launcher|bootstrap", ARG_ONE, "NAME",
+     "how to reach other hosts: ssh (default), rsh or slurm (srun; default in an allocation)", set_launcher,
+     "ssh rsh slurm"},
+    {"launcher-exec|bootstrap-exec", ARG_ONE, "CMD",
+     "reach other hosts with this command, called as CMD host command...", set_launcher_exec, "@file"},
+    {"fanout", ARG_ONE, "N",
+     "number of hosts that each host connects to (default 16); 0: mpiexec connects to all", set_fanout},
+    {"heartbeat", ARG_ONE, "S",
+     "a host that is silent for S seconds is lost (default 30); 0: only when its connection breaks",
+     set_heartbeat},
+    {"initial-errhandler", ARG_ONE, "NAME",
+     "error handler in effect until the program sets one: mpi_errors_are_fatal, mpi_errors_abort or "
+     "mpi_errors_return",
+     set_errhandler, "mpi_errors_are_fatal mpi_errors_abort mpi_errors_return"},
+    {"v|verbose", ARG_NONE, NULL, "print what is started on which host", set_verbose},
+    {"version|V", ARG_NONE, NULL, "print the version", show_version},
+    {"report-fd", ARG_ONE, "FD", NULL, set_report_fd},
+    {"notices", ARG_ONE, "FD,FD", NULL, set_notices},
+    {"preput", ARG_ONE, "KEY=VALUE", NULL, set_preput},
+    {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
+    {"oversubscribe", ARG_NONE, NULL, "do not print a note when there are more ranks than slots",
+     set_oversubscribe},
+};
+const unsigned noptdefs = COUNT_OF(optdefs);

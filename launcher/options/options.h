@@ -1,0 +1,86 @@
+/* options.h: the command line as data. options.c fills it in; no other file reads argv.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_OPTIONS_H
+#define FP_LAUNCHER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/util.h"
+
+struct strings {
+    char **v; /* always ended by NULL once anything was added */
+    unsigned n, room;
+};
+
+void strings_add(struct strings *s, const char *text);
+void strings_free(struct strings *s);
+
+/* One program of an MPMD job, between two colons. */
+struct app_spec {
+    long n; /* 0: not said */
+    struct strings argv;
+    struct strings env; /* NAME=value */
+    const char *wdir;
+};
+
+enum env_pass { ENV_PASS_ALL, ENV_PASS_NONE, ENV_PASS_LIST };
+enum map_by { MAP_BLOCK, MAP_NODE, MAP_SOCKET };
+enum bind_to { BIND_DEFAULT, BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_NUMA, BIND_SOCKET };
+enum debug { DEBUG_NOT, DEBUG_GDB, DEBUG_XTERM };
+
+#define FANOUT_DEFAULT    16
+#define HEARTBEAT_DEFAULT 30
+
+#define STDIN_ALL  (-1)
+#define STDIN_NONE (-2)
+
+struct options {
+    struct app_spec *apps;
+    unsigned napps;
+    struct strings hosts; /* "name" or "name:slots" */
+    const char *hostfile;
+    long ppn, vnodes;
+    const char *hcas; /* adapters of a virtual node; NULL: not said */
+    long universe;    /* MPI_UNIVERSE_SIZE; 0: as many as there are slots */
+    enum map_by map_by, rank_by;
+    bool rank_by_said;
+    long cpus_per_rank; /* 0: not said */
+    enum bind_to bind;
+    struct strings genv, genvlist; /* NAME=value; NAME */
+    enum env_pass env_pass;
+    const char *prefix; /* of each line of output; %r, %h; NULL: none */
+    bool verbose, show_map, exit_codes;
+    bool no_cleanup; /* a rank that fails does not end the others; the status is its */
+    bool recovery;   /* ... and they hear of it, to go on without it */
+    enum debug debug;
+    const char *debug_ranks; /* NULL: all */
+    bool keep_running;       /* without a reader of standard output */
+    bool oversubscribe;      /* without a word */
+    const char *out_pattern, *err_pattern;
+    const char *launcher; /* NULL: not said */
+    const char *launcher_exec;
+    long fanout;       /* agents that one host starts; 0: all from here */
+    long heartbeat;    /* seconds of silence after which a host is lost; 0: no heartbeats */
+    long timeout;      /* seconds; 0: none */
+    long hang_after;   /* seconds; 0: none */
+    long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */
+    long init_timeout; /* seconds */
+    long report_fd;  /* this mpiexec was started by another (spawned.h), which listens there; 0: it was not */
+    long notices_fd; /* of the mpiexec that started this one; 0: none */
+    long bell_fd;    /* ... rung when something was written there */
+    struct strings preputs; /* key=value in the key-value space from the start */
+    const char *foreign;    /* a program of another MPI that may not find us, in words; NULL: none */
+};
+
+/* Ends mpiexec with a sentence on any mistake, and after --help and --version. */
+void options_parse(int argc, char **argv, struct options *out);
+
+/* For --help. */
+void options_help(void);
+
+/* habits.c: one line about variables of other MPI libraries that are set and have no effect here. */
+void options_notice_foreign(const struct options *o, char *const *environment);
+
+#endif

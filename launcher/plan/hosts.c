@@ -1,0 +1,139 @@
+/* hosts.c: reads host lists. A host that is named twice is one host with the sum of the slots.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "plan/hosts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/address.h"
+#include "plan/slurm.h"
+#include "plan/topo.h"
+
+static void add_host(struct hosts *h, const char *name, long slots, bool counted)
+{
+    for (uint32_t i = 0; i < h->n; i++)
+        if (strcmp(h->v[i].name, name) == 0) {
+            h->v[i].slots += (uint32_t)slots;
+            h->v[i].counted = h->v[i].counted || counted;
+            return;
+        }
+    h->v = xrealloc(h->v, (h->n + 1) * sizeof(*h->v));
+    h->v[h->n++] = (struct host){.name = xstrdup(name), .slots = (uint32_t)slots, .counted = counted};
+}
+
+/* "name", "name:4", "[::1]:4"; a bare IPv6 address has more than one colon and no slots. */
+static void add_word(struct hosts *h, const char *word, const char *where, long slots)
+{
+    char *name = xstrdup(word), *colon = strrchr(name, ':'), *at = name;
+    bool counted = slots > 0;
+    if (name[0] == '[' && strchr(name, ']')) {
+        at = name + 1;
+        char *end = strchr(name, ']');
+        colon = end[1] == ':' ? end + 1 : NULL;
+        *end = '\0';
+    } else if (colon && strchr(name, ':') != colon) {
+        colon = NULL;
+    }
+    if (colon) {
+        *colon = '\0';
+        if (!parse_number(colon + 1, 1, 1 << 20, &slots))
+            die(STATUS_USAGE, "In %s, \"%s\" should be a host name or host:slots.", where, word);
+        counted = true;
+    }
+    /* A name is given to the remote shell as a word of its own; one that looks like an option is not a name.
+     */
+    if (!*at || *at == '-' || strpbrk(at, " \t/;&|$`\"'<>()"))
+        die(STATUS_USAGE, "In %s, \"%s\" is not a host name.", where, word);
+    add_host(h, at, counted ? slots : 1, counted);
+    free(name);
+}
+
+/* `name`, `name:4`, `name slots=4`, `name max_slots=4`; a # begins a comment. */
+static void add_line(struct hosts *h, char *line, const char *file, unsigned lineno)
+{
+    char *save = NULL, *word, *where = xstrf("line %u of %s", lineno, file);
+    line[strcspn(line, "#")] = '\0';
+    char *name = strtok_r(line, " \t\r\n", &save);
+    long slots = 0;
+    while (name && (word = strtok_r(NULL, " \t\r\n", &save))) {
+        if (strncmp(word, "slots=", 6) == 0) {
+            if (!parse_number(word + 6, 1, 1 << 20, &slots))
+                die(STATUS_USAGE, "In %s, \"%s\" should be slots= and a number.", where, word);
+        } else if (strncmp(word, "max_slots=", 10) != 0 && strncmp(word, "max-slots=", 10) != 0) {
+            die(STATUS_USAGE,
+                "In %s, \"%s\" is neither a host name nor slots=N; a line is a host name "
+                "and optionally slots=N.",
+                where, word);
+        }
+    }
+    if (name)
+        add_word(h, name, where, slots);
+    free(where);
+}
+
+static void read_hostfile(struct hosts *h, const char *file)
+{
+    FILE *f = fopen(file, "re");
+    char *line = NULL;
+    size_t cap = 0;
+    if (!f)
+        die(STATUS_USAGE, "The host file %s cannot be read: %s.", file, strerror(errno));
+    for (unsigned lineno = 1; getline(&line, &cap, f) >= 0; lineno++)
+        add_line(h, line, file, lineno);
+    free(line);
+    fclose(f);
+    if (h->n == 0)
+        die(STATUS_USAGE, "The host file %s names no host.", file);
+}
+
+/* Are they all of the allocation, so that srun reaches them? */
+static bool in_allocation(const struct hosts *h)
+{
+    struct strings names = {0};
+    if (!slurm_here() || !slurm_expand(getenv("SLURM_JOB_NODELIST"), SLURM_HOSTS_MAX, &names))
+        return false;
+    bool all = true;
+    for (uint32_t i = 0; i < h->n && all; i++) {
+        unsigned k = 0;
+        while (k < names.n && strcmp(names.v[k], h->v[i].name) != 0)
+            k++;
+        all = k < names.n || h->v[i].local;
+    }
+    strings_free(&names);
+    return all;
+}
+
+const char *hosts_launcher(const struct options *o, const struct hosts *h)
+{
+    if (o->launcher)
+        return o->launcher;
+    return in_allocation(h) ? "slurm" : "ssh";
+}
+
+void hosts_list(const struct options *o, struct hosts *out)
+{
+    *out = (struct hosts){0};
+    for (unsigned i = 0; i < o->hosts.n; i++)
+        add_word(out, o->hosts.v[i], "-hosts", 0);
+    if (o->hostfile)
+        read_hostfile(out, o->hostfile);
+    if (out->n == 0 && !o->vnodes && slurm_here()) {
+        slurm_hosts(out);
+        return;
+    }
+    if (out->n == 0) {
+        char self[256] = "localhost";
+        gethostname(self, sizeof(self) - 1);
+        add_host(out, self, (long)topo_cores(), true);
+        out->v[0].local = true;
+        return;
+    }
+    for (uint32_t i = 0; i < out->n; i++)
+        out->v[i].local = address_is_here(out->v[i].name);
+}

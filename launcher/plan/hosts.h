@@ -1,0 +1,41 @@
+/* hosts.h: the hosts of a job and which rank runs where. The functions are pure, except that they read the
+ * host file and ask for this machine's own names.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_HOSTS_H
+#define FP_LAUNCHER_HOSTS_H
+
+#include "options/options.h"
+
+struct host {
+    char *name;
+    uint32_t slots;
+    bool counted; /* the user gave the number of slots */
+    bool local;
+};
+
+struct hosts {
+    struct host *v;
+    uint32_t n;
+};
+
+/* From -hosts and -hostfile, or the Slurm allocation, or this machine with a slot per core. */
+void hosts_list(const struct options *o, struct hosts *out);
+
+/* How to reach them: as the user said, else srun inside a Slurm allocation, else ssh. */
+const char *hosts_launcher(const struct options *o, const struct hosts *h);
+
+/* Where each rank runs. A node is what shares memory: a host, or a part of one with -vnodes. */
+struct layout {
+    uint32_t size, nnodes;
+    uint32_t *host_of, *node_of, *app_of; /* [size] */
+    uint32_t *local_rank;                 /* [size] among the ranks of its node */
+    uint32_t *node_size;                  /* [nnodes] */
+};
+
+/* MPI_UNIVERSE_SIZE: what the user said, else the slots; at least the ranks there are. */
+uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size);
+
+void hosts_layout(const struct options *o, const struct hosts *h, struct layout *out);
+
+#endif

@@ -1,0 +1,170 @@
+/* map.c: which rank runs where. First each rank is assigned to a bin (a host, or a virtual node of this one);
+ * everything else is counted from that sequence.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plan/hosts.h"
+#include "plan/slurm.h"
+
+/* Fills bins in turn, each with its share, and starts over when all are full. */
+static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
+{
+    uint32_t r = 0;
+    while (r < size)
+        for (uint32_t b = 0; b < nbins && r < size; b++)
+            for (uint32_t k = 0; k < share[b] && r < size; k++)
+                bin_of[r++] = b;
+}
+
+/* One rank to each bin in turn; bins that are full are passed over while others have room. */
+static void deal_out(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
+{
+    uint32_t *used = xcalloc(nbins, sizeof(*used));
+    uint32_t r = 0;
+    while (r < size) {
+        uint32_t before = r;
+        for (uint32_t b = 0; b < nbins && r < size; b++)
+            if (used[b] < share[b]) {
+                used[b]++;
+                bin_of[r++] = b;
+            }
+        if (r == before)
+            memset(used, 0, nbins * sizeof(*used));
+    }
+    free(used);
+}
+
+/* -rank-by: the same places with other numbers, one bin after the other or one rank of each in turn. */
+static void renumber(const struct options *o, uint32_t size, uint32_t nbins, uint32_t *bin_of)
+{
+    uint32_t *count = xcalloc(nbins, sizeof(*count));
+    if (o->rank_by_said) {
+        for (uint32_t r = 0; r < size; r++)
+            count[bin_of[r]]++;
+        for (uint32_t r = 0; r < size;)
+            for (uint32_t b = 0; b < nbins; b++)
+                for (uint32_t k = o->rank_by == MAP_NODE ? 1 : count[b]; k > 0 && count[b] > 0; k--) {
+                    count[b]--;
+                    bin_of[r++] = b;
+                }
+    }
+    free(count);
+}
+
+static void place(const struct options *o, uint32_t size, uint32_t nbins, const uint32_t *share,
+                  uint32_t *bin_of)
+{
+    if (o->map_by == MAP_NODE)
+        deal_out(size, nbins, share, bin_of);
+    else
+        fill_blocks(size, nbins, share, bin_of);
+    renumber(o, size, nbins, bin_of);
+}
+
+/* Ranks that a host takes: its slots are cores, of which a rank may want several. */
+static uint32_t places_of(const struct options *o, const struct host *h)
+{
+    uint32_t per = o->cpus_per_rank > 1 ? (uint32_t)o->cpus_per_rank : 1;
+    return h->slots / per > 0 ? h->slots / per : 1;
+}
+
+/* How many ranks each bin takes per round. */
+static uint32_t *shares(const struct options *o, const struct hosts *h, uint32_t size, uint32_t nbins)
+{
+    uint32_t *share = xcalloc(nbins, sizeof(*share));
+    for (uint32_t b = 0; b < nbins; b++) {
+        if (o->ppn)
+            share[b] = (uint32_t)o->ppn;
+        else if (o->vnodes)
+            share[b] = size / nbins + (b < size % nbins);
+        else
+            share[b] = nbins == 1 ? size : places_of(o, &h->v[b]);
+    }
+    return share;
+}
+
+static uint32_t count_ranks(const struct options *o, const struct hosts *h)
+{
+    uint64_t size = 0, slots = 0;
+    for (uint32_t i = 0; i < h->n; i++)
+        slots += o->ppn ? (uint32_t)o->ppn : places_of(o, &h->v[i]);
+    for (unsigned i = 0; i < o->napps; i++) {
+        if (o->apps[i].n == 0)
+            o->apps[i].n = o->napps > 1 ? 1 : (long)slots;
+        size += (uint64_t)o->apps[i].n;
+    }
+    if (size > 1 << 24)
+        die(STATUS_USAGE, "%llu ranks are more than mpiexec can start.", (unsigned long long)size);
+    return (uint32_t)size;
+}
+
+/*
+ * One line. Slots that the user has counted are meant: more ranks are often a mistake. Cores that we have counted are
+ * not, and jobs larger than the machine are everyday life in tests: that is said only where a person looks.
+ */
+static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
+{
+    bool listed = o->hosts.n || o->hostfile || slurm_here();
+    uint32_t *count = xcalloc(h->n, sizeof(*count));
+    for (uint32_t r = 0; r < l->size; r++)
+        count[l->host_of[r]]++;
+    bool wanted = !o->oversubscribe && (listed || o->verbose || isatty(STDERR_FILENO));
+    for (uint32_t i = 0; i < h->n && wanted; i++)
+        if (h->v[i].counted && count[i] > places_of(o, &h->v[i])) {
+            say("Note: %u ranks share the %u %s%s of host %s and will take turns (-oversubscribe turns "
+                "this note off).",
+                count[i], h->v[i].slots, listed ? "slot" : "core", h->v[i].slots == 1 ? "" : "s",
+                h->v[i].name);
+            break;
+        }
+    free(count);
+}
+
+/* Nodes are numbered by first use, so that one without ranks does not count. */
+static void number_nodes(struct layout *l, const uint32_t *bin_of, uint32_t nbins)
+{
+    uint32_t *number = xcalloc(nbins, sizeof(*number));
+    l->node_size = xcalloc(nbins, sizeof(*l->node_size));
+    for (uint32_t r = 0; r < l->size; r++) {
+        uint32_t *n = &number[bin_of[r]];
+        if (*n == 0)
+            *n = ++l->nnodes;
+        l->node_of[r] = *n - 1;
+        l->local_rank[r] = l->node_size[*n - 1]++;
+    }
+    free(number);
+}
+
+uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size)
+{
+    uint64_t slots = (uint64_t)o->universe;
+    for (uint32_t i = 0; i < h->n && o->universe == 0; i++)
+        slots += h->v[i].slots;
+    return slots > size ? (uint32_t)slots : size;
+}
+
+void hosts_layout(const struct options *o, const struct hosts *h, struct layout *l)
+{
+    *l = (struct layout){.size = count_ranks(o, h)};
+    uint32_t nbins = o->vnodes ? (uint32_t)o->vnodes : h->n;
+    uint32_t *share = shares(o, h, l->size, nbins), *bin_of = xcalloc(l->size, sizeof(*bin_of));
+    l->host_of = xcalloc(l->size, sizeof(*l->host_of));
+    l->node_of = xcalloc(l->size, sizeof(*l->node_of));
+    l->app_of = xcalloc(l->size, sizeof(*l->app_of));
+    l->local_rank = xcalloc(l->size, sizeof(*l->local_rank));
+    place(o, l->size, nbins, share, bin_of);
+    for (uint32_t r = 0; r < l->size && !o->vnodes; r++)
+        l->host_of[r] = bin_of[r];
+    number_nodes(l, bin_of, nbins);
+    uint32_t r = 0;
+    for (unsigned a = 0; a < o->napps; a++)
+        for (long k = 0; k < o->apps[a].n; k++)
+            l->app_of[r++] = a;
+    notice_oversubscription(o, h, l);
+    free(share);
+    free(bin_of);
+}

@@ -1,0 +1,28 @@
+/* pack.h: numbers and strings as bytes for another host: numbers in network byte order, strings with their
+ * length in front. The reader checks every length against what is left, since the bytes come from a network.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_PACK_H
+#define FP_LAUNCHER_PACK_H
+
+#include "core/util.h"
+
+void pack_u32(struct buf *out, uint32_t v);
+void pack_str(struct buf *out, const char *s);
+void pack_list(struct buf *out, char *const *list); /* ended by NULL */
+
+/* After the first thing that is not there `bad` stays true; numbers are then 0 and strings empty. */
+struct unpack {
+    const char *at;
+    size_t left;
+    bool bad;
+};
+
+uint32_t unpack_u32(struct unpack *r);
+char *unpack_str(struct unpack *r); /* allocated */
+char **unpack_list(struct unpack *r);
+
+/* How many items follow, each of at least `least` bytes; never more than there is room for. */
+uint32_t unpack_count(struct unpack *r, size_t least);
+
+#endif

@@ -1,0 +1,53 @@
+/* plan.h: what one host has to run: the part of the job that local.c executes, on the user's machine or in an
+ * agent. A plan is sent to an agent as bytes, so it contains everything and has no pointers to other data.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_PLAN_H
+#define FP_LAUNCHER_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/util.h"
+
+/* Where a rank's standard input comes from. */
+enum stdin_from { STDIN_NULL, STDIN_PIPE, STDIN_INHERIT };
+
+struct app {
+    char **argv;
+    char **env;      /* complete but for what is per rank */
+    char *wdir;      /* where to start */
+    uint32_t number; /* MPI_APPNUM: several entries may be one program, with and without a debugger */
+};
+
+struct place {
+    uint32_t rank, app, node; /* node: index in the whole job */
+    uint32_t local_rank, local_size;
+    int32_t vnode; /* -1: not virtual */
+    uint32_t stdin_from;
+};
+
+struct plan {
+    char *job, *host, *node_map;
+    uint32_t size, universe, nnodes;
+    uint32_t bind;
+    bool scatter_sockets; /* -map-by socket: deal neighbouring ranks to different sockets */
+    bool verbose;         /* say where ranks run */
+    bool recovery;        /* ranks hear of the deaths of others */
+    bool one_machine;     /* all hosts of the job are this machine. Not sent to agents */
+    int notices_fd;       /* ... through this file; 0: one of its own. Not sent to agents */
+    uint32_t cpus_per_rank;
+    uint32_t napps, nranks;
+    struct app *apps;
+    struct place *ranks;
+};
+
+void plan_encode(const struct plan *p, struct buf *out);
+
+/* NULL when the bytes are not a plan. */
+struct plan *plan_decode(const char *data, size_t len);
+
+/* One that plan_decode made, or NULL. */
+void plan_free(struct plan *p);
+
+#endif

@@ -1,0 +1,21 @@
+/* slurm.h: the hosts of a Slurm allocation, from the variables that salloc and sbatch set: `n[01-03,7],login`
+ * and `8(x3),4`. Slurm itself is not called.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_SLURM_H
+#define FP_LAUNCHER_SLURM_H
+
+#include "plan/hosts.h"
+
+/* Are we inside an allocation? */
+bool slurm_here(void);
+
+/* Its hosts with their slots: tasks where the user asked for some, else processors. */
+void slurm_hosts(struct hosts *out);
+
+#define SLURM_HOSTS_MAX (1u << 16) /* Slurm itself has no more nodes */
+
+/* Adds every name of a compressed list; false when it is not one or names more hosts than `most`. */
+bool slurm_expand(const char *list, unsigned most, struct strings *out);
+
+#endif

@@ -1,0 +1,207 @@
+/* topo.c: groups the processors of our affinity mask into cores, NUMA nodes or sockets by the lists in
+ * /sys/devices/system/cpu, and assigns the groups to ranks. Without sysfs every processor counts as a core.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "plan/topo.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define WORD_BITS (8 * sizeof(unsigned long))
+
+static bool has(const struct cpus *s, unsigned cpu)
+{
+    return s->bits[cpu / WORD_BITS] >> cpu % WORD_BITS & 1;
+}
+
+static void set(struct cpus *s, unsigned cpu)
+{
+    s->bits[cpu / WORD_BITS] |= 1ul << cpu % WORD_BITS;
+}
+
+static void allowed(struct cpus *s)
+{
+    memset(s, 0, sizeof(*s));
+    if (sched_getaffinity(0, sizeof(*s), (cpu_set_t *)s) != 0)
+        set(s, 0);
+}
+
+/* "0-3,8,10-11" into a set. */
+static bool parse_list(const char *text, struct cpus *s)
+{
+    memset(s, 0, sizeof(*s));
+    while (isdigit((unsigned char)*text)) {
+        char *end;
+        unsigned long first = strtoul(text, &end, 10), last = first;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        for (unsigned long c = first; c <= last && c < CPUS_MAX; c++)
+            set(s, (unsigned)c);
+        text = *end == ',' ? end + 1 : end;
+    }
+    return *text == '\n' || *text == '\0';
+}
+
+static bool read_list(const char *path, struct cpus *s)
+{
+    char text[8192];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    return parse_list(text, s);
+}
+
+/* The processors that share a core, a socket or a NUMA node with this one. */
+static void group_of(unsigned cpu, enum bind_to bind, struct cpus *s)
+{
+    char path[128];
+    bool found = false;
+    if (bind == BIND_NUMA) {
+        /* cpuN/nodeM is a link; try the nodes in turn, machines have few. */
+        for (unsigned node = 0; node < 1024 && !found; node++) {
+            snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
+            if (!read_list(path, s))
+                break;
+            found = has(s, cpu);
+        }
+    } else if (bind != BIND_HWTHREAD) {
+        const char *file = bind == BIND_SOCKET ? "package_cpus_list" : "core_cpus_list";
+        const char *old = bind == BIND_SOCKET ? "core_siblings_list" : "thread_siblings_list";
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
+        found = read_list(path, s) && has(s, cpu);
+        if (!found) {
+            snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, old);
+            found = read_list(path, s) && has(s, cpu);
+        }
+    }
+    if (!found) {
+        memset(s, 0, sizeof(*s));
+        set(s, cpu);
+    }
+}
+
+/* All groups within `within`, each cut to it; *out is allocated. */
+static unsigned groups(const struct cpus *within, enum bind_to bind, struct cpus **out)
+{
+    struct cpus left = *within, *list = NULL;
+    unsigned n = 0;
+    for (unsigned cpu = 0; cpu < CPUS_MAX; cpu++) {
+        if (cpu % WORD_BITS == 0 && left.bits[cpu / WORD_BITS] == 0) {
+            cpu += WORD_BITS - 1;
+            continue;
+        }
+        if (!has(&left, cpu))
+            continue;
+        list = xrealloc(list, (n + 1) * sizeof(*list));
+        struct cpus *g = &list[n++];
+        group_of(cpu, bind, g);
+        for (size_t w = 0; w < COUNT_OF(g->bits); w++) {
+            g->bits[w] &= left.bits[w];
+            left.bits[w] &= ~g->bits[w];
+        }
+    }
+    *out = list;
+    return n;
+}
+
+unsigned topo_cores(void)
+{
+    struct cpus mask, *list;
+    allowed(&mask);
+    unsigned n = groups(&mask, BIND_CORE, &list);
+    free(list);
+    return n ? n : 1;
+}
+
+/* Groups reordered so that neighbours in the list are on different sockets. */
+static void scatter(struct cpus *list, unsigned n, const struct cpus *mask)
+{
+    struct cpus *sockets, *out = xcalloc(n, sizeof(*out));
+    unsigned nsockets = groups(mask, BIND_SOCKET, &sockets), placed = 0;
+    bool *used = xcalloc(n, sizeof(*used));
+    while (placed < n) {
+        unsigned before = placed;
+        for (unsigned s = 0; s < nsockets; s++)
+            for (unsigned g = 0; g < n; g++) {
+                unsigned first = 0;
+                while (first < CPUS_MAX - 1 && !has(&list[g], first))
+                    first++;
+                if (used[g] || !has(&sockets[s], first))
+                    continue;
+                used[g] = true;
+                out[placed++] = list[g];
+                break;
+            }
+        if (placed == before)
+            break;
+    }
+    if (placed == n)
+        memcpy(list, out, n * sizeof(*out));
+    free(out);
+    free(used);
+    free(sockets);
+}
+
+/* The `i`th run of `per` cores; it begins again where they end. */
+static void merge(const struct cpus *list, unsigned n, uint32_t i, uint32_t per, struct cpus *out)
+{
+    memset(out, 0, sizeof(*out));
+    for (uint32_t k = 0; k < per; k++)
+        for (size_t w = 0; w < COUNT_OF(out->bits); w++)
+            out->bits[w] |= list[((uint64_t)i * per + k) % n].bits[w];
+}
+
+struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets, uint32_t per)
+{
+    struct cpus mask, *list;
+    bool automatic = bind == BIND_DEFAULT && per == 0;
+    if (bind == BIND_NONE || nranks == 0 || (automatic && nranks == 1))
+        return NULL;
+    if (bind == BIND_DEFAULT || (per > 0 && bind != BIND_HWTHREAD))
+        bind = BIND_CORE;
+    allowed(&mask);
+    unsigned n = groups(&mask, bind, &list);
+    if (n == 0 || (automatic && nranks > n)) {
+        free(list);
+        return NULL;
+    }
+    if (scatter_sockets)
+        scatter(list, n, &mask);
+    struct cpus *sets = xcalloc(nranks, sizeof(*sets));
+    for (uint32_t i = 0; i < nranks; i++) {
+        /* Large groups take blocks of neighbouring ranks, unless they were to be scattered. */
+        bool block = (bind == BIND_SOCKET || bind == BIND_NUMA) && !scatter_sockets;
+        if (per > 0)
+            merge(list, n, i, per, &sets[i]);
+        else
+            sets[i] = list[block ? (uint64_t)i * n / (nranks > n ? nranks : n) : i % n];
+    }
+    free(list);
+    return sets;
+}
+
+void topo_format(const struct cpus *s, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (unsigned cpu = 0; cpu < CPUS_MAX && used + 16 < size; cpu++) {
+        unsigned last = cpu;
+        if (!has(s, cpu))
+            continue;
+        while (last + 1 < CPUS_MAX && has(s, last + 1))
+            last++;
+        used += (size_t)snprintf(out + used, size - used, last > cpu ? "%s%u-%u" : "%s%u", used ? "," : "",
+                                 cpu, last);
+        cpu = last;
+    }
+}

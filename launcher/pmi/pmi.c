@@ -1,0 +1,400 @@
+/* pmi.c: answers the PMI-1 commands of our own library, of MPICH and of others. A table maps each command to
+ * its handler. A request with `quiet=1` (only our library sends it) is executed without an answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "pmi/pmi.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/pmi_line.h"
+#include "pmi/kvs.h"
+#include "core/util.h"
+
+#define REQUEST_MAX 65536
+#define SPAWN_MAX   (1u << 22)
+
+struct client {
+    struct buf in;
+    bool inited, finalized, broken, ready;
+    bool in_spawn;    /* between mcmd=spawn and endcmd */
+    struct buf spawn; /* lines of what is to be spawned */
+    long left;        /* programs of it that have not come yet */
+};
+
+struct pmi {
+    uint32_t size, universe, arrived;
+    uint32_t inited, finalized; /* how many */
+    const char *job;
+    const uint32_t *app_of;
+    const struct pmi_events *ev;
+    void *ctx;
+    struct kvs values, names;
+    struct client *clients;
+    bool *waiting;
+};
+
+struct request {
+    struct pmi *s;
+    uint32_t rank;
+    const struct pmi_line *line;
+};
+
+static void reply(const struct request *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+static void reply(const struct request *r, const char *fmt, ...)
+{
+    if (pmi_line_get(r->line, "quiet"))
+        return;
+    char *text;
+    va_list args;
+    va_start(args, fmt);
+    int len = vasprintf(&text, fmt, args);
+    va_end(args);
+    if (len < 0)
+        die(1, "Out of memory.");
+    text[len] = '\n'; /* in place of the terminator */
+    r->s->ev->reply(r->s->ctx, r->rank, text, (size_t)len + 1);
+    free(text);
+}
+
+static void do_init(const struct request *r)
+{
+    long version = 0;
+    bool ok = pmi_line_int(r->line, "pmi_version", 0, 100, &version) && version == 1;
+    bool first = !r->s->clients[r->rank].inited;
+    r->s->clients[r->rank].inited = true;
+    r->s->inited += first;
+    reply(r, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=%d", ok ? 0 : -1);
+    if (first)
+        r->s->ev->inited(r->s->ctx, r->rank);
+}
+
+static void do_get_maxes(const struct request *r)
+{
+    reply(r, "cmd=maxes kvsname_max=256 keylen_max=%d vallen_max=%d rc=0", PMI_KEY_MAX, PMI_VALUE_MAX);
+}
+
+static void do_get_appnum(const struct request *r)
+{
+    reply(r, "cmd=appnum appnum=%u rc=0", r->s->app_of ? r->s->app_of[r->rank] : 0);
+}
+
+static void do_get_my_kvsname(const struct request *r)
+{
+    reply(r, "cmd=my_kvsname kvsname=%s rc=0", r->s->job);
+}
+
+static void do_get_universe_size(const struct request *r)
+{
+    reply(r, "cmd=universe_size size=%u rc=0", r->s->universe);
+}
+
+static bool our_kvs(const struct request *r)
+{
+    const char *name = pmi_line_get(r->line, "kvsname");
+    return name && strcmp(name, r->s->job) == 0;
+}
+
+static void do_put(const struct request *r)
+{
+    const char *key = pmi_line_get(r->line, "key"), *value = pmi_line_get(r->line, "value");
+    if (!our_kvs(r)) {
+        reply(r, "cmd=put_result rc=-1 msg=no_such_kvsname");
+    } else if (!key || !*key || !value || strlen(key) >= PMI_KEY_MAX || strlen(value) >= PMI_VALUE_MAX) {
+        reply(r, "cmd=put_result rc=-1 msg=key_or_value_missing_or_too_long");
+    } else {
+        kvs_put(&r->s->values, key, value);
+        reply(r, "cmd=put_result rc=0 msg=success");
+    }
+}
+
+static void do_get(const struct request *r)
+{
+    const char *key = pmi_line_get(r->line, "key");
+    const char *value = key && our_kvs(r) ? kvs_get(&r->s->values, key) : NULL;
+    if (value)
+        reply(r, "cmd=get_result rc=0 msg=success value=%s", value);
+    else
+        reply(r, "cmd=get_result rc=-1 msg=%s value=unknown",
+              our_kvs(r) ? "key_not_found" : "no_such_kvsname");
+}
+
+static void do_barrier_in(const struct request *r)
+{
+    static const char out[] = "cmd=barrier_out rc=0\n";
+    struct pmi *s = r->s;
+    if (s->waiting[r->rank])
+        return;
+    s->waiting[r->rank] = true;
+    if (++s->arrived == 1)
+        s->ev->barrier(s->ctx, true);
+    if (s->arrived < s->size)
+        return;
+    s->arrived = 0;
+    memset(s->waiting, 0, s->size * sizeof(*s->waiting));
+    s->ev->barrier(s->ctx, false);
+    for (uint32_t i = 0; i < s->size; i++)
+        s->ev->reply(s->ctx, i, out, sizeof(out) - 1);
+}
+
+static void do_missing(const struct request *r)
+{
+    char who[1024] = "all ranks have arrived", text[3 * sizeof(who)];
+    if (r->s->arrived > 0)
+        r->s->ev->describe(r->s->ctx, r->s->waiting, who, sizeof(who));
+    pmi_escape(who, text, sizeof(text));
+    reply(r, "cmd=missing_result msg=%s", text);
+}
+
+static void do_finalize(const struct request *r)
+{
+    r->s->finalized += r->s->clients[r->rank].inited && !r->s->clients[r->rank].finalized;
+    r->s->clients[r->rank].finalized = true;
+    reply(r, "cmd=finalize_ack rc=0");
+}
+
+static void do_abort(const struct request *r)
+{
+    long code = 1;
+    const char *msg = pmi_line_get(r->line, "msg");
+    if (!msg)
+        msg = pmi_line_get(r->line, "error_msg");
+    pmi_line_int(r->line, "exitcode", INT32_MIN, INT32_MAX, &code);
+    char *text = xstrdup(msg ? msg : "");
+    pmi_unescape(text);
+    r->s->ev->aborted(r->s->ctx, r->rank, (int)code, text);
+    free(text);
+}
+
+static void do_publish(const struct request *r)
+{
+    const char *service = pmi_line_get(r->line, "service"), *port = pmi_line_get(r->line, "port");
+    bool ok = service && port && !kvs_get(&r->s->names, service);
+    if (ok)
+        kvs_put(&r->s->names, service, port);
+    reply(r, "cmd=publish_result info=%s rc=%d", ok ? "ok" : "duplicate_or_incomplete", ok ? 0 : -1);
+}
+
+static void do_unpublish(const struct request *r)
+{
+    const char *service = pmi_line_get(r->line, "service");
+    bool ok = service && kvs_remove(&r->s->names, service);
+    reply(r, "cmd=unpublish_result info=%s rc=%d", ok ? "ok" : "not_published", ok ? 0 : -1);
+}
+
+static void do_lookup(const struct request *r)
+{
+    const char *service = pmi_line_get(r->line, "service");
+    const char *port = service ? kvs_get(&r->s->names, service) : NULL;
+    if (port)
+        reply(r, "cmd=lookup_result info=ok port=%s rc=0", port);
+    else
+        reply(r, "cmd=lookup_result info=not_published rc=-1");
+}
+
+/* All programs are there. */
+static void run_spawn(struct pmi *s, uint32_t rank)
+{
+    struct client *c = &s->clients[rank];
+    struct pmi_line none = {0};
+    char *why = NULL, text[1500];
+    buf_add(&c->spawn, "", 1);
+    unsigned number = s->ev->spawn(s->ctx, rank, xstrdup(buf_head(&c->spawn)), &why);
+    buf_free(&c->spawn);
+    pmi_escape(why ? why : "", text, sizeof(text));
+    free(why);
+    if (number)
+        reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=0 jobid=%u", number);
+    else
+        reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=-1 msg=%s", text);
+}
+
+/* A line of a spawn request. A client sends the programs one after the other, and waits for one answer. */
+static bool spawn_line(struct pmi *s, uint32_t rank, const char *text)
+{
+    struct client *c = &s->clients[rank];
+    if (strcmp(text, "endcmd") != 0) {
+        if (strncmp(text, "totspawns=", 10) == 0 && c->left <= 0 &&
+            !parse_number(text + 10, 1, 65536, &c->left))
+            return false;
+        buf_add(&c->spawn, text, strlen(text));
+        buf_add(&c->spawn, "\n", 1);
+        return buf_size(&c->spawn) <= SPAWN_MAX;
+    }
+    c->in_spawn = false;
+    if (--c->left <= 0)
+        run_spawn(s, rank);
+    return true;
+}
+
+static void do_spawn_state(const struct request *r)
+{
+    char text[1500];
+    long number = 0;
+    pmi_line_int(r->line, "jobid", 0, INT32_MAX, &number);
+    const char *why = r->s->ev->spawn_state(r->s->ctx, (unsigned)number);
+    pmi_escape(why ? why : "", text, sizeof(text));
+    reply(r, "cmd=spawn_state_result rc=%d msg=%s", why ? -1 : 0, text);
+}
+
+static void do_ready(const struct request *r)
+{
+    r->s->clients[r->rank].ready = true;
+}
+
+static void do_accuse(const struct request *r)
+{
+    long rank = -1;
+    if (pmi_line_int(r->line, "rank", 0, (long)r->s->size - 1, &rank) && r->s->ev->accused)
+        r->s->ev->accused(r->s->ctx, (uint32_t)rank, r->rank);
+}
+
+static const struct {
+    const char *name;
+    void (*fn)(const struct request *r);
+} commands[] = {
+    {"init", do_init},
+    {"get_maxes", do_get_maxes},
+    {"get_appnum", do_get_appnum},
+    {"get_my_kvsname", do_get_my_kvsname},
+    {"get_universe_size", do_get_universe_size},
+    {"put", do_put},
+    {"get", do_get},
+    {"barrier_in", do_barrier_in},
+    {"missing", do_missing},
+    {"finalize", do_finalize},
+    {"abort", do_abort},
+    {"publish_name", do_publish},
+    {"unpublish_name", do_unpublish},
+    {"lookup_name", do_lookup},
+    {"spawn_state", do_spawn_state},
+    {"ready", do_ready},
+    {"accuse", do_accuse},
+};
+
+/* False when the line cannot be PMI-1. */
+static bool run_line(struct pmi *s, uint32_t rank, char *text)
+{
+    struct client *c = &s->clients[rank];
+    struct pmi_line line;
+    /* A spawn request is many lines, with free text in them; it ends with a line of its own. */
+    if (c->in_spawn)
+        return spawn_line(s, rank, text);
+    if (strcmp(text, "mcmd=spawn") == 0) {
+        c->in_spawn = true;
+        return spawn_line(s, rank, text);
+    }
+    if (!pmi_line_parse(text, &line))
+        return false;
+    const char *name = pmi_line_get(&line, "cmd");
+    for (size_t i = 0; name && i < COUNT_OF(commands); i++)
+        if (strcmp(name, commands[i].name) == 0) {
+            commands[i].fn(&(struct request){s, rank, &line});
+            return true;
+        }
+    return false;
+}
+
+static void refuse(struct pmi *s, uint32_t rank, const char *why)
+{
+    s->clients[rank].broken = true;
+    buf_free(&s->clients[rank].in);
+    s->ev->bad(s->ctx, rank, why);
+}
+
+void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len)
+{
+    struct client *c = &s->clients[rank];
+    if (c->broken)
+        return;
+    buf_add(&c->in, data, len);
+    for (;;) {
+        size_t n = buf_size(&c->in);
+        char *start = buf_head(&c->in), *newline = n ? memchr(start, '\n', n) : NULL;
+        if (!newline) {
+            if (n > REQUEST_MAX)
+                refuse(s, rank, "a request longer than 65536 bytes");
+            return;
+        }
+        *newline = '\0';
+        size_t line_len = (size_t)(newline - start);
+        bool ok = strlen(start) == line_len && run_line(s, rank, start);
+        if (!ok) {
+            refuse(s, rank, "a request that is not one of PMI version 1");
+            return;
+        }
+        buf_take(&c->in, line_len + 1);
+    }
+}
+
+bool pmi_inited(const struct pmi *s, uint32_t rank)
+{
+    return s->clients[rank].inited;
+}
+
+bool pmi_finalized(const struct pmi *s, uint32_t rank)
+{
+    return s->clients[rank].finalized;
+}
+
+bool pmi_ready(const struct pmi *s, uint32_t rank)
+{
+    return s->clients[rank].ready;
+}
+
+void pmi_finalized_too(struct pmi *s, uint32_t rank)
+{
+    s->finalized += s->clients[rank].inited && !s->clients[rank].finalized;
+}
+
+uint32_t pmi_inited_count(const struct pmi *s)
+{
+    return s->inited;
+}
+
+uint32_t pmi_active_count(const struct pmi *s)
+{
+    return s->inited - s->finalized;
+}
+
+const bool *pmi_waiting(const struct pmi *s)
+{
+    return s->arrived ? s->waiting : NULL;
+}
+
+struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const char *node_map,
+                    const uint32_t *app_of, const struct pmi_events *ev, void *ctx)
+{
+    struct pmi *s = xcalloc(1, sizeof(*s));
+    *s = (struct pmi){.size = size, .universe = universe, .job = job, .app_of = app_of, .ev = ev, .ctx = ctx};
+    s->clients = xcalloc(size, sizeof(*s->clients));
+    s->waiting = xcalloc(size, sizeof(*s->waiting));
+    kvs_put(&s->values, "PMI_process_mapping", node_map);
+    return s;
+}
+
+void pmi_preput(struct pmi *s, const char *entry)
+{
+    const char *eq = strchr(entry, '=');
+    char *key = eq ? xstrf("%.*s", (int)(eq - entry), entry) : NULL;
+    if (key && *key && strlen(key) < PMI_KEY_MAX)
+        kvs_put(&s->values, key, eq + 1);
+    free(key);
+}
+
+void pmi_free(struct pmi *s)
+{
+    for (uint32_t i = 0; i < s->size; i++) {
+        buf_free(&s->clients[i].in);
+        buf_free(&s->clients[i].spawn);
+    }
+    kvs_free(&s->values);
+    kvs_free(&s->names);
+    free(s->clients);
+    free(s->waiting);
+    free(s);
+}

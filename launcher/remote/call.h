@@ -1,0 +1,19 @@
+/* call.h: an agent connects to mpiexec, or to the agent above it: to all its addresses at once. The first one
+ * that proves that it knows the cookie is used.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_CALL_H
+#define FP_LAUNCHER_CALL_H
+
+#include "remote/proof.h"
+
+struct call {
+    int fd;
+    struct session session;
+};
+
+/* Addresses are separated by commas. Ends the process with a sentence when nobody there knows the cookie. */
+void call_mpiexec(const char *addresses, const char *port, const char *cookie, const char *who,
+                  struct call *out);
+
+#endif

@@ -1,0 +1,206 @@
+/* door.c: accepts the connections of agents. An agent that was disconnected because there were too many callers
+ * (base/acceptor.h) connects again (call.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "remote/door.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/address.h"
+#include "base/acceptor.h"
+
+#define DOOR_MS     10000
+#define CALLERS_MIN 64
+#define REST_MS     50 /* no file descriptor at all for a caller: try again after this time */
+
+struct caller {
+    struct acceptor_caller in; /* the list; first, so that it is the caller's address */
+    struct door *door;
+    struct link *link;
+    bool greeted; /* has sent HELLO */
+    bool is_gone; /* in door->gone */
+    struct hello hello;
+    struct session session;
+    struct caller *next; /* in door->gone */
+};
+
+struct door {
+    struct loop *loop;
+    const char *cookie;
+    const struct door_events *ev;
+    void *ctx;
+    struct watch listener;
+    char port[8];
+    struct acceptor acceptor;
+    struct caller *gone; /* freed when nothing refers to them any more */
+    struct timer late, rest, sweep;
+};
+
+/* Watches must outlive the turn of the loop in which they are removed. */
+static void on_sweep(void *ctx)
+{
+    struct door *d = ctx;
+    while (d->gone) {
+        struct caller *c = d->gone;
+        d->gone = c->next;
+        if (c->link) {
+            buf_free(&c->link->in);
+            free(c->link);
+        }
+        secret_wipe(c, sizeof(*c));
+        free(c);
+    }
+}
+
+static void remove_later(struct caller *c)
+{
+    struct door *d = c->door;
+    if (c->is_gone)
+        return;
+    c->is_gone = true;
+    c->next = d->gone;
+    d->gone = c;
+    loop_after(d->loop, &d->sweep, 0);
+}
+
+static void leave(struct caller *c)
+{
+    acceptor_remove(&c->door->acceptor, &c->in);
+    remove_later(c);
+}
+
+static void reject_caller(void *ctx, struct acceptor_caller *in)
+{
+    struct caller *c = (struct caller *)in;
+    (void)ctx;
+    link_close(c->link);
+    remove_later(c);
+}
+
+static void send_away(struct caller *c)
+{
+    acceptor_remove(&c->door->acceptor, &c->in);
+    reject_caller(c->door, &c->in);
+}
+
+static void answer_hello(struct caller *c, const char *data, size_t len)
+{
+    struct door *d = c->door;
+    struct challenge challenge;
+    struct buf out = {0};
+    if (!proof_hello_decode(data, len, &c->hello) || !d->ev->expected(d->ctx, c->hello.who)) {
+        send_away(c);
+        return;
+    }
+    c->greeted = true;
+    proof_random(challenge.nonce, sizeof(challenge.nonce));
+    proof_session(d->cookie, &c->hello, challenge.nonce, &c->session);
+    memcpy(challenge.code, c->session.mpiexec_code, sizeof(challenge.code));
+    proof_challenge_encode(&challenge, &out);
+    link_send(c->link, &(struct frame_head){FRAME_CHALLENGE, 0, 0, buf_size(&out)}, buf_head(&out));
+    buf_free(&out);
+}
+
+static void judge_proof(struct caller *c, const char *data, size_t len)
+{
+    struct door *d = c->door;
+    struct link *k = c->link;
+    /* Another may have come under that name in between. */
+    if (len != SHA256_SIZE || !secret_equal(data, c->session.agent_code, SHA256_SIZE) ||
+        !d->ev->expected(d->ctx, c->hello.who)) {
+        send_away(c);
+        return;
+    }
+    c->link = NULL;
+    leave(c);
+    link_seal(k, c->session.up, c->session.down);
+    d->ev->entered(d->ctx, c->hello.who, c->hello.version, k);
+}
+
+static void on_frame(void *ctx, const struct frame_head *head, const char *data)
+{
+    struct caller *c = ctx;
+    if (head->type == FRAME_HELLO && !c->greeted)
+        answer_hello(c, data, head->len);
+    else if (head->type == FRAME_PROOF && c->greeted)
+        judge_proof(c, data, head->len);
+    else
+        send_away(c);
+}
+
+static void on_closed(void *ctx, const char *why)
+{
+    (void)why;
+    leave(ctx);
+}
+
+static void on_late(void *ctx)
+{
+    struct door *d = ctx;
+    const uint64_t next = acceptor_expire(&d->acceptor, now_ms());
+    if (next != UINT64_MAX)
+        loop_after(d->loop, &d->late, next);
+}
+
+static struct acceptor_caller *admit_caller(void *ctx, int fd)
+{
+    struct door *d = ctx;
+    struct caller *c = xcalloc(1, sizeof(*c));
+    c->door = d;
+    c->link = xcalloc(1, sizeof(*c->link));
+    *c->link = (struct link){.frame = on_frame, .closed = on_closed, .ctx = c};
+    link_open(c->link, d->loop, fd);
+    if (d->late.at == 0)
+        loop_after(d->loop, &d->late, DOOR_MS);
+    return &c->in;
+}
+
+static const struct acceptor_ops acceptor_ops = {admit_caller, reject_caller};
+
+static void on_call(void *ctx, uint32_t events)
+{
+    struct door *d = ctx;
+    (void)events;
+    if (d->listener.fd >= 0 && acceptor_take(&d->acceptor, d->listener.fd, now_ms()) != 0) {
+        /* The caller still waits: the loop would call this function again at once. */
+        loop_change(d->loop, &d->listener, 0);
+        loop_after(d->loop, &d->rest, REST_MS);
+    }
+}
+
+static void on_rest(void *ctx)
+{
+    struct door *d = ctx;
+    loop_change(d->loop, &d->listener, EPOLLIN);
+}
+
+const char *door_port(const struct door *d)
+{
+    return d->port;
+}
+
+struct door *door_open(struct loop *l, uint32_t agents, const char *cookie, const struct door_events *ev,
+                       void *ctx)
+{
+    struct door *d = xcalloc(1, sizeof(*d));
+    *d = (struct door){.loop = l, .cookie = cookie, .ev = ev, .ctx = ctx};
+    /* An agent connects to all our addresses at once. */
+    acceptor_open(&d->acceptor, CALLERS_MIN + (agents < 1 << 16 ? 4 * agents : 4u << 16), DOOR_MS,
+                  &acceptor_ops, d);
+    d->late = (struct timer){.fn = on_late, .ctx = d};
+    d->rest = (struct timer){.fn = on_rest, .ctx = d};
+    d->sweep = (struct timer){.fn = on_sweep, .ctx = d};
+    d->listener = (struct watch){.fd = -1, .fn = on_call, .ctx = d};
+    loop_add(l, &d->listener, address_listen(d->port, sizeof(d->port)), EPOLLIN);
+    return d;
+}
+
+void door_close(struct door *d)
+{
+    loop_close(d->loop, &d->listener);
+    loop_cancel(d->loop, &d->late);
+    loop_cancel(d->loop, &d->rest);
+    acceptor_close(&d->acceptor);
+}

@@ -1,0 +1,30 @@
+/* door.h: where agents connect: a listening socket, and the callers that have not yet proved that they know
+ * the cookie. Anybody can connect, so unproved callers get little memory and little time, and can never keep
+ * an agent out for good.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_DOOR_H
+#define FP_LAUNCHER_DOOR_H
+
+#include "remote/link.h"
+
+struct door;
+
+struct door_events {
+    /* Is an agent of that name waited for? */
+    bool (*expected)(void *ctx, const char *who);
+    /* It has proved itself. The link is the receiver's now, who sets its events before it returns. */
+    void (*entered)(void *ctx, const char *who, const char *version, struct link *k);
+};
+
+/* For about `agents` agents that know this cookie. `cookie` must stay. */
+struct door *door_open(struct loop *l, uint32_t agents, const char *cookie, const struct door_events *ev,
+                       void *ctx);
+
+/* The number of the port, as text. */
+const char *door_port(const struct door *d);
+
+/* Nobody is waited for any more. */
+void door_close(struct door *d);
+
+#endif

@@ -1,0 +1,57 @@
+/* tree.h: the agents of other hosts, seen from the process that starts them: mpiexec, or an agent further up
+ * the tree. It starts up to `fanout` of them; each looks after a range of the hosts that follow its own, in
+ * the same way. Frames are routed by the host's number; this layer does not know what they mean.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_TREE_H
+#define FP_LAUNCHER_TREE_H
+
+#include "remote/link.h"
+#include "remote/shell.h"
+
+/* The hosts, by number (ascending) and name, and how to reach them. */
+struct tree_spec {
+    struct shell shell;
+    uint32_t fanout, timeout; /* seconds until an agent must have called back */
+    uint32_t heartbeat;       /* seconds of silence after which a host is lost; 0: see link_beat */
+    bool verbose;
+    uint32_t n;
+    uint32_t *numbers;
+    char **names;
+};
+
+void tree_encode(const struct tree_spec *s, uint32_t from, uint32_t n, struct buf *out);
+
+/* NULL when the bytes are not one. */
+struct tree_spec *tree_decode(const char *data, size_t len);
+
+/* One that tree_decode made, or NULL. */
+void tree_free(struct tree_spec *s);
+
+struct tree_events {
+    /* From any host below; FRAME_LOST and FRAME_DONE come once for each host, and one of them always does. */
+    void (*frame)(void *ctx, const struct frame_head *head, const char *data);
+    void (*drained)(void *ctx); /* may be NULL */
+};
+
+struct tree;
+
+/* `spec` must stay. */
+struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct tree_events *ev, void *ctx);
+
+/* Starts the agents and waits for none. */
+void tree_run(struct tree *t);
+
+/* To the host in the head, now or as soon as it is there. */
+void tree_send(struct tree *t, const struct frame_head *head, const void *data);
+
+/* Tells all agents below to let output wait, or no longer. */
+void tree_pause(struct tree *t, bool pause);
+
+/* A child process that may be one of our remote shells has ended. */
+void tree_child_ended(struct tree *t, pid_t pid, int status);
+
+/* Hosts that are neither done nor lost. */
+uint32_t tree_left(const struct tree *t);
+
+#endif

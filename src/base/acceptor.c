@@ -1,0 +1,133 @@
+/* acceptor.c: see acceptor.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "base/acceptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BATCH 64 /* callers that are taken before the process does anything else */
+
+static int open_spare(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+void acceptor_open(struct acceptor *a, uint32_t max, uint32_t ms, const struct acceptor_ops *ops, void *ctx)
+{
+    *a = (struct acceptor){.ops = ops, .ctx = ctx, .max = max, .ms = ms, .spare = open_spare()};
+    a->last = &a->first;
+}
+
+static void reject(struct acceptor *a, struct acceptor_caller *c)
+{
+    acceptor_remove(a, c);
+    a->ops->reject(a->ctx, c);
+}
+
+void acceptor_close(struct acceptor *a)
+{
+    while (a->first)
+        reject(a, a->first);
+    if (a->spare >= 0)
+        close(a->spare);
+    a->spare = -1;
+}
+
+void acceptor_remove(struct acceptor *a, struct acceptor_caller *c)
+{
+    struct acceptor_caller **at = &a->first;
+    while (*at && *at != c)
+        at = &(*at)->next;
+    if (!*at)
+        return;
+    *at = c->next;
+    if (a->last == &c->next)
+        a->last = at;
+    a->n--;
+}
+
+static int take_one(int listener)
+{
+    return accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static bool is_full(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* accept fails for want of a descriptor even if nobody waits. */
+static bool has_caller(int listener)
+{
+    struct pollfd p = {.fd = listener, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+/* No descriptor for the next caller: the oldest one gives up its own; if there is none, the next caller is refused by means of the
+ * spare descriptor, since its connection would wait for ever otherwise. -1 with errno. */
+static int take_one_of_full(struct acceptor *a, int listener, int error)
+{
+    if (a->first) {
+        reject(a, a->first);
+        return take_one(listener);
+    }
+    if (a->spare >= 0) {
+        close(a->spare);
+        const int fd = take_one(listener);
+        if (fd >= 0)
+            close(fd);
+        a->spare = open_spare();
+    }
+    errno = error;
+    return -1;
+}
+
+static int admit(struct acceptor *a, int fd, uint64_t now)
+{
+    if (a->n >= a->max)
+        reject(a, a->first);
+    struct acceptor_caller *c = a->ops->admit(a->ctx, fd);
+    if (!c) {
+        close(fd);
+        return ENOMEM;
+    }
+    c->until = now + a->ms;
+    c->next = NULL;
+    *a->last = c;
+    a->last = &c->next;
+    a->n++;
+    return 0;
+}
+
+int acceptor_take(struct acceptor *a, int listener, uint64_t now)
+{
+    int error = 0;
+    for (int i = 0; i < BATCH && !error; i++) {
+        int fd = take_one(listener);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+            if (!has_caller(listener))
+                return 0;
+            fd = take_one_of_full(a, listener, errno);
+        }
+        if (fd >= 0)
+            error = admit(a, fd, now);
+        else if (is_full(errno))
+            error = errno;
+        else if (errno != EINTR && errno != ECONNABORTED)
+            return 0;
+    }
+    return error;
+}
+
+uint64_t acceptor_expire(struct acceptor *a, uint64_t now)
+{
+    while (a->first && a->first->until <= now)
+        reject(a, a->first);
+    return a->first ? a->first->until - now : UINT64_MAX;
+}

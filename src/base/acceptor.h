@@ -1,0 +1,49 @@
+/* acceptor.h: takes connections at listening sockets and limits what callers cost that have not proved who they are. Anybody can
+ * connect: at most `max` callers are served at a time, each for at most `ms` milliseconds. If there is one more, or no file
+ * descriptor is left for it, the caller that has waited longest is disconnected. A caller that knows how to prove itself connects
+ * again and needs little time, so that no crowd of others can keep it out for good. Depends on libc alone: the launcher
+ * compiles it, too.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_ACCEPTOR_H
+#define FP_BASE_ACCEPTOR_H
+
+#include <stdint.h>
+
+/* At the front of what the user of an acceptor stores for one caller. */
+struct acceptor_caller {
+    uint64_t until; /* ms */
+    struct acceptor_caller *next;
+};
+
+struct acceptor_ops {
+    /* Makes a caller of a connected socket, which it takes over: close-on-exec, and it does not block. */
+    struct acceptor_caller *(*admit)(void *ctx, int fd);
+    /* Disconnects and frees a caller, which is in the list no more. */
+    void (*reject)(void *ctx, struct acceptor_caller *c);
+};
+
+struct acceptor {
+    const struct acceptor_ops *ops;
+    void *ctx;
+    struct acceptor_caller *first, **last; /* in the order of their arrival */
+    uint32_t n, max, ms;
+    int spare; /* a descriptor to close when none is left for a caller that is to be refused; -1: none */
+};
+
+void acceptor_open(struct acceptor *a, uint32_t max, uint32_t ms, const struct acceptor_ops *ops, void *ctx);
+
+/* Rejects all callers. */
+void acceptor_close(struct acceptor *a);
+
+/* Admits callers that wait at a listening socket, which must not block. 0, or an errno if more may wait that cannot be taken
+ * until something is freed: EMFILE, ENFILE, ENOBUFS, ENOMEM. `now` in ms, here and below. */
+int acceptor_take(struct acceptor *a, int listener, uint64_t now);
+
+/* Rejects callers whose time is over. The time of the next one, in ms from now; UINT64_MAX: there is no caller. */
+uint64_t acceptor_expire(struct acceptor *a, uint64_t now);
+
+/* The caller has proved itself or is gone: it is its owner's alone. Callers that are not in the list are ignored. */
+void acceptor_remove(struct acceptor *a, struct acceptor_caller *c);
+
+#endif

@@ -1,0 +1,22 @@
+/* checked.h: arithmetic of numbers that come from outside (counts, displacements, offsets, strides). Each returns true
+ * if the exact result fits in *out. It stores into *out in any case: pass a variable of its own, not what is to survive. The integer types may differ.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_CHECKED_H
+#define FP_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define checked_add(a, b, out) (!__builtin_add_overflow(a, b, out))
+#define checked_sub(a, b, out) (!__builtin_sub_overflow(a, b, out))
+#define checked_mul(a, b, out) (!__builtin_mul_overflow(a, b, out))
+
+/* a * b + c */
+static inline bool checked_mul_add(int64_t a, int64_t b, int64_t c, int64_t *out)
+{
+    int64_t product;
+    return checked_mul(a, b, &product) && checked_add(product, c, out);
+}
+
+#endif

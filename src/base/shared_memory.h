@@ -1,0 +1,31 @@
+/* shared_memory.h: memory files (memfd) that processes of this user map from each other. The process that opens one through /proc or
+ * receives its descriptor has only the word of the other process for it: before it maps the file it checks owner, kind, name,
+ * size and seals. The seals keep the file from becoming shorter (SIGBUS) or longer afterwards. Needs libc alone.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BASE_SHARED_MEMORY_H
+#define FP_BASE_SHARED_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SHARED_MEMORY_NODE \
+    "fishplate-node" /* the ranks of one node; created by mpiexec or by the node's first rank */
+
+/* A new file of this size, sealed; -1 with errno. */
+int shared_memory_create(const char *name, uint64_t bytes);
+
+/* A new file of no size yet, for shared_memory_seal. */
+int shared_memory_create_empty(const char *name);
+
+/* Gives the file this size for ever, unless another process has given it a size before; false with errno. */
+bool shared_memory_seal(int fd, uint64_t bytes);
+
+/* Is this a sealed memory file of this user with this name and at least this size? */
+bool shared_memory_is_valid(int fd, const char *name, uint64_t least);
+
+/* Opens descriptor `fd` of process `pid` for reading and writing; -1 with errno, EPERM: it is no such file. Nothing else is ever
+ * opened: opening a device or a file of the program could have an effect. */
+int shared_memory_open(int pid, int fd, const char *name, uint64_t least);
+
+#endif

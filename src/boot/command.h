@@ -1,0 +1,19 @@
+/* command.h: the command line of a mpiexec that the library or another mpiexec starts. Every user of a machine can read the
+ * arguments of a process (/proc/PID/cmdline), and such a command contains variables of the user and the key of the
+ * parents' port. The words go through a file in memory instead, which only the new process inherits. Depends on libc alone:
+ * the launcher compiles it, too.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BOOT_COMMAND_H
+#define FP_BOOT_COMMAND_H
+
+/* The only argument of that mpiexec, and its value: the number of the file. */
+#define COMMAND_OPTION "--fishplate-command"
+
+/* A file with the words up to NULL (without a word for the program itself), close-on-exec; -1 with errno. */
+int command_write(char *const *words);
+
+/* Reads and closes it: the name of the program, then the words, then NULL, in allocated memory. NULL with errno: it is no such file. */
+char **command_read(int fd, char *program, int *count);
+
+#endif

@@ -1,0 +1,154 @@
+/* phases.h: the building blocks that several algorithms share: trees, a running partial result that keeps the
+ * order of operands, the fold to a power of two, and the partition of a vector. Pure, like everything in this
+ * folder.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_ALGO_PARTS_PHASES_H
+#define FP_COLL_ALGO_PARTS_PHASES_H
+
+#include "coll/sched/algorithm.h"
+
+/* A tree as one of its nodes sees it. Children are in the order of the ranks they stand for: child i and its
+ * subtree hold the ranks right behind those of child i-1, and all of them come right behind this node. */
+#define TREE_CHILDREN_MAX 31
+struct tree {
+    int parent; /* -1 at the root */
+    int nchildren;
+    int child[TREE_CHILDREN_MAX];
+};
+
+struct tree tree_binomial(int rank, int size, int root);
+struct tree tree_chain(int rank, int size, int root);
+
+/* Down the tree: every node ends with `count` items at `data`. segment 0: in one piece. */
+void tree_bcast(struct sched *s, const struct tree *t, struct loc data, int64_t count, int64_t segment);
+
+/* Up the tree, in rank order (seen from the root's rank): the root ends with the result at `out`. `in` may be
+ * `out`. */
+void tree_reduce(struct sched *s, const struct tree *t, bool commutative, struct loc in, struct loc out,
+                 int64_t count, int64_t segment);
+
+void tree_signal_up(struct sched *s, const struct tree *t);
+void tree_signal_down(struct sched *s, const struct tree *t);
+
+/* A partial result that moves between two buffers, because `mine op theirs` is written over `theirs` when the
+ * order of operands counts. Ends in buf[0] whenever it can. */
+struct partial {
+    struct loc in;     /* my contribution, only read */
+    struct loc buf[2]; /* both of full length; buf[0] may be `in` */
+    int at;            /* which buf holds the partial result; -1: none, it is still `in` */
+    bool commutative;
+};
+
+struct partial partial_start(const struct coll_shape *shape, struct loc in, struct loc buf0, struct loc buf1);
+struct loc partial_mine(const struct partial *p);   /* to send from */
+struct loc partial_theirs(const struct partial *p); /* to receive into */
+/* Combines [first, first + count) of what was received with what is there. */
+void partial_merge(struct sched *s, struct partial *p, bool mine_first, int64_t first, int64_t count);
+/* Moves that range to buf[0] if it is not there. */
+void partial_settle(struct sched *s, const struct partial *p, int64_t first, int64_t count);
+
+/* Fold to a power of two: of the first 2 * rem ranks each even one speaks for itself and its right neighbour,
+ * so ranges of ranks stay ranges and the order of operands is kept. */
+struct fold {
+    int pof2, rem;
+    int index; /* mine among the pof2, -1 when my left neighbour speaks for me */
+};
+struct fold fold_make(int rank, int size);
+static inline int fold_rank(const struct fold *f, int index)
+{
+    return index < f->rem ? 2 * index : index + f->rem;
+}
+/* The even rank takes in its neighbour's vector; the odd one is then idle until fold_out. */
+void fold_in(struct sched *s, const struct fold *f, int rank, struct partial *p, int64_t count);
+/* The even rank hands the result at `data` to its neighbour. */
+void fold_out(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count);
+
+/* An allreduce by an exchange among a power of two of ranks: folds in, lets those that speak exchange, folds out. `exchange`
+ * finds its partial result in `p`, and leaves the whole result at `out`. */
+typedef void fold_exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out,
+                           int64_t count);
+void fold_allreduce(const struct coll_shape *shape, struct sched *s, fold_exchange *exchange);
+
+/* Recursive halving of the vector with the nearest partner first, which keeps the order of operands. range[k]
+ * is what is mine before step k; after all of them it is range[steps]. */
+struct halving {
+    int steps;
+    int64_t lo[32], hi[32];
+};
+void halving_reduce(struct sched *s, const struct fold *f, struct partial *p, int64_t count,
+                    struct halving *h);
+
+/* Where part i of n begins in a vector of count items. */
+static inline int64_t part_start(int64_t count, int n, int i)
+{
+    int64_t base = count / n, extra = count % n;
+    return base * i + (i < extra ? i : extra);
+}
+static inline int64_t part_size(int64_t count, int n, int i)
+{
+    return part_start(count, n, i + 1) - part_start(count, n, i);
+}
+
+/* A vector shorter than a ring of ranks leaves most of them nothing to pass on. In a round in which a rank gives part `give` and
+ * takes the one before it, both empty: how many rounds after it are like it. -1: one of them is not empty. Without this a
+ * few bytes on 10,000 ranks would cost each of them 20,000 rounds of nothing. */
+static inline int ring_idle(int give, int take, int64_t count)
+{
+    return give >= count && take >= count ? (int)(take - count) : -1;
+}
+
+static inline int ring(int rank, int size)
+{
+    return ((rank % size) + size) % size;
+}
+
+/* Gather and scatter mirror each other: what one receives, the other sends. */
+static inline void sched_move(struct sched *s, bool receive, int peer, struct loc at, int64_t count)
+{
+    if (receive)
+        sched_recv(s, peer, at, count);
+    else
+        sched_send(s, peer, at, count);
+}
+
+/* The root's own block, in the buffer of one to that of all (gather) or back (scatter). */
+static inline void copy_own(const struct coll_shape *shape, struct sched *s, bool gather)
+{
+    sched_copy(s, loc_make(BUF_SEND, gather ? 0 : shape->root), loc_make(BUF_RECV, gather ? shape->root : 0),
+               1);
+}
+
+/* Where my contribution to a reduction lies. */
+static inline struct loc shape_input(const struct coll_shape *shape)
+{
+    return loc_make(shape->in_place ? BUF_RECV : BUF_SEND, 0);
+}
+
+/* True for a rank without others, whose result is its own input. */
+static inline bool alone(const struct coll_shape *shape, struct sched *s, struct loc in, struct loc out,
+                         int64_t count)
+{
+    if (shape->size == 1)
+        sched_copy(s, in, out, count);
+    return shape->size == 1;
+}
+
+/* What a rank of a reduce_scatter works with: its input and output, its own block of the input, and the items of it. */
+struct blocks {
+    struct loc in, out, own;
+    int64_t mine;
+};
+static inline struct blocks shape_blocks(const struct coll_shape *shape)
+{
+    const int64_t first = shape->starts[shape->rank];
+    const struct loc in = shape_input(shape);
+    return (struct blocks){in, loc_make(BUF_RECV, 0), loc_add(in, first),
+                           shape->starts[shape->rank + 1] - first};
+}
+
+/* Everyone passes the parts of a vector round a ring: rank `rank` starts with part `first` at data + its
+ * place, and ends with all of them. start[] has size + 1 entries. */
+void ring_allgather(struct sched *s, int rank, int size, int first, struct loc data, int64_t count);
+
+#endif

@@ -1,0 +1,183 @@
+/* executor.c: MPI_Barrier, MPI_Ibarrier and MPI_Barrier_init of ranks on several nodes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/objmem.h"
+#include "coll/barrier/internal.h"
+#include "coll/debug.h"
+
+/* Many communicators live for one or two barriers only. */
+#define BARRIERS_BEFORE 8
+
+static bool hbarrier_fits(const struct call *call, const struct coll_choice *choice)
+{
+    return call->args->kind == COLL_BARRIER && call->where.nodes &&
+           ((choice->algorithm->needs & NEED_NODES) || choice->by_node);
+}
+
+static int tag_of(uint32_t number, enum coll_form form)
+{
+    return coll_tag_of(COLL_BARRIER, 0, number) | (form == FORM_PERSISTENT ? COLL_TAG_PERSISTENT : 0);
+}
+
+static bool same_choice(const struct coll_choice *a, const struct coll_choice *b)
+{
+    return a->algorithm == b->algorithm && a->by_node == b->by_node && a->named == b->named &&
+           memcmp(a->parameter, b->parameter, sizeof(a->parameter)) == 0;
+}
+
+/* NULL: not by this choice, or not yet. */
+static struct hbarrier *get_hbarrier(struct coll_state *state, const struct coll_choice *choice, int *rc)
+{
+    if (unlikely(state->hbarrier && !same_choice(&state->hbarrier->choice, choice)))
+        hbarrier_close(state); /* every rank changes its choice at the same call */
+    if (unlikely(!state->hbarrier)) {
+        if ((!choice->named || choice->lazy) && state->barriers_before < BARRIERS_BEFORE) {
+            state->barriers_before++;
+            return NULL;
+        }
+        *rc = hbarrier_open(state, choice, &state->hbarrier);
+    }
+    return state->hbarrier;
+}
+
+/* For the next barrier of the first lane. The first one is done by messages, which carry more than that. */
+static bool is_by_multicast(struct hbarrier *w)
+{
+    return w->calls++ > 0 && w->multicast;
+}
+
+static int run_blocking(const struct call *call, struct hbarrier *w)
+{
+    struct coll_state *state = call->state;
+    struct hbarrier_run r;
+    if (unlikely(w->may_multicast && !w->opened_multicast && w->calls > 0)) {
+        const int rc = hbarrier_open_multicast(w);
+        if (rc)
+            return rc;
+    }
+    r.w = w;
+    r.comm = state->comm;
+    r.lane = r.pending = r.error = 0;
+    r.tree = is_by_multicast(w);
+    r.over = r.crossed = false;
+    r.method = METHOD_SETUP; /* until its turn comes */
+    r.tag = tag_of(coll_number(state, call->args, FORM_BLOCKING), FORM_BLOCKING);
+    list_append(&w->lane[0].runs, &r.link);
+    hbarrier_advance(&r);
+    if (!r.over)
+        hbarrier_wait(&r);
+    if (!debug_coll && hbarrier_can_run_fast(w))
+        state->cached[COLL_BARRIER] = hbarrier_run_fast;
+    return r.error;
+}
+
+/* ---- requests ---- */
+
+static int progress_hook(struct net_hook *hook)
+{
+    struct hbarrier_run *r = container_of(hook, struct hbarrier_run, hook);
+    if (!hbarrier_can_advance(r))
+        return 0;
+    hbarrier_advance(r);
+    if (!r->over)
+        return 1;
+    list_remove(&r->hook.link);
+    r->w->net->unrung--;
+    request_complete(&r->base, r->error);
+    return 1;
+}
+
+/* No doorbell rings for flags, and a rank that waits for this request does not poll them before it sleeps: so it must not sleep for
+ * long (`unrung`). */
+static void begin(struct hbarrier_run *r)
+{
+    struct net *net = r->w->net;
+    r->pending = r->error = 0;
+    r->over = false;
+    atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
+    list_append(&hbarrier_lane_of(r)->runs, &r->link);
+    hbarrier_advance(r);
+    if (r->over) {
+        request_complete(&r->base, r->error);
+        return;
+    }
+    net->unrung++;
+    list_append(&net->hooks, &r->hook.link);
+}
+
+static int start(struct request *base)
+{
+    base->active = true;
+    begin(container_of(base, struct hbarrier_run, base));
+    return 0;
+}
+
+static void free_run(struct request *base)
+{
+    struct hbarrier_run *r = container_of(base, struct hbarrier_run, base);
+    hbarrier_drop(r->w);
+    objmem_free(r);
+}
+
+const struct request_ops hbarrier_ops = {.name = "barrier", .release = free_run};
+const struct request_ops hbarrier_persistent_ops = {
+    .name = "persistent barrier", .start = start, .release = free_run};
+
+/* For a persistent one. They are started in any order, so none can be the first barrier. */
+static bool has_lane(const struct hbarrier *w)
+{
+    return w->calls > 0 && w->lanes < HBARRIER_LANES;
+}
+
+static int make_request(const struct call *call, struct hbarrier *w, struct request **request)
+{
+    struct coll_state *state = call->state;
+    const bool persistent = call->form == FORM_PERSISTENT;
+    struct hbarrier_run *r = objmem_new(sizeof(*r));
+    if (!r)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the request of a barrier");
+    *r = (struct hbarrier_run){.w = w, .comm = state->comm, .hook.progress = progress_hook};
+    request_setup(&r->base, state->comm->proc->p2p, persistent ? &hbarrier_persistent_ops : &hbarrier_ops);
+    r->base.comm = comm_retain(state->comm);
+    w->refs++;
+    list_init(&r->hook.link);
+    r->tag = tag_of(coll_number(state, call->args, call->form), call->form);
+    if (persistent) {
+        r->lane = w->lanes++;
+        r->base.persistent = true;
+        r->base.active = false;
+        atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
+    } else {
+        r->tree = is_by_multicast(w);
+        page_comm_count(state->page);
+        page_comm_kind(state->page, COLL_BARRIER);
+        r->number = state->page->calls;
+        begin(r);
+    }
+    *request = &r->base;
+    return 0;
+}
+
+static bool hbarrier_run(struct call *call, const struct coll_choice *choice, struct request **request,
+                         int *rc)
+{
+    struct hbarrier *w = get_hbarrier(call->state, choice, rc);
+    if (!w || (call->form == FORM_PERSISTENT && !has_lane(w)))
+        return *rc != 0;
+    *rc = request ? make_request(call, w, request) : run_blocking(call, w);
+    return true;
+}
+
+static void hbarrier_reselect(struct coll_state *state)
+{
+    if (state->nodes)
+        state->cached[COLL_BARRIER] = NULL;
+}
+
+const struct coll_executor hbarrier_executor = {.name = "barrier between nodes",
+                                                .fits = hbarrier_fits,
+                                                .run = hbarrier_run,
+                                                .reselect = hbarrier_reselect,
+                                                .close = hbarrier_close};

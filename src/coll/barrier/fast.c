@@ -1,0 +1,105 @@
+/* fast.c: the usual case of run.c without its detours: a blocking barrier by RDMA writes of leaders that are alone on
+ * their nodes, each on a processor of its own, with no other barrier of the communicator under way. What is written and read
+ * is the same, so some ranks may take this course and others not.
+ *
+ * The partners mostly come within a microsecond. So their flags are looked at a number of times with nothing in between: a
+ * round of progress takes longer than a cache line needs from one processor to another. After that the barrier goes on as any
+ * other, from where it stands.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/counter.h"
+#include "coll/barrier/internal.h"
+
+#define LOOKS    1024 /* about a microsecond */
+#define PROGRESS 64   /* barriers: others may wait for this rank meanwhile, for an answer or for room */
+
+static COUNTER(
+    quick, "coll_written_quick",
+    "Barriers by RDMA writes of nodes with one rank each that looked at the partners' flags with nothing "
+    "in between.");
+
+bool hbarrier_can_run_fast(const struct hbarrier *w)
+{
+    return w->method == METHOD_WRITE && !w->switched && !w->may_multicast && w->leads && w->nlocal == 1;
+}
+
+/* Progress may be needed, and another thread or rank the processor. */
+static bool can_hurry(const struct hbarrier *w)
+{
+    return list_empty(&w->lane[0].runs) && !w->busy && !w->net->oversubscribed && !w->net->lock;
+}
+
+static bool is_set(const struct hbarrier *w, int partner)
+{
+    return barrier_flag_is_set(
+        atomic_load_explicit(&w->flags[partner * HBARRIER_LANES], memory_order_acquire),
+        w->lane[0].machine.turn);
+}
+
+/* Flags of the partners from `first` to before `end`. */
+static bool poll_flags(const struct hbarrier *w, int first, int end)
+{
+    for (int looks = 0; looks < LOOKS; looks++) {
+        while (first < end && is_set(w, first))
+            first++;
+        if (first == end)
+            return true;
+    }
+    return false;
+}
+
+/* From the round in which it is. */
+static __attribute__((noinline)) int continue_in_rounds(struct coll_state *state, int error)
+{
+    struct hbarrier_run r;
+    r.w = state->hbarrier;
+    r.comm = state->comm;
+    r.lane = r.pending = 0;
+    r.error = error;
+    r.over = r.crossed = r.tree = false;
+    r.method = METHOD_WRITE;
+    r.tag = 0; /* no messages */
+    list_append(&r.w->lane[0].runs, &r.link);
+    hbarrier_wait(&r);
+    return r.error;
+}
+
+/* What nobody waits for is done while the first flags are on their way. */
+static void count_call(const struct coll_args *args, struct coll_state *state)
+{
+    page_comm_kind(state->page, COLL_BARRIER);
+    coll_number(state, args, FORM_BLOCKING);
+    counter_add(&quick, 1);
+    state->hbarrier->calls++;
+}
+
+bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, int *rc)
+{
+    struct hbarrier *w = state->hbarrier;
+    struct barrier_machine *m = &w->lane[0].machine;
+    const struct barrier_machine_shape shape = {
+        .leads = true, .alone = true, .rounds = w->rounds[METHOD_WRITE]};
+    int next = 0, error = 0;
+    if (unlikely(w->calls % PROGRESS == 0))
+        net_progress(w->net);
+    if (unlikely(!can_hurry(w)))
+        return false;
+    barrier_machine_next(m, &shape, true); /* nobody is expected */
+    while (barrier_machine_next(m, &shape, true) == BARRIER_ROUND) {
+        const int first = next;
+        for (; next < w->partners && w->partner_at[next].round == m->round; next++) {
+            const int failed = hbarrier_flag(w, next, 0);
+            error = error ? error : failed;
+        }
+        if (first == 0)
+            count_call(args, state);
+        if (unlikely(error || !poll_flags(w, first, next))) {
+            *rc = continue_in_rounds(state, error);
+            return true;
+        }
+    }
+    barrier_machine_next(m, &shape, true); /* nobody is released */
+    hbarrier_count(w, METHOD_WRITE);
+    *rc = 0;
+    return true;
+}

@@ -1,0 +1,105 @@
+/* machine.h: one rank's part in a barrier of ranks on several nodes, as a pure state machine. The ranks of a node report to
+ * its leader (the lowest rank), the leaders meet in rounds, and each leader releases its node. A node with one rank has a
+ * leader and nobody else.
+ *
+ * The machine says what to do next; whether that is a store to shared memory, an RDMA write or a message, and how its end is
+ * noticed, is known only to the caller. tests/unit/coll/test_barrier_machine.c explores every order of events.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_BARRIER_MACHINE_H
+#define FP_COLL_BARRIER_MACHINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum barrier_machine_stage {
+    BARRIER_IDLE,    /* not in a barrier */
+    BARRIER_GATHER,  /* a leader waits for the ranks of its node */
+    BARRIER_LEADERS, /* a leader waits for the leaders of this round */
+    BARRIER_RELEASE, /* a rank that does not lead waits for its leader */
+};
+
+enum barrier_machine_action {
+    BARRIER_WAIT,         /* for what the stage says */
+    BARRIER_EXPECT,       /* leader: members may report from now on */
+    BARRIER_REPORT,       /* tell the leader */
+    BARRIER_ROUND,        /* leader: tell the partners of round `round` */
+    BARRIER_RELEASE_NODE, /* leader: release the node */
+    BARRIER_DONE,         /* the barrier is over at this rank */
+};
+
+struct barrier_machine {
+    enum barrier_machine_stage stage;
+    int round;
+    uint8_t turn; /* number of the barrier, modulo 256 */
+};
+
+/* What is fixed for a communicator. */
+struct barrier_machine_shape {
+    bool leads;
+    bool alone; /* no other rank on this node */
+    int rounds;
+};
+
+static inline enum barrier_machine_action barrier_machine_begin(struct barrier_machine *m,
+                                                                const struct barrier_machine_shape *shape)
+{
+    m->turn++;
+    m->round = -1;
+    if (!shape->leads) {
+        m->stage = BARRIER_RELEASE;
+        return BARRIER_REPORT;
+    }
+    m->stage = BARRIER_GATHER;
+    return BARRIER_EXPECT;
+}
+
+/* The members, or the partners of a round, are here. */
+static inline enum barrier_machine_action barrier_machine_go_on(struct barrier_machine *m,
+                                                                const struct barrier_machine_shape *shape)
+{
+    if (++m->round < shape->rounds) {
+        m->stage = BARRIER_LEADERS;
+        return BARRIER_ROUND;
+    }
+    m->stage = BARRIER_RELEASE;
+    return BARRIER_RELEASE_NODE;
+}
+
+/* ready: what the stage waits for has happened. Call it again after every action but BARRIER_WAIT; BARRIER_DONE ends a barrier, and
+ * the call after that begins the next one. */
+static inline enum barrier_machine_action
+barrier_machine_next(struct barrier_machine *m, const struct barrier_machine_shape *shape, bool ready)
+{
+    switch (m->stage) {
+    case BARRIER_IDLE:
+        return barrier_machine_begin(m, shape);
+    case BARRIER_GATHER:
+        return ready || shape->alone ? barrier_machine_go_on(m, shape) : BARRIER_WAIT;
+    case BARRIER_LEADERS:
+        return ready ? barrier_machine_go_on(m, shape) : BARRIER_WAIT;
+    case BARRIER_RELEASE:
+        if (!ready && !shape->leads)
+            return BARRIER_WAIT;
+        m->stage = BARRIER_IDLE;
+    }
+    return BARRIER_DONE;
+}
+
+/* Leaders meet by n-way dissemination [Hoefler05 2.2.6.1]: in round k everyone tells those i * (n + 1)^k further on, for i from 1
+ * to n. Place p of this list is the flag that `from` sets at this leader and that this leader sets at `to`. Returns how many
+ * places there are, or -1 when there are more than `most`; *rounds is how many rounds they make. */
+struct barrier_partner {
+    int to, from; /* leaders, by index */
+    int round;
+};
+int barrier_partners(int leader, int leaders, int n, struct barrier_partner *out, int most, int *rounds);
+
+/* A flag holds the number of the last barrier for which it was set. Its writer is at most one barrier ahead of a rank that
+ * looks at it, since it cannot leave a barrier that this rank has not entered. So it is set when it is not behind. */
+static inline bool barrier_flag_is_set(uint8_t flag, uint8_t turn)
+{
+    return (int8_t)(uint8_t)(flag - turn) >= 0;
+}
+
+#endif

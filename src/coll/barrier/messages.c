@@ -1,0 +1,51 @@
+/* messages.c: messages of a barrier, which is not complete before they are.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/barrier/internal.h"
+
+void hbarrier_record_error(struct hbarrier_run *r, int rc)
+{
+    if (unlikely(rc) && !r->error)
+        r->error = rc;
+}
+
+static void message_done(struct request *m)
+{
+    struct hbarrier_run *r = m->user;
+    hbarrier_record_error(r, m->error);
+    r->pending--;
+}
+
+static void watch(struct hbarrier_run *r, int rc, struct request *m)
+{
+    hbarrier_record_error(r, rc);
+    if (rc)
+        return;
+    if (request_leave(m, message_done, r)) {
+        r->pending++;
+        return;
+    }
+    hbarrier_record_error(r, m->error);
+    request_free(m);
+}
+
+void hbarrier_send(struct hbarrier_run *r, int rank, const void *data, size_t bytes)
+{
+    struct comm *c = r->comm;
+    struct request *m = NULL;
+    struct peer *peer;
+    int rc = comm_peer(c, rank, &peer);
+    if (!rc)
+        rc = p2p_isend(c->proc->p2p, data, (MPI_Count)bytes, byte_type(), peer,
+                       comm_coll_envelope(c, c->rank, r->tag), SEND_STANDARD, &m);
+    watch(r, rc, m);
+}
+
+void hbarrier_recv(struct hbarrier_run *r, int rank, void *data, size_t bytes)
+{
+    struct comm *c = r->comm;
+    struct request *m = NULL;
+    int rc =
+        p2p_irecv(c->proc->p2p, data, (MPI_Count)bytes, byte_type(), comm_coll_envelope(c, rank, r->tag), &m);
+    watch(r, rc, m);
+}

@@ -1,0 +1,297 @@
+/* open.c: what a communicator needs for its barrier between nodes: who leads, who partner_at whom, memory that others set
+ * flags in. Registering memory takes as long as hundreds of barriers, so it is done once, for communicators that are used.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "boot/boot.h"
+#include "coll/barrier/internal.h"
+
+#define FLAGS_SIZE (HBARRIER_PARTNERS * HBARRIER_LANES)
+#define BLOCK_NONE UINT64_MAX
+
+static COUNTER(no_group, "coll_switch_full",
+               "Communicators whose barriers are not done by the switch or the barrier network, because all "
+               "their groups are in use.");
+
+COLL_ALGORITHM(barrier_switch, .name = "switch", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+               .doc = "flags in shared memory within a node; between nodes the barrier unit of the switch, "
+                      "where the network "
+                      "has one, else as rdma");
+COLL_ALGORITHM(barrier_wires, .name = "wires", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+               .doc =
+                   "flags in shared memory within a node; between nodes the two wires that a barrier network "
+                   "gives each, where there is one, for MPI_COMM_WORLD; else as rdma");
+COLL_ALGORITHM(barrier_rdma, .name = "rdma", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+               .parameter = {{"n", 1, 8, 1}},
+               .doc =
+                   "flags in shared memory within a node; between nodes dissemination with n partners in "
+                   "each round, by RDMA writes into memory that is looked at. Chosen by a rule where ranks "
+                   "share processors, it uses the barrier unit of the switch instead, or messages");
+
+static uint32_t node_of(const struct comm *c, int rank)
+{
+    return c->proc->boot->node_of[group_job_rank(c->group, rank)];
+}
+
+/* Leaders in the order of their ranks, and the ranks of this node. */
+static int find_leaders(struct hbarrier *w)
+{
+    const struct comm *c = w->comm;
+    const uint32_t mine = node_of(c, c->rank);
+    bool *known = calloc(c->proc->boot->nnodes, sizeof(*known));
+    w->local = malloc((size_t)c->size * sizeof(*w->local));
+    w->leader_rank = malloc((size_t)c->size * sizeof(*w->leader_rank));
+    if (!known || !w->local || !w->leader_rank) {
+        free(known);
+        return MPI_ERR_NO_MEM;
+    }
+    for (int r = 0; r < c->size; r++) {
+        const uint32_t node = node_of(c, r);
+        if (!known[node]) {
+            known[node] = true;
+            if (node == mine)
+                w->leader = w->leaders;
+            w->leader_rank[w->leaders++] = r;
+        }
+        if (node != mine)
+            continue;
+        if (r == c->rank)
+            w->place = w->nlocal;
+        w->local[w->nlocal++] = r;
+    }
+    free(known);
+    w->leads = w->place == 0;
+    return 0;
+}
+
+/* The rounds of a schedule end at its fences. */
+static int cut_rounds(struct hbarrier *w)
+{
+    struct sched *s = &w->sched;
+    sched_fence(s);
+    w->round_at = malloc(((size_t)s->count + 1) * sizeof(*w->round_at));
+    if (s->failed || !w->round_at)
+        return MPI_ERR_NO_MEM;
+    uint32_t rounds = 0;
+    w->round_at[0] = 0;
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->steps[i].kind == STEP_FENCE)
+            w->round_at[++rounds] = i + 1;
+    w->rounds[METHOD_MESSAGE] = (int)rounds;
+    return 0;
+}
+
+/* How leaders meet by messages: the algorithm that was named, or dissemination with as many partners as the writes have. */
+static int make_schedule(struct hbarrier *w, const struct coll_choice *choice, int n)
+{
+    const struct coll_algorithm *a = w->may_write ? algorithm_find(COLL_BARRIER, "nway") : choice->algorithm;
+    struct coll_shape shape = {.kind = COLL_BARRIER,
+                               .rank = w->leader,
+                               .size = w->leaders,
+                               .count = 1,
+                               .commutative = true,
+                               .adjacent = true};
+    for (int i = 0; i < COLL_PARAMETERS; i++)
+        shape.parameter[i] = choice->parameter[i] ? choice->parameter[i] : a->parameter[i].preset;
+    if (w->may_write)
+        shape.parameter[0] = n;
+    sched_init(&w->sched);
+    a->generate(&shape, &w->sched);
+    return cut_rounds(w);
+}
+
+/* One transport leads to all partners, or NULL. */
+static struct transport *find_transport(struct hbarrier *w)
+{
+    struct transport *t = NULL;
+    for (int i = 0; i < w->partners; i++) {
+        struct peer *to;
+        if (comm_peer(w->comm, w->leader_rank[w->partner_at[i].to], &to) != 0 || (t && to->transport != t))
+            return NULL;
+        t = to->transport;
+        w->partner[i].to = to;
+    }
+    return t;
+}
+
+/* This leader's side: its partners can be written to without being told, and its memory can be. */
+static bool can_write(struct hbarrier *w)
+{
+    for (int i = 0; i < w->partners; i++) {
+        const struct transport_caps *caps = &w->partner[i].to->caps;
+        if (!caps->put || caps->put_silent == 0)
+            return false;
+    }
+    if (!mapping_open(&w->memory, "fishplate-barrier", FLAGS_SIZE))
+        return false;
+    w->flags = w->memory.at;
+    int rc = w->transport->ops->mem_register(w->transport, w->memory.at, FLAGS_SIZE, &w->mem, &w->key);
+    mapping_settle(&w->memory);
+    return rc == 0;
+}
+
+/* What this leader can do. Ranks that take turns on a processor must be scheduled once for each round. Unless somebody names a barrier
+ * they meet in the switch, which has one round, and where there is none by messages: those wake a rank that sleeps. The first
+ * leader decides by asking for a group. */
+static void offer(struct hbarrier *w)
+{
+    const bool turns = w->net->oversubscribed && !w->choice.named;
+    w->mine = (struct hbarrier_setup){.group = HBARRIER_NO_GROUP};
+    if (!w->may_write)
+        return;
+    w->transport = find_transport(w);
+    if (!w->transport)
+        return;
+    if (!turns) {
+        w->mine.all_write = can_write(w);
+        w->mine.address = (uintptr_t)w->flags;
+        w->mine.key = w->key;
+    }
+    if (w->may_switch)
+        w->unit = w->may_wire ? w->transport->wires : w->transport->barrier;
+    w->mine.all_switch = w->unit != NULL;
+    if (!w->unit || w->leader != 0 || (!w->choice.named && !turns) ||
+        w->unit->get(w->unit, &w->mine.group) == 0)
+        return;
+    if (no_group.value == 0 && coll_is_forced(COLL_BARRIER)) /* not when it is only tried */
+        log_warn("%s: barriers of %s (%d nodes) are done by RDMA writes instead. This is said once; the "
+                 "counter coll_switch_full counts such communicators.",
+                 w->may_wire ? "There is no barrier network, or another job uses it"
+                             : "All barrier groups of the switch are in use",
+                 comm_label(w->comm), w->leaders);
+    counter_add(&no_group, 1);
+}
+
+void hbarrier_join(struct hbarrier *w)
+{
+    const bool all = w->mine.all_switch && w->mine.group != HBARRIER_NO_GROUP;
+    if (all)
+        w->member = w->unit->join(w->unit, w->mine.group);
+    else if (w->leader == 0 && w->mine.group != HBARRIER_NO_GROUP)
+        w->unit->give_back(w->unit, w->mine.group);
+    CHECK_MEMORY(!all || w->member, "a barrier group of the switch");
+}
+
+static size_t block_length(const struct hbarrier *w)
+{
+    return sizeof(struct hbarrier_block) + (size_t)w->nlocal * sizeof(struct hbarrier_line);
+}
+
+static void block_attach(struct hbarrier *w, uint64_t offset)
+{
+    w->block_offset = offset;
+    w->block = offset == BLOCK_NONE ? NULL : (struct hbarrier_block *)(w->net->area + offset);
+}
+
+/* What this leader has to offer, before it hears of the others. */
+static int prepare_leader(struct hbarrier *w, int n)
+{
+    struct net *net = w->net;
+    int rounds = 0;
+    do /* as few as have places */
+        w->partners = barrier_partners(w->leader, w->leaders, n, w->partner_at, HBARRIER_PARTNERS, &rounds);
+    while (w->partners < 0 && n-- > 1);
+    w->rounds[METHOD_WRITE] = rounds;
+    w->rounds[METHOD_SETUP] = w->may_switch ? 2 * rounds : rounds;
+    w->rounds[METHOD_SWITCH] = 1;
+    w->rounds[METHOD_MULTICAST] = 2;
+    w->inbox = calloc((size_t)w->partners, sizeof(*w->inbox));
+    if (!w->inbox)
+        return MPI_ERR_NO_MEM;
+    offer(w);
+    w->result.block = BLOCK_NONE;
+    if (w->nlocal > 1 && net->area && net_area_alloc(net, block_length(w), &w->result.block) != 0)
+        w->result.block = BLOCK_NONE;
+    block_attach(w, w->result.block);
+    if (w->block)
+        atomic_store_explicit(&w->block->users, (uint32_t)w->nlocal, memory_order_release);
+    return 0;
+}
+
+int hbarrier_open(struct coll_state *state, const struct coll_choice *choice, struct hbarrier **out)
+{
+    struct hbarrier *w = calloc(1, sizeof(*w));
+    if (!w)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator");
+    w->comm = state->comm;
+    w->choice = *choice;
+    w->net = state->comm->proc->net;
+    w->refs = 1;
+    w->lanes = 1;
+    w->may_write = !choice->by_node;
+    w->may_wire = choice->algorithm == &barrier_wires && w->comm == w->comm->proc->world;
+    w->may_switch = choice->algorithm == &barrier_switch || w->may_wire || (w->may_write && !choice->named);
+    w->may_multicast = hbarrier_is_multicast(choice);
+    for (int i = 0; i < HBARRIER_LANES; i++)
+        list_init(&w->lane[i].runs);
+    const int preset = barrier_rdma.parameter[0].preset;
+    const int n = choice->parameter[0] && !w->may_multicast ? choice->parameter[0] : preset;
+    int rc = find_leaders(w);
+    if (!rc && w->leads)
+        rc = prepare_leader(w, n);
+    if (!rc && w->leads)
+        rc = make_schedule(w, choice, n);
+    if (rc) {
+        hbarrier_drop(w);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator of %d ranks",
+                       state->comm->size);
+    }
+    counter_add(&coll_bytes, sizeof(*w) + (w->flags ? FLAGS_SIZE : 0) + (w->block ? block_length(w) : 0) +
+                                 w->sched.count * sizeof(struct step));
+    *out = w;
+    return 0;
+}
+
+void hbarrier_adopt_result(struct hbarrier *w)
+{
+    if (!w->leads)
+        block_attach(w, w->result.block);
+    w->method = (enum hbarrier_method)w->result.method;
+    w->switched = w->result.switched;
+    for (int i = 0; w->method == METHOD_WRITE && i < w->partners; i++) {
+        w->partner[i].address = w->inbox[i].address + (uint64_t)i * HBARRIER_LANES;
+        w->partner[i].key = w->inbox[i].key;
+    }
+    free(w->inbox);
+    w->inbox = NULL;
+}
+
+/* Whoever leaves a node's block last gives it back. */
+static void block_leave(struct hbarrier *w)
+{
+    if (w->block && w->net->area && atomic_fetch_sub_explicit(&w->block->users, 1, memory_order_acq_rel) == 1)
+        net_area_free(w->net, w->block_offset, block_length(w));
+}
+
+/* All that others write into this rank's memory has arrived: a rank leaves a barrier only when every flag of it is set. */
+void hbarrier_drop(struct hbarrier *w)
+{
+    if (--w->refs > 0)
+        return;
+    block_leave(w);
+    hbarrier_close_multicast(w);
+    if (w->member)
+        w->unit->leave(w->unit, w->member);
+    if (w->mem.length)
+        w->transport->ops->mem_release(w->transport, &w->mem);
+    mapping_close(&w->memory);
+    sched_free(&w->sched);
+    free(w->round_at);
+    free(w->inbox);
+    free(w->local);
+    free(w->leader_rank);
+    free(w);
+}
+
+void hbarrier_close(struct coll_state *state)
+{
+    if (state->hbarrier)
+        hbarrier_drop(state->hbarrier);
+    state->hbarrier = NULL;
+    state->cached[COLL_BARRIER] = NULL;
+}

@@ -1,0 +1,87 @@
+/* release_multicast.c: the part of a barrier between nodes that a multicast does: leaders report to their parents in a tree, by
+ * messages, and when the first leader has heard of all it multicasts one byte. The group repeats packets that are lost
+ * (net/group.h); its acknowledgements come in the background, several barriers at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+#include "coll/multicast/internal.h"
+#include "coll/barrier/internal.h"
+
+#define WINDOW    32 /* barriers that may be unacknowledged */
+#define AGGREGATE 8
+
+enum { TREE_FAN, TREE_TIMEOUT };
+
+COLL_ALGORITHM(barrier_multicast, .name = "multicast", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+               .parameter = {[TREE_FAN] = {"n", 1, 64, 8}, [TREE_TIMEOUT] = {"timeout", 100, 10000000, 1000}},
+               .doc = "flags in shared memory within a node; nodes report up a tree with n children, and one "
+                      "multicast releases all, where the network has that, else as rdma; a packet that is "
+                      "not acknowledged is sent again after timeout us");
+
+bool hbarrier_is_multicast(const struct coll_choice *choice)
+{
+    return choice->algorithm == &barrier_multicast;
+}
+
+static int parameter(const struct hbarrier *w, int which)
+{
+    const int value = w->choice.parameter[which];
+    return value ? value : barrier_multicast.parameter[which].preset;
+}
+
+int hbarrier_open_multicast(struct hbarrier *w)
+{
+    const struct multicast_terms terms = {.otherwise = "Barriers are done by RDMA writes or messages",
+                                          .window = WINDOW,
+                                          .collectors = 1,
+                                          .aggregate = AGGREGATE,
+                                          .timeout_us = (uint64_t)parameter(w, TREE_TIMEOUT)};
+    struct multicast *m = NULL;
+    w->opened_multicast = true;
+    int rc = multicast_open(w->comm, &terms, &m);
+    if (!rc && m->failed) {
+        multicast_free(m);
+        m = NULL;
+    }
+    w->multicast = m;
+    w->fan = parameter(w, TREE_FAN);
+    return rc;
+}
+
+void hbarrier_close_multicast(struct hbarrier *w)
+{
+    if (w->multicast)
+        multicast_free(w->multicast);
+    w->multicast = NULL;
+}
+
+void hbarrier_tree_round(struct hbarrier_run *r, int round)
+{
+    struct hbarrier *w = r->w;
+    const int first = w->leader * w->fan + 1;
+    r->byte = (char)w->lane[r->lane].machine.turn;
+    if (round == 0) {
+        for (int child = first; child < first + w->fan && child < w->leaders; child++)
+            hbarrier_recv(r, w->leader_rank[child], NULL, 0);
+    } else if (w->leader > 0) {
+        r->want = (struct net_group_want){.channel = (uint32_t)r->lane, .message = &r->byte, .length = 1};
+        net_group_want(w->multicast->group, &r->want);
+        hbarrier_send(r, w->leader_rank[(w->leader - 1) / w->fan], NULL, 0);
+    }
+}
+
+/* The group says it once. */
+bool hbarrier_tree_over(struct hbarrier_run *r, int round)
+{
+    struct hbarrier *w = r->w;
+    struct net_group *group = w->multicast->group;
+    if (round == 0 || r->crossed)
+        return true;
+    if (w->leader == 0)
+        r->crossed = net_group_send(group, (uint32_t)r->lane, &r->byte, 0, 1) == 1;
+    else
+        r->crossed = r->want.complete;
+    if (r->crossed)
+        CHECK(r->byte == (char)w->lane[r->lane].machine.turn, "the multicast of another barrier");
+    return r->crossed;
+}

@@ -1,0 +1,330 @@
+/* run.c: barriers of ranks on several nodes [Hoefler05 4.1.3]. Within a node the ranks set flags in shared memory. The
+ * leaders of the nodes meet by n-way dissemination: each has a few bytes of registered memory, one for each partner of each
+ * round; the partner writes the number of the barrier there, and the leader polls it. No message, no matching, no receive:
+ * a write is taken into the request (inline), and nobody is told when it is done. A flag is one byte, so no adapter can be
+ * seen in the middle of writing it. What comes after what is in machine.c.
+ *
+ * The first barrier of a communicator is done by messages, which carry where to write: a leader sends its address against
+ * the direction of the writes, that is, to those who will write to it. The same messages carry whether all leaders heard of so
+ * far can do it this way. After the last round every leader knows of every other, as in any dissemination, so all agree.
+ * Where they cannot, leaders go on by messages.
+ *
+ * Barriers of a communicator that are under way at the same time take turns (struct hbarrier_lane): the next one begins at a
+ * rank when the one before is over there. So a flag needs no more than one number.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/counter.h"
+#include "coll/barrier/internal.h"
+
+static COUNTER(runs, "coll_written", "Barriers in which nodes met by RDMA writes.");
+static COUNTER(switched, "coll_switched", "Barriers in which nodes met in the switch.");
+static COUNTER(wired, "coll_wired", "Barriers in which nodes met by the wires of a barrier network.");
+static COUNTER(by_tree, "coll_barrier_multicast", "Barriers in which nodes were released by one multicast.");
+static COUNTER(
+    by_node, "coll_by_node",
+    "Barriers in which the ranks of a node met in shared memory, and nodes through their leaders.");
+
+/* ---- the first barrier ---- */
+
+/* What the partners of this round have said. */
+static void merge_setups(struct hbarrier *w, int round)
+{
+    for (int i = 0; i < w->partners; i++) {
+        const struct hbarrier_setup *in = &w->inbox[i];
+        if (w->partner_at[i].round != round)
+            continue;
+        w->mine.all_write = w->mine.all_write && in->all_write;
+        w->mine.all_switch = w->mine.all_switch && in->all_switch;
+        w->mine.group = MIN(w->mine.group, in->group);
+    }
+}
+
+/* The second time around, messages say that their senders have joined the group: nobody may enter before. */
+static void sync_joined(struct hbarrier_run *r, int round)
+{
+    struct hbarrier *w = r->w;
+    if (round == 0) {
+        merge_setups(w, w->rounds[METHOD_WRITE] - 1);
+        hbarrier_join(w);
+    }
+    for (int i = 0; i < w->partners; i++)
+        if (w->partner_at[i].round == round) {
+            hbarrier_recv(r, w->leader_rank[w->partner_at[i].from], NULL, 0);
+            hbarrier_send(r, w->leader_rank[w->partner_at[i].to], NULL, 0);
+        }
+}
+
+static void send_setups(struct hbarrier_run *r, int round)
+{
+    struct hbarrier *w = r->w;
+    if (round >= w->rounds[METHOD_WRITE]) {
+        sync_joined(r, round - w->rounds[METHOD_WRITE]);
+        return;
+    }
+    merge_setups(w, round - 1);
+    for (int i = 0; i < w->partners; i++)
+        if (w->partner_at[i].round == round) {
+            hbarrier_recv(r, w->leader_rank[w->partner_at[i].to], &w->inbox[i], sizeof(w->inbox[i]));
+            hbarrier_send(r, w->leader_rank[w->partner_at[i].from], &w->mine, sizeof(w->mine));
+        }
+}
+
+/* ---- within a node ---- */
+
+static bool by_flags(const struct hbarrier_run *r)
+{
+    return r->w->block && r->method != METHOD_SETUP;
+}
+
+static bool all_reported(const struct hbarrier *w, int lane, uint8_t turn)
+{
+    for (int i = 1; i < w->nlocal; i++)
+        if (!barrier_flag_is_set(atomic_load_explicit(&w->block->report[i].turn[lane], memory_order_acquire),
+                                 turn))
+            return false;
+    return true;
+}
+
+static struct doorbell *bell_of(const struct hbarrier *w, int place)
+{
+    return net_bell_local(w->net, group_job_rank(w->comm->group, w->local[place]));
+}
+
+/* A leader that sleeps is woken by the rank that reports last, not by each. Of two that report together at least one finds
+ * the other there: both order their report before their look. */
+static void report(struct hbarrier_run *r)
+{
+    struct hbarrier *w = r->w;
+    struct doorbell *bell = bell_of(w, 0);
+    const uint8_t turn = hbarrier_lane_of(r)->machine.turn;
+    atomic_store_explicit(&w->block->report[w->place].turn[r->lane], turn, memory_order_release);
+    net_order_local(w->net);
+    if (likely(atomic_load_explicit(&bell->sleepers, memory_order_relaxed) == 0))
+        return;
+    atomic_thread_fence(memory_order_seq_cst);
+    if (all_reported(w, r->lane, turn))
+        net_wake_local(bell);
+}
+
+static void release(struct hbarrier_run *r)
+{
+    struct hbarrier *w = r->w;
+    atomic_store_explicit(&w->block->release.turn[r->lane], hbarrier_lane_of(r)->machine.turn,
+                          memory_order_release);
+    for (int i = 1; i < w->nlocal; i++)
+        net_ring_bell_local(w->net, bell_of(w, i));
+}
+
+static void report_by_message(struct hbarrier_run *r)
+{
+    struct hbarrier *w = r->w;
+    const bool setup = r->method == METHOD_SETUP;
+    hbarrier_recv(r, w->local[0], setup ? &w->result : NULL, setup ? sizeof(w->result) : 0);
+    hbarrier_send(r, w->local[0], NULL, 0);
+}
+
+static void release_by_message(struct hbarrier_run *r)
+{
+    struct hbarrier *w = r->w;
+    const bool setup = r->method == METHOD_SETUP;
+    if (setup) {
+        if (!w->may_switch)
+            merge_setups(w, w->rounds[METHOD_WRITE] - 1);
+        w->result.method = w->mine.all_write ? METHOD_WRITE : METHOD_MESSAGE;
+        w->result.switched = w->member != NULL;
+    }
+    for (int i = 1; i < w->nlocal; i++)
+        hbarrier_send(r, w->local[i], setup ? &w->result : NULL, setup ? sizeof(w->result) : 0);
+}
+
+/* ---- between nodes ---- */
+
+/* Others must not wait long for room in the send queue: completions make it. */
+int hbarrier_flag(struct hbarrier *w, int i, int lane)
+{
+    const struct hbarrier_partner *p = &w->partner[i];
+    const uint8_t turn = w->lane[lane].machine.turn;
+    const uint64_t address = p->address + (uint64_t)lane;
+    int rc;
+    w->busy = true; /* progress may come back here */
+    while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->key, 1, NULL)) == ERR_AGAIN)
+        net_progress(w->net);
+    w->busy = false;
+    return rc;
+}
+
+static void write_round(struct hbarrier_run *r, int round)
+{
+    for (int i = 0; i < r->w->partners; i++)
+        if (r->w->partner_at[i].round == round)
+            hbarrier_record_error(r, hbarrier_flag(r->w, i, r->lane));
+}
+
+static void send_round(struct hbarrier_run *r, int round)
+{
+    const struct hbarrier *w = r->w;
+    for (uint32_t i = w->round_at[round]; i < w->round_at[round + 1]; i++) {
+        const struct step *step = &w->sched.steps[i];
+        if (step->kind == STEP_SEND)
+            hbarrier_send(r, w->leader_rank[step->peer], NULL, 0);
+        else if (step->kind == STEP_RECV)
+            hbarrier_recv(r, w->leader_rank[step->peer], NULL, 0);
+    }
+}
+
+static bool round_written(const struct hbarrier *w, int round, int lane, uint8_t turn)
+{
+    for (int i = 0; i < w->partners; i++)
+        if (w->partner_at[i].round == round &&
+            !barrier_flag_is_set(
+                atomic_load_explicit(&w->flags[i * HBARRIER_LANES + lane], memory_order_acquire), turn))
+            return false;
+    return true;
+}
+
+/* ---- the run ---- */
+
+/* Is it this one's turn? Persistent ones have flags of their own, but the first barrier must be over. */
+static bool is_first(const struct hbarrier_run *r)
+{
+    return list_first(&hbarrier_lane_of(r)->runs) == &r->link &&
+           (r->lane == 0 || r->w->method != METHOD_SETUP) && !r->w->busy;
+}
+
+/* The network says it once. */
+static bool is_switched(struct hbarrier_run *r)
+{
+    if (!r->crossed)
+        r->crossed = r->w->unit->over(r->w->unit, r->w->member);
+    return r->crossed;
+}
+
+/* Has what the stage waits for happened? */
+static bool ready(struct hbarrier_run *r)
+{
+    const struct hbarrier *w = r->w;
+    const struct barrier_machine *m = &hbarrier_lane_of(r)->machine;
+    if (m->stage == BARRIER_LEADERS && r->method == METHOD_WRITE)
+        return round_written(w, m->round, r->lane, m->turn);
+    if (m->stage == BARRIER_LEADERS && r->method == METHOD_SWITCH)
+        return is_switched(r);
+    if (m->stage == BARRIER_LEADERS && r->method == METHOD_MULTICAST)
+        return r->pending == 0 && hbarrier_tree_over(r, m->round);
+    if (m->stage == BARRIER_GATHER && by_flags(r))
+        return all_reported(w, r->lane, m->turn);
+    if (m->stage == BARRIER_RELEASE && by_flags(r) && !w->leads)
+        return barrier_flag_is_set(
+            atomic_load_explicit(&w->block->release.turn[r->lane], memory_order_acquire), m->turn);
+    return r->pending == 0;
+}
+
+bool hbarrier_can_advance(void *arg)
+{
+    struct hbarrier_run *r = arg;
+    return is_first(r) && (hbarrier_lane_of(r)->machine.stage == BARRIER_IDLE || ready(r));
+}
+
+void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method)
+{
+    if (method == METHOD_WRITE)
+        counter_add(&runs, 1);
+    else if (method == METHOD_SWITCH)
+        counter_add(w->may_wire ? &wired : &switched, 1);
+    else if (method == METHOD_MULTICAST)
+        counter_add(&by_tree, 1);
+    if (w->block)
+        counter_add(&by_node, 1);
+}
+
+static void finish(struct hbarrier_run *r)
+{
+    if (r->method == METHOD_SETUP)
+        hbarrier_adopt_result(r->w);
+    hbarrier_count(r->w, (enum hbarrier_method)r->method);
+    list_remove(&r->link);
+    r->over = true;
+}
+
+static void cross(struct hbarrier_run *r, int round)
+{
+    struct hbarrier *w = r->w;
+    r->crossed = false;
+    if (r->method == METHOD_WRITE)
+        write_round(r, round);
+    else if (r->method == METHOD_MESSAGE)
+        send_round(r, round);
+    else if (r->method == METHOD_SWITCH)
+        w->unit->enter(w->unit, w->member);
+    else if (r->method == METHOD_MULTICAST)
+        hbarrier_tree_round(r, round);
+    else
+        send_setups(r, round);
+}
+
+static void act(struct hbarrier_run *r, enum barrier_machine_action action)
+{
+    struct hbarrier *w = r->w;
+    const int round = hbarrier_lane_of(r)->machine.round;
+    if (action == BARRIER_EXPECT && !by_flags(r)) {
+        for (int i = 1; i < w->nlocal; i++)
+            hbarrier_recv(r, w->local[i], NULL, 0);
+    } else if (action == BARRIER_REPORT) {
+        by_flags(r) ? report(r) : report_by_message(r);
+    } else if (action == BARRIER_RELEASE_NODE) {
+        by_flags(r) ? release(r) : release_by_message(r);
+    } else if (action == BARRIER_ROUND) {
+        cross(r, round);
+    }
+}
+
+static enum hbarrier_method method_of(const struct hbarrier_run *r)
+{
+    if (r->tree)
+        return METHOD_MULTICAST;
+    return r->lane == 0 && r->w->switched ? METHOD_SWITCH : r->w->method;
+}
+
+/* As far as it goes now. */
+void hbarrier_advance(struct hbarrier_run *r)
+{
+    while (!r->over && is_first(r)) {
+        struct barrier_machine *m = &hbarrier_lane_of(r)->machine;
+        /* What it sent to its node must have left before its memory is given up. */
+        if (m->stage == BARRIER_RELEASE && r->w->leads && r->pending > 0)
+            return;
+        if (m->stage == BARRIER_IDLE)
+            r->method = method_of(r);
+        const struct barrier_machine_shape shape = {r->w->leads, r->w->nlocal == 1, r->w->rounds[r->method]};
+        enum barrier_machine_action action =
+            barrier_machine_next(m, &shape, m->stage != BARRIER_IDLE && ready(r));
+        if (action == BARRIER_WAIT)
+            return;
+        if (action == BARRIER_DONE)
+            finish(r);
+        else
+            act(r, action);
+    }
+}
+
+/* Nobody rings a doorbell when a flag is written from another node. */
+static bool is_unrung(const struct hbarrier_run *r)
+{
+    return (r->method == METHOD_WRITE || r->method == METHOD_SWITCH) &&
+           hbarrier_lane_of(r)->machine.stage == BARRIER_LEADERS;
+}
+
+void hbarrier_wait(struct hbarrier_run *r)
+{
+    struct net *net = r->w->net;
+    struct net_waiter waiter = {.ready = hbarrier_can_advance, .arg = r, .what = NET_MEMBERS, .of = r->comm};
+    while (!r->over) {
+        if (!hbarrier_can_advance(r)) {
+            const uint32_t unrung = is_unrung(r);
+            net->unrung += unrung;
+            net_wait_step(net, &waiter);
+            net->unrung -= unrung;
+        }
+        hbarrier_advance(r);
+    }
+    net_wait_end(net, &waiter);
+}

@@ -1,0 +1,34 @@
+/* executor.h: an executor is one mechanism that carries out collective calls: schedules over messages, the shared memory of a node,
+ * flags between nodes for barriers, multicast. The selection chooses an algorithm; the first executor of the table that fits the
+ * choice runs the call, in any form: blocking, nonblocking, persistent.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_EXECUTOR_H
+#define FP_COLL_EXECUTOR_H
+
+#include "coll/select/call.h"
+
+struct coll_executor {
+    const char *name;
+    /* May it run this call by this choice? The same at every rank. */
+    bool (*fits)(const struct call *call, const struct coll_choice *choice);
+    /* Runs a blocking call (request NULL); else makes the request, and starts it unless it is persistent. False: declined, at every
+     * rank or none, because what it needs cannot be had. */
+    bool (*run)(struct call *call, const struct coll_choice *choice, struct request **request, int *rc);
+    /* NULL: nothing to do. Another choice may be made from now on, at all ranks. */
+    void (*reselect)(struct coll_state *state);
+    void (*close)(struct coll_state *state);
+};
+
+/* executors.c: the table, in the order in which they are asked. */
+extern const struct coll_executor *const coll_executors[];
+
+/* Runs the call by this choice if an executor fits and accepts it. */
+bool executor_try(struct call *call, const struct coll_choice *choice, struct request **request, int *rc);
+/* The same, and by the rules' next choice otherwise: the last one always fits. */
+int executor_run(struct call *call, const struct coll_choice *choice, struct request **request);
+
+/* Another choice may be made from now on, at all ranks: drops what executors keep of the last one. */
+void executors_reselect(struct coll_state *state);
+
+#endif

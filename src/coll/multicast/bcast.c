@@ -1,0 +1,386 @@
+/* bcast.c: the course of one broadcast by multicast. On the root's node the data reaches the leader, which multicasts it;
+ * on other nodes leaders receive it and pass it on. A root returns when its packets are in the window: acknowledgements
+ * come in the background [Liu04 7.2.2].
+ *
+ * Blocking and nonblocking broadcasts of a communicator take turns at each rank, in the order in which they were called.
+ * Persistent ones may be started in another order at each rank: each has a channel of the group for itself, a persistent
+ * broadcast within the node, and no turn.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "base/counter.h"
+#include "base/objmem.h"
+#include "coll/multicast/internal.h"
+
+static COUNTER(runs, "coll_bcast_multicast", "Broadcasts between nodes by multicast.");
+
+enum stage { STAGE_WAITING, STAGE_SEND, STAGE_FLUSH, STAGE_RECEIVE, STAGE_NODE, STAGE_OVER };
+
+struct multicast_run {
+    struct request base;  /* first; unused by blocking calls */
+    struct net_hook hook; /* linked while a nonblocking one is under way */
+    struct list link;     /* of multicast.runs; a persistent one is in no list */
+    struct multicast *m;
+    struct comm *comm;
+    enum stage stage;
+    bool blocking, basic, is_root;
+    bool on_node;               /* the root is on this node */
+    uint32_t channel;           /* persistent ones have their own, others 0 */
+    struct net_group_want want; /* of the leader, unless the root is on this node */
+    int place;                  /* where the data comes from within the node */
+    char *data;
+    size_t bytes, at;
+    struct request *local; /* within the node; a persistent one is kept */
+    int error;
+    /* The user's buffer, where the data does not lie packed. */
+    void *staged, *user;
+    MPI_Count count;
+    struct dtype *type;
+};
+
+static void note(struct multicast_run *r, int rc)
+{
+    if (rc && !r->error)
+        r->error = rc;
+}
+
+/* What comes next after a stage. */
+static enum stage after(const struct multicast_run *r)
+{
+    const bool leads = r->m->group != NULL, first = r->place == 0;
+    switch (r->stage) {
+    case STAGE_WAITING:
+        if (!leads)
+            return STAGE_NODE;
+        return !r->on_node ? STAGE_RECEIVE : first ? STAGE_SEND : STAGE_NODE;
+    case STAGE_SEND:
+        return r->basic ? STAGE_FLUSH : first ? STAGE_NODE : STAGE_OVER;
+    case STAGE_FLUSH:
+        return first ? STAGE_NODE : STAGE_OVER;
+    case STAGE_RECEIVE:
+        return STAGE_NODE;
+    case STAGE_NODE:
+        return leads && r->on_node && !first ? STAGE_SEND : STAGE_OVER;
+    default:
+        return STAGE_OVER;
+    }
+}
+
+/* ---- within the node ---- */
+
+static void node_start(struct multicast_run *r)
+{
+    struct comm *node = r->m->node;
+    const struct coll_args args = {
+        .kind = COLL_BCAST,
+        .name = "MPI_Bcast",
+        .comm = node,
+        .recv = {.buf = r->data, .count = (MPI_Count)r->bytes, .type = byte_type()},
+        .root = r->place};
+    if (node->size == 1)
+        return;
+    if (r->channel)
+        note(r, r->local->ops->start(r->local));
+    else
+        note(r, r->blocking ? coll_run(&args) : coll_start(&args, &r->local));
+}
+
+static bool node_done(struct multicast_run *r)
+{
+    if (!r->local)
+        return true;
+    if (!atomic_load_explicit(&r->local->complete, memory_order_acquire))
+        return false;
+    note(r, r->local->error);
+    if (r->channel)
+        return true;
+    request_free(r->local);
+    r->local = NULL;
+    return true;
+}
+
+/* ---- between nodes ---- */
+
+static bool received(struct multicast_run *r)
+{
+    if (!r->want.complete)
+        return false;
+    if (r->want.total != r->bytes)
+        note(r, err_set(MPI_ERR_TRUNCATE, "a broadcast of %zu bytes was called for %zu bytes on this rank",
+                        r->want.total, r->bytes));
+    return true;
+}
+
+/* One message at a time. */
+static bool sent(struct multicast_run *r)
+{
+    struct multicast *m = r->m;
+    if (m->sending && m->sending != r)
+        return false;
+    r->at += net_group_send(m->group, r->channel, r->data, r->at, r->bytes);
+    m->sending = r->at == r->bytes ? NULL : r;
+    return r->at == r->bytes;
+}
+
+static void enter(struct multicast_run *r)
+{
+    if (r->stage == STAGE_RECEIVE)
+        net_group_want(r->m->group, &r->want);
+    else if (r->stage == STAGE_NODE)
+        node_start(r);
+}
+
+static bool stage_done(struct multicast_run *r)
+{
+    switch (r->stage) {
+    case STAGE_WAITING:
+        return r->channel || list_first(&r->m->runs) == &r->link;
+    case STAGE_SEND:
+        return sent(r);
+    case STAGE_FLUSH:
+        return net_group_idle(r->m->group);
+    case STAGE_RECEIVE:
+        return received(r);
+    case STAGE_NODE:
+        return node_done(r);
+    default:
+        return false;
+    }
+}
+
+/* As far as it goes now; true when it got further. */
+static bool advance(struct multicast_run *r)
+{
+    bool moved = false;
+    while (r->stage != STAGE_OVER && stage_done(r)) {
+        r->stage = after(r);
+        moved = true;
+        enter(r);
+    }
+    return moved;
+}
+
+static void finish(struct multicast_run *r)
+{
+    if (r->staged && !r->is_root && !r->error)
+        dt_unpack_all(r->type, r->count, r->user, r->staged, r->bytes);
+    if (!r->channel) {
+        free(r->staged);
+        list_remove(&r->link);
+    }
+    counter_add(&runs, 1);
+}
+
+/* ---- the calls ---- */
+
+static int describe(struct multicast_run *r, const struct coll_args *args, struct multicast *m, size_t bytes,
+                    const struct coll_choice *choice)
+{
+    const struct comm *c = args->comm;
+    const struct coll_side *side = &args->recv;
+    const uint32_t from = m->member_of[args->root];
+    r->m = m;
+    r->comm = args->comm;
+    r->is_root = args->root == c->rank;
+    r->basic = choice->parameter[PARAMETER_BASIC] != 0;
+    r->on_node = from == m->member_of[c->rank];
+    r->place = r->on_node ? m->place_of[args->root] : 0;
+    r->bytes = bytes;
+    r->data = side->buf;
+    if (!side->type->contiguous) {
+        r->staged = malloc(bytes);
+        if (!r->staged)
+            return err_set(MPI_ERR_NO_MEM, "out of memory to pack %zu bytes for a broadcast", bytes);
+        r->data = r->staged;
+        r->user = side->buf;
+        r->count = side->count;
+        r->type = side->type;
+    }
+    r->want =
+        (struct net_group_want){.from = from, .channel = r->channel, .message = r->data, .length = r->bytes};
+    return 0;
+}
+
+/* As far as it goes at once. */
+static void begin(struct multicast_run *r)
+{
+    r->stage = STAGE_WAITING;
+    r->at = 0;
+    r->error = 0;
+    if (r->staged && r->is_root)
+        dt_pack_all(r->type, r->count, r->user, r->staged);
+    if (!r->channel)
+        list_append(&r->m->runs, &r->link);
+    advance(r);
+}
+
+/* Looked at before sleep, for what another thread or another hook has done meanwhile. */
+static bool can_go_on(void *arg)
+{
+    const struct multicast_run *r = arg;
+    switch (r->stage) {
+    case STAGE_WAITING:
+        return r->channel || list_first(&r->m->runs) == &r->link;
+    case STAGE_SEND:
+        return (!r->m->sending || r->m->sending == r) && net_group_may_send(r->m->group);
+    case STAGE_FLUSH:
+        return net_group_idle(r->m->group);
+    case STAGE_RECEIVE:
+        return r->want.complete;
+    case STAGE_NODE:
+        return !r->local || atomic_load_explicit(&r->local->complete, memory_order_acquire);
+    default:
+        return true;
+    }
+}
+
+static bool run_blocking(const struct call *call, const struct coll_choice *choice, int *rc)
+{
+    const struct coll_args *args = call->args;
+    struct multicast *m = multicast_get(call->state, call->where.bytes, choice, true, rc);
+    if (!m)
+        return *rc != 0;
+    struct multicast_run r = {.blocking = true};
+    coll_number(call->state, args, FORM_BLOCKING);
+    *rc = describe(&r, args, m, call->where.bytes, choice);
+    if (*rc)
+        return true;
+    struct net_waiter waiter = {.ready = can_go_on, .arg = &r, .what = NET_MEMBERS, .of = args->comm};
+    begin(&r);
+    while (r.stage != STAGE_OVER) {
+        net_wait_step(args->comm->proc->net, &waiter);
+        advance(&r);
+    }
+    net_wait_end(args->comm->proc->net, &waiter);
+    finish(&r);
+    *rc = r.error;
+    return true;
+}
+
+/* ---- requests ---- */
+
+static int progress_hook(struct net_hook *hook)
+{
+    struct multicast_run *r = container_of(hook, struct multicast_run, hook);
+    if (!advance(r))
+        return 0;
+    if (r->stage == STAGE_OVER) {
+        list_remove(&r->hook.link);
+        finish(r);
+        request_complete(&r->base, r->error);
+    }
+    return 1;
+}
+
+static uint64_t rests(struct net_hook *hook, uint64_t now)
+{
+    (void)now;
+    return can_go_on(container_of(hook, struct multicast_run, hook)) ? 0 : NET_FOREVER;
+}
+
+static void begin_request(struct multicast_run *r)
+{
+    begin(r);
+    if (r->stage == STAGE_OVER) {
+        finish(r);
+        request_complete(&r->base, r->error);
+    } else {
+        list_append(&r->comm->proc->net->hooks, &r->hook.link);
+    }
+}
+
+static int start(struct request *base)
+{
+    struct multicast_run *r = container_of(base, struct multicast_run, base);
+    base->active = true;
+    atomic_store_explicit(&base->complete, 0, memory_order_relaxed);
+    begin_request(r);
+    return 0;
+}
+
+static void free_run(struct request *base)
+{
+    struct multicast_run *r = container_of(base, struct multicast_run, base);
+    if (r->type)
+        dtype_release(r->type);
+    if (r->channel) {
+        free(r->staged);
+        if (r->local)
+            request_free(r->local);
+        r->m->persistent--;
+    }
+    objmem_free(r);
+}
+
+static const struct request_ops multicast_ops = {.name = "broadcast by multicast", .release = free_run};
+static const struct request_ops persistent_ops = {
+    .name = "persistent broadcast by multicast", .start = start, .release = free_run};
+
+/* It is started any number of times, at each rank in an order of its own: so is its part within the node. */
+static int make_persistent(struct multicast_run *r)
+{
+    struct comm *node = r->m->node;
+    const struct coll_args args = {
+        .kind = COLL_BCAST,
+        .name = "MPI_Bcast_init",
+        .comm = node,
+        .recv = {.buf = r->data, .count = (MPI_Count)r->bytes, .type = byte_type()},
+        .root = r->place};
+    r->base.ops = &persistent_ops;
+    r->base.persistent = true;
+    r->base.active = false;
+    atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
+    return node->size > 1 ? coll_init(&args, &r->local) : 0;
+}
+
+static bool make_request(const struct call *call, const struct coll_choice *choice, struct request **out,
+                         int *rc)
+{
+    const struct coll_args *args = call->args;
+    struct coll_state *state = call->state;
+    const enum coll_form form = call->form;
+    const bool persistent = form == FORM_PERSISTENT;
+    struct multicast *m = multicast_get(state, call->where.bytes, choice, persistent, rc);
+    if (!m)
+        return *rc != 0;
+    struct multicast_run *r = objmem_new(sizeof(*r));
+    if (!r) {
+        *rc = err_set(MPI_ERR_NO_MEM, "out of memory for the request of a broadcast");
+        return true;
+    }
+    *r = (struct multicast_run){.hook = {.progress = progress_hook, .rests = rests}};
+    if (persistent)
+        r->channel = ++m->channels;
+    coll_number(state, args, form);
+    *rc = describe(r, args, m, call->where.bytes, choice);
+    if (*rc) {
+        objmem_free(r);
+        return true;
+    }
+    request_setup(&r->base, state->comm->proc->p2p, &multicast_ops);
+    r->base.comm = comm_retain(args->comm);
+    if (r->type)
+        dtype_retain(r->type);
+    list_init(&r->hook.link);
+    if (persistent) {
+        m->persistent++;
+        *rc = make_persistent(r);
+        if (*rc) {
+            request_free(&r->base);
+            return true;
+        }
+    } else {
+        page_comm_count(state->page);
+        page_comm_kind(state->page, args->kind);
+        begin_request(r);
+    }
+    *out = &r->base;
+    return true;
+}
+
+bool multicast_bcast(const struct call *call, const struct coll_choice *choice, struct request **request,
+                     int *rc)
+{
+    return request ? make_request(call, choice, request, rc) : run_blocking(call, choice, rc);
+}

@@ -1,0 +1,66 @@
+/* internal.h: what the files of the broadcast by multicast share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_MULTICAST_INTERNAL_H
+#define FP_COLL_MULTICAST_INTERNAL_H
+
+#include "base/list.h"
+#include "coll/multicast/multicast.h"
+#include "net/group.h"
+
+enum multicast_parameter {
+    PARAMETER_COROOTS,
+    PARAMETER_AGGREGATE,
+    PARAMETER_SKEW,
+    PARAMETER_BASIC,
+    PARAMETER_MAX,
+    PARAMETER_TIMEOUT
+};
+/* What is taken where nobody has chosen: an acknowledgement costs more than a packet, so one for several. No limit of size. */
+struct coll_choice multicast_preset(void);
+/* What the choice says, or the preset. */
+int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which);
+void multicast_forget(struct coll_state *state);
+
+struct multicast {
+    struct comm *node;    /* the ranks of this node; the first leads */
+    struct comm *leaders; /* NULL: this rank does not lead */
+    struct net_group *group;
+    uint32_t *member_of;   /* by rank: of its node */
+    int *place_of;         /* by rank: in its node */
+    struct list runs;      /* the first one is under way */
+    size_t payload, burst; /* bytes of a packet; packets that all members together may send at once */
+    const void *sending;   /* its message is not in the window yet; NULL: none */
+    uint32_t channels,
+        persistent;          /* persistent requests that were made, and those that have not been freed */
+    struct multicast *older; /* another one that has only requests left; NULL: none */
+    bool failed;             /* the network would not */
+};
+
+/* What the group is for and how it repairs losses. */
+struct multicast_terms {
+    const char
+        *otherwise;      /* begins the sentence that is said when the network would not; NULL: nobody asked */
+    uint32_t window;     /* packets */
+    uint32_t collectors; /* the root and its co-roots */
+    uint32_t aggregate;  /* packets that are acknowledged together */
+    bool skew;
+    uint64_t timeout_us;
+};
+
+/* Collective. 0 also when it has failed, at all ranks. */
+int multicast_open(struct comm *c, const struct multicast_terms *terms, struct multicast **out);
+void multicast_free(struct multicast *m);
+/* NULL: not this way, at all ranks. `open`: this call may wait for the others, which the first use of multicast needs. */
+struct multicast *multicast_get(struct coll_state *state, uint64_t bytes, const struct coll_choice *choice,
+                                bool open, int *rc);
+
+void multicast_close(struct coll_state *state);
+
+/* False: left to a schedule, at all ranks. request: NULL where the call blocks. */
+bool multicast_bcast(const struct call *call, const struct coll_choice *choice, struct request **request,
+                     int *rc);
+bool multicast_allgather(const struct call *call, int *rc);
+bool multicast_allreduce(const struct call *call, int *rc);
+
+#endif

@@ -1,0 +1,110 @@
+/* algorithm.h: a collective algorithm is a pure function from a shape (who I am among how many, how much,
+ * which root) to a schedule. One file in algo/ is one family; it registers itself, so adding an algorithm is
+ * adding a file.
+ *
+ * What an item is, and what the buffers hold, by kind:
+ *   barrier              no data
+ *   bcast                a byte of packed data; BUF_RECV holds `count` of them at every rank
+ *                        (the root's is only read)
+ *   gather, scatter      the block of one rank; the root's side has `size` blocks, a leaf's one
+ *   allgather, alltoall  the block of one rank; SEND has 1 or size, RECV has size
+ *   reduce, allreduce, scan, exscan
+ *                        an element; `count` of them in SEND and RECV
+ *   reduce_scatter       an element; SEND has starts[size], RECV what is mine
+ *   neighbor_*           the block of one neighbour
+ * In place, the input is where the standard says it is in BUF_RECV and BUF_SEND is not used. (A scatter's
+ * root in place has no BUF_RECV.)
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SCHED_ALGORITHM_H
+#define FP_COLL_SCHED_ALGORITHM_H
+
+#include "coll/sched/sched.h"
+
+enum coll_kind {
+    COLL_BARRIER,
+    COLL_BCAST,
+    COLL_GATHER,
+    COLL_SCATTER,
+    COLL_ALLGATHER,
+    COLL_ALLTOALL,
+    COLL_REDUCE,
+    COLL_ALLREDUCE,
+    COLL_REDUCE_SCATTER,
+    COLL_SCAN,
+    COLL_EXSCAN,
+    COLL_NEIGHBOR_ALLGATHER,
+    COLL_NEIGHBOR_ALLTOALL,
+    COLL_KINDS
+};
+
+const char *coll_kind_name(enum coll_kind kind);
+
+/* Roots of an intercommunicator's rooted operations, seen from the root's own group; otherwise the root's
+ * rank in the other group. */
+#define ROOT_SELF (-1)
+#define ROOT_NONE (-2)
+
+/* A number that shapes an algorithm, such as the fan-out of a tree. Every algorithm declares its own. */
+#define COLL_PARAMETERS 7
+struct coll_parameter {
+    const char *name; /* NULL: there is none */
+    int min, max, preset;
+};
+
+struct coll_shape {
+    enum coll_kind kind;
+    int rank, size, root;
+    int remote_size;       /* ranks of the other group, 0 on an intracommunicator */
+    int64_t count;         /* items, as above; 1 for block kinds */
+    const int64_t *starts; /* reduce_scatter: where the block of each rank begins; starts[ranks] is the end */
+    bool in_place;
+    bool commutative;
+    bool adjacent; /* the blocks of consecutive ranks lie behind each other: ranges of blocks may be named */
+    int64_t segment;                /* items a pipelined algorithm moves at a time; 0: all at once */
+    int window;                     /* messages an algorithm that talks to everyone keeps in flight; 0: all */
+    int parameter[COLL_PARAMETERS]; /* of this algorithm, as it declares them */
+    /* neighborhoods: ranks, -1 for none; the order of receives is the order of messages between two ranks */
+    const int *sources, *destinations, *receive_order;
+    int nsources, ndestinations;
+};
+
+enum algorithm_needs {
+    NEED_COMMUTATIVE = 1, /* does not keep the order of operands */
+    NEED_ADJACENT = 2,    /* names ranges of several blocks: not for the v and w variants */
+    NEED_POW2 = 4,        /* size is a power of two */
+    NEED_EVEN = 8,        /* size is even */
+    NEED_NODE =
+        16, /* all ranks on one node, through shared memory: not a schedule but an executor of its own */
+    NEED_INTER = 32,  /* two groups; algorithms without this are for one group */
+    NEED_TWO = 64,    /* at least two ranks */
+    NEED_NODES = 128, /* ranks on several nodes that are known; an executor of its own as well */
+};
+
+struct coll_algorithm {
+    const char *name;
+    enum coll_kind kind;
+    unsigned needs;
+    bool splits;  /* bcast: names parts of the data, so the data must lie packed */
+    bool segment; /* honours shape->segment */
+    bool window;  /* honours shape->window */
+    struct coll_parameter parameter[COLL_PARAMETERS];
+    const char *doc;
+    void (*generate)(const struct coll_shape *shape, struct sched *s); /* NULL: an executor of its own */
+};
+
+#define COLL_ALGORITHM(var, ...)                            \
+    static const struct coll_algorithm var = {__VA_ARGS__}; \
+    static const struct coll_algorithm *const var##_entry   \
+        __attribute__((section("fp_coll_algorithms"), used)) = &var
+
+/* Iteration, and by name. */
+size_t algorithms_count(void);
+const struct coll_algorithm *algorithms_get(size_t index);
+const struct coll_algorithm *algorithm_find(enum coll_kind kind, const char *name);
+
+/* Can this algorithm do this? Node placement is not part of the shape: NEED_NODE and
+ * NEED_NODES are the caller's to check. */
+bool algorithm_fits(const struct coll_algorithm *a, const struct coll_shape *shape);
+
+#endif

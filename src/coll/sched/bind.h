@@ -1,0 +1,67 @@
+/* bind.h: from the items of a schedule to memory: a buffer, a count and a datatype.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SCHED_BIND_H
+#define FP_COLL_SCHED_BIND_H
+
+#include "coll/coll.h"
+
+/* One of a schedule's buffers. */
+struct bound {
+    char *base;
+    struct dtype *type;
+    MPI_Count unit;   /* elements an item */
+    MPI_Count stride; /* bytes from one item to the next */
+    bool whole;       /* only the whole buffer can be named: its `unit` elements */
+    /* Blocks: item i is counts[i] elements at displs[i]. */
+    struct ivec counts, displs;
+    const MPI_Datatype *types;
+};
+
+struct place {
+    void *at;
+    MPI_Count count;
+    struct dtype *type;
+};
+
+/* Everything about the memory of one collective call. Temporary memory comes from the caller. */
+struct binding {
+    struct bound buf[SCHED_BUFS];
+    size_t temp_size;
+    int64_t *temp_starts; /* temporary blocks of different sizes: where each begins; allocated */
+    /* Broadcast of scattered data by an algorithm that splits it: it travels packed. */
+    bool staged, pack, unpack;
+    MPI_Count staged_count;
+    struct dtype *staged_type;
+    void *staged_user;
+};
+
+/* Binds the user's buffers. temp_items is the schedule's, splits says whether parts of a broadcast are named.
+ * After it temp_size is what binding_temp must be given. */
+int binding_make(struct binding *b, const struct coll_args *args, const struct coll_shape *shape,
+                 int64_t temp_items, bool splits);
+void binding_temp(struct binding *b, void *temp);
+void binding_free(struct binding *b);
+
+/* Before the first step and after the last. */
+void binding_before(struct binding *b);
+void binding_after(struct binding *b);
+
+struct place binding_place(const struct binding *b, int buf, int64_t at, int64_t count);
+
+static inline struct dtype *byte_type(void)
+{
+    return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
+}
+
+/* Is an item of this kind of collective the block of a rank or neighbour? */
+static inline bool kind_has_blocks(enum coll_kind kind)
+{
+    return (kind >= COLL_GATHER && kind <= COLL_ALLTOALL) || kind >= COLL_NEIGHBOR_ALLGATHER;
+}
+static inline bool kind_reduces(enum coll_kind kind)
+{
+    return kind >= COLL_REDUCE && kind <= COLL_EXSCAN;
+}
+
+#endif

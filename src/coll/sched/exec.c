@@ -1,0 +1,456 @@
+/* exec.c: executes the steps of a schedule: local steps at once, messages as requests whose completion
+ * continues the schedule. When a step fails, its error is kept and the schedule continues, so that other
+ * ranks are not left waiting. They notice the error because messages carry no data from then on, where the
+ * receiver expects some.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/sched/exec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+
+static COUNTER(steps_done, "coll_steps", "Steps of collective schedules taken.");
+
+static void request_number(struct coll_request *r, const struct coll_args *args, enum coll_form form)
+{
+    const uint32_t number = coll_number(r->state, args, form);
+    r->tag = coll_tag_of(args->kind, coll_past_root(r->state->past[number % COLL_PAST]), number) |
+             (form == FORM_PERSISTENT ? COLL_TAG_PERSISTENT : 0);
+}
+
+static int progress_hook(struct net_hook *hook);
+static void request_drop(struct coll_request *r);
+
+static void note(struct coll_request *r, int rc)
+{
+    if (unlikely(rc) && !r->error)
+        r->error = rc;
+}
+
+/* Both ends of a message name the same number of bytes, so a receive that is not filled tells of an error:
+ * calls that do not match, or an error before this message. */
+static void note_message(struct coll_request *r, const struct request *m)
+{
+    note(r, m->error);
+    if (unlikely(!r->error && p2p_is_short(m)))
+        note(r, err_set(MPI_ERR_OTHER,
+                        "a collective call got %lld bytes from rank %d, fewer than it expects: counts and "
+                        "datatypes do not match there, or that rank met an error",
+                        (long long)m->bytes, m->source));
+}
+
+/* Runs inside progress, where starting new messages is not safe: the hook does that, later in the same round.
+ */
+static void message_done(struct request *m)
+{
+    struct coll_request *r = m->user;
+    note_message(r, m);
+    if (--r->pending == 0 && !r->running)
+        list_append(&r->comm->proc->net->hooks, &r->hook.link);
+}
+
+static void watch(struct coll_request *r, struct request *m)
+{
+    if (request_leave(m, message_done, r)) {
+        r->pending++;
+        return;
+    }
+    note_message(r, m);
+    request_free(m);
+}
+
+static void start_message(struct coll_request *r, const struct step *step)
+{
+    struct place p = {.type = byte_type()};
+    if (step->count > 0) {
+        p = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
+        if (p.count == 0 || p.type->size == 0)
+            return; /* the other side knows it too */
+    }
+    const bool remote = PEER_IS_REMOTE(step->peer);
+    struct comm *c = r->comm->remote && !remote ? r->comm->local_comm : r->comm;
+    const int rank = remote ? PEER_REMOTE(step->peer) : step->peer;
+    const int tag = c == r->comm ? r->tag : r->tag | COLL_TAG_LOCAL;
+    struct request *m = NULL;
+    int rc;
+    if (step->kind == STEP_SEND) {
+        struct peer *peer;
+        if (unlikely(r->error))
+            p = (struct place){.type = byte_type()};
+        rc = comm_peer(c, rank, &peer);
+        if (!rc)
+            rc = p2p_isend(r->base.p2p, p.at, p.count, p.type, peer, comm_coll_envelope(c, c->rank, tag),
+                           SEND_STANDARD, &m);
+    } else {
+        rc = p2p_irecv(r->base.p2p, p.at, p.count, p.type, comm_coll_envelope(c, rank, tag), &m);
+    }
+    note(r, rc);
+    if (!rc)
+        watch(r, m);
+}
+
+static void do_copy(struct coll_request *r, const struct step *step)
+{
+    struct place from = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
+    struct place to = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
+    note(r, dt_copy(from.at, from.count, from.type, to.at, to.count, to.type));
+    /* What a rank sends to itself, or lays down in its own block of a result, has two descriptions too. */
+    if (unlikely(from.count * from.type->size < to.count * to.type->size))
+        note(r, err_set(MPI_ERR_OTHER,
+                        "a collective call sends %lld bytes from this rank to itself, where it expects %lld: "
+                        "counts and datatypes do not match",
+                        (long long)(from.count * from.type->size), (long long)(to.count * to.type->size)));
+}
+
+static void do_reduce(struct coll_request *r, const struct step *step)
+{
+    struct place left = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
+    struct place right = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
+    struct place out = binding_place(&r->binding, step->buf[2], step->at[2], step->count);
+    if (out.at == right.at) {
+        op_apply(r->op, left.at, out.at, out.count, out.type);
+    } else if (out.at == left.at) { /* the generator may ask this of operators that commute only */
+        op_apply(r->op, right.at, out.at, out.count, out.type);
+    } else if (!op_apply3(r->op, left.at, right.at, out.at, out.count, out.type)) {
+        dt_copy(right.at, right.count, right.type, out.at, out.count, out.type);
+        op_apply(r->op, left.at, out.at, out.count, out.type);
+    }
+}
+
+static void finish(struct coll_request *r)
+{
+    binding_after(&r->binding);
+    if (r->scratch) {
+        r->state->scratch_busy = r->scratch = false;
+        r->temp = NULL;
+    }
+    request_complete(&r->base, r->error);
+}
+
+static bool is_fault(int error)
+{
+    return error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED;
+}
+
+static void advance(struct coll_request *r)
+{
+    const struct sched *s = &r->plan->sched;
+    r->running = true;
+    while (r->next < s->count) {
+        if (unlikely(r->error) && is_fault(r->error)) {
+            r->next = s->count; /* the others hear of it too: nobody awaits a message from here on */
+            break;
+        }
+        const struct step *step = &s->steps[r->next];
+        if (step->kind == STEP_FENCE && r->pending > 0)
+            break;
+        r->next++;
+        switch (step->kind) {
+        case STEP_SEND:
+        case STEP_RECV:
+            start_message(r, step);
+            break;
+        case STEP_COPY:
+            do_copy(r, step);
+            break;
+        case STEP_REDUCE:
+            do_reduce(r, step);
+            break;
+        }
+    }
+    r->running = false;
+    if (r->next == s->count && r->pending == 0) {
+        counter_add(&steps_done, s->count);
+        finish(r);
+    }
+}
+
+static int progress_hook(struct net_hook *hook)
+{
+    list_remove(&hook->link);
+    advance(container_of(hook, struct coll_request, hook));
+    return 1;
+}
+
+static int get_temp(struct coll_request *r)
+{
+    struct coll_state *state = r->state;
+    size_t need = r->binding.temp_size;
+    if (need == 0)
+        return 0;
+    if (r->owns || need > SCRATCH_MAX || state->scratch_busy) {
+        r->temp = malloc(need);
+    } else {
+        if (state->scratch_size < need) {
+            free(state->scratch);
+            state->scratch_size = 0;
+            size_t size = need < 4096 ? 4096 : SCRATCH_MAX;
+            state->scratch = malloc(size);
+            if (state->scratch)
+                state->scratch_size = size;
+        }
+        r->temp = state->scratch;
+        r->scratch = state->scratch_busy = r->temp != NULL;
+    }
+    if (!r->temp)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for %zu bytes of temporary data of a collective", need);
+    binding_temp(&r->binding, r->temp);
+    return 0;
+}
+
+static int request_new(struct coll_state *state, const struct coll_args *args, const struct coll_shape *shape,
+                       struct plan *plan, bool splits, struct coll_request **out)
+{
+    struct coll_request *r = state->spare;
+    if (r) {
+        state->spare = r->spare;
+        if (unlikely(objmem_watch != NULL))
+            objmem_watch(r, sizeof(*r)); /* to the program it is a new one, from another call */
+    } else if (!(r = objmem_new(sizeof(*r)))) {
+        plan_drop(plan);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a collective request");
+    }
+    r->base = (struct request){.obj = object_init(MAGIC_REQUEST),
+                               .ops = &coll_request_ops,
+                               .p2p = args->comm->proc->p2p,
+                               .active = true,
+                               .source = MPI_ANY_SOURCE,
+                               .tag = MPI_ANY_TAG};
+    r->hook.progress = progress_hook;
+    list_init(&r->hook.link);
+    r->state = state;
+    r->plan = plan;
+    r->op = args->op;
+    r->comm = args->comm;
+    r->running = r->scratch = r->owns = false;
+    r->temp = NULL;
+    r->types[0] = r->types[1] = NULL;
+    r->block_types = NULL;
+    r->nblock_types = 0;
+    r->arrays = NULL;
+    int rc = binding_make(&r->binding, args, shape, plan->sched.temp, splits);
+    if (rc)
+        request_drop(r);
+    else
+        *out = r;
+    return rc;
+}
+
+static void request_begin(struct coll_request *r)
+{
+    atomic_store_explicit(&r->base.complete, 0, memory_order_relaxed);
+    r->next = r->pending = 0;
+    r->error = r->temp ? 0 : get_temp(r);
+    if (r->error) {
+        request_complete(&r->base, r->error);
+        return;
+    }
+    binding_before(&r->binding);
+    advance(r);
+}
+
+static void hold(struct coll_request *r, int i, struct dtype *type)
+{
+    if (type)
+        dtype_retain(type);
+    r->types[i] = type;
+}
+
+/* The w variants name a type per block. */
+static int hold_blocks(struct coll_request *r, const struct coll_side *side, int n)
+{
+    if (!side->types || !side->counts.p || n == 0)
+        return 0;
+    struct dtype **grown = realloc(r->block_types, (size_t)(r->nblock_types + n) * sizeof(*grown));
+    if (!grown)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the datatypes of %d blocks", n);
+    r->block_types = grown;
+    for (int i = 0; i < n; i++) {
+        struct dtype *type = dtype_from(side->types[i]);
+        dtype_retain(type);
+        r->block_types[r->nblock_types++] = type;
+    }
+    return 0;
+}
+
+/* Bytes of one array of n numbers, in whole words so that the next array is aligned. */
+static size_t array_size(struct ivec v, int n)
+{
+    return v.p ? ALIGN_UP((size_t)n * (v.wide ? sizeof(int64_t) : sizeof(int)), sizeof(int64_t)) : 0;
+}
+
+static char *copy_array(struct ivec *v, int n, char *at)
+{
+    const size_t size = array_size(*v, n);
+    if (size) {
+        memcpy(at, v->p, (size_t)n * (v->wide ? sizeof(int64_t) : sizeof(int)));
+        v->p = at;
+    }
+    return at + size;
+}
+
+static size_t side_size(const struct bound *b, int n)
+{
+    return (b->types ? (size_t)n * sizeof(*b->types) : 0) + array_size(b->counts, n) +
+           array_size(b->displs, n);
+}
+
+static char *copy_side(struct bound *b, int n, char *at)
+{
+    if (b->types && n > 0) {
+        b->types = memcpy(at, b->types, (size_t)n * sizeof(*b->types));
+        at += (size_t)n * sizeof(*b->types);
+    }
+    return copy_array(&b->displs, n, copy_array(&b->counts, n, at));
+}
+
+/* The standard forbids the user to change the arrays of counts, displacements and types while the call is
+ * under way, yet programs and language bindings free them as soon as it returns. */
+static int hold_arrays(struct coll_request *r, const struct coll_args *args, int nsend, int nrecv)
+{
+    if (!kind_has_blocks(args->kind) || (!args->send.counts.p && !args->recv.counts.p))
+        return 0;
+    struct bound *send = &r->binding.buf[BUF_SEND], *recv = &r->binding.buf[BUF_RECV];
+    const size_t size = side_size(send, nsend) + side_size(recv, nrecv);
+    if (size == 0)
+        return 0;
+    r->arrays = malloc(size);
+    if (!r->arrays)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for the counts and displacements of %d blocks",
+                       nsend + nrecv);
+    copy_side(recv, nrecv, copy_side(send, nsend, r->arrays));
+    return 0;
+}
+
+static int request_hold(struct coll_request *r, const struct coll_args *args)
+{
+    const bool neighbors = args->kind >= COLL_NEIGHBOR_ALLGATHER;
+    const int peers = comm_peers(args->comm);
+    const int nsend = neighbors ? r->state->ndestinations : peers;
+    const int nrecv = neighbors ? r->state->nsources : peers;
+    r->owns = true;
+    r->base.comm = comm_retain(args->comm);
+    hold(r, 0, args->send.type);
+    hold(r, 1, args->recv.type);
+    if (r->op)
+        op_retain(r->op);
+    int rc = hold_blocks(r, &args->send, nsend);
+    if (!rc)
+        rc = hold_blocks(r, &args->recv, nrecv);
+    return rc ? rc : hold_arrays(r, args, nsend, nrecv);
+}
+
+static void request_drop(struct coll_request *r)
+{
+    struct coll_state *state = r->state;
+    binding_free(&r->binding);
+    plan_drop(r->plan);
+    free(r->arrays);
+    if (!r->scratch)
+        free(r->temp);
+    if (r->owns) {
+        for (int i = 0; i < 2; i++)
+            if (r->types[i])
+                dtype_release(r->types[i]);
+        for (int i = 0; i < r->nblock_types; i++)
+            dtype_release(r->block_types[i]);
+        free(r->block_types);
+        if (r->op)
+            op_release(r->op);
+    }
+    r->base.obj.magic = MAGIC_FREED;
+    r->spare = state->spare;
+    state->spare = r;
+}
+
+static void release(struct request *base)
+{
+    request_drop(container_of(base, struct coll_request, base));
+}
+
+static int start(struct request *base)
+{
+    base->active = true;
+    request_begin(container_of(base, struct coll_request, base));
+    return 0;
+}
+
+const struct request_ops coll_request_ops = {.name = "collective", .release = release};
+const struct request_ops coll_persistent_ops = {
+    .name = "persistent collective", .start = start, .release = release};
+
+/* ---- the executor ---- */
+
+static bool schedule_fits(const struct call *call, const struct coll_choice *choice)
+{
+    (void)call;
+    return choice->algorithm->generate != NULL;
+}
+
+static int run_blocking(struct coll_request *r)
+{
+    r->number = r->state->page->calls;
+    request_begin(r);
+    net_wait(r->comm->proc->net, &r->base.complete);
+    const int rc = r->base.error;
+    request_drop(r);
+    return rc;
+}
+
+/* Retains what the user may free; starts it unless it is persistent. */
+static int run_as_request(struct coll_request *r, const struct call *call, struct request **out)
+{
+    struct coll_state *state = call->state;
+    const int rc = request_hold(r, call->args);
+    if (rc) {
+        request_free(&r->base);
+        return rc;
+    }
+    *out = &r->base;
+    if (call->form == FORM_PERSISTENT) {
+        r->number = 0; /* started in any order */
+        r->base.ops = &coll_persistent_ops;
+        r->base.persistent = true;
+        r->base.active = false;
+        atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
+        return 0;
+    }
+    page_comm_count(state->page);
+    page_comm_kind(state->page, call->args->kind);
+    r->number = state->page->calls;
+    request_begin(r);
+    return 0;
+}
+
+static bool schedule_run(struct call *call, const struct coll_choice *choice, struct request **request,
+                         int *rc)
+{
+    struct plan *plan;
+    struct coll_request *r;
+    call_choose(call, choice);
+    *rc = plan_get(&call->state->plans, choice->algorithm, &call->shape, &plan);
+    if (!*rc)
+        *rc = request_new(call->state, call->args, &call->shape, plan, call_splits(call, choice->algorithm),
+                          &r);
+    if (*rc)
+        return true;
+    request_number(r, call->messages_of, call->form);
+    *rc = request ? run_as_request(r, call, request) : run_blocking(r);
+    return true;
+}
+
+static void schedule_close(struct coll_state *state)
+{
+    plan_cache_close(&state->plans);
+    while (state->spare) {
+        struct coll_request *r = state->spare;
+        state->spare = r->spare;
+        objmem_free(r);
+    }
+    free(state->scratch);
+}
+
+const struct coll_executor schedule_executor = {
+    .name = "schedule", .fits = schedule_fits, .run = schedule_run, .close = schedule_close};

@@ -1,0 +1,37 @@
+/* plan.h: a schedule and what it was made from, and a communicator's cache of them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SCHED_PLAN_H
+#define FP_COLL_SCHED_PLAN_H
+
+#include "base/counter.h"
+#include "coll/sched/algorithm.h"
+
+#define PLAN_CACHE_SLOTS 64
+#define PLAN_CACHE_STEPS_MAX \
+    2048 /* longer schedules are made again each time: they cost little compared with their messages */
+
+struct plan {
+    const struct coll_algorithm *algorithm;
+    int64_t count, segment;
+    int root, window;
+    int parameter[COLL_PARAMETERS];
+    bool in_place, commutative, adjacent;
+    bool in_objmem; /* its steps are in objmem.h, not in the heap */
+    int refs;
+    struct sched sched;
+};
+
+struct plan_cache {
+    struct plan *slot[PLAN_CACHE_SLOTS];
+};
+
+extern struct counter coll_bytes; /* taken for schedules and flags */
+
+/* The schedule for this shape, made or found. plan_drop when done. */
+int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const struct coll_shape *shape,
+             struct plan **out);
+void plan_drop(struct plan *plan);
+void plan_cache_close(struct plan_cache *cache);
+
+#endif

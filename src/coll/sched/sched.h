@@ -1,0 +1,78 @@
+/* sched.h: what a collective does at one rank, as data: a list of steps over three named buffers. Nothing
+ * here does I/O or knows MPI objects, so the executor, the symbolic checker and a simulator run the very same
+ * lists.
+ *
+ * Units: a buffer is an array of items. What an item is (a byte, an element, a block of a rank) belongs to
+ * the kind of collective (see algorithm.h); every item holds the same data bytes in all three buffers.
+ *
+ * Order: steps are taken one after the other. A copy or a reduction is done when it is reached; a send or a
+ * receive is only started, and a fence waits for everything started before it (so does the end of the list).
+ * Until its fence a range being received must not be touched and a range being sent must not be written.
+ * Messages between two ranks match in the order in which both sides start them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SCHED_SCHED_H
+#define FP_COLL_SCHED_SCHED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum sched_buf { BUF_NONE, BUF_SEND, BUF_RECV, BUF_TEMP };
+#define SCHED_BUFS 4
+
+enum step_kind { STEP_SEND, STEP_RECV, STEP_COPY, STEP_REDUCE, STEP_FENCE };
+
+struct loc {
+    enum sched_buf buf;
+    int64_t at; /* item */
+};
+
+/* SEND, RECV: buf[0] is the data; no buffer is an empty message, a signal. COPY: buf[0] to buf[1].
+ * REDUCE: buf[2] = buf[0] op buf[1], element by element. buf[2] is buf[1], or apart from both, or, with an
+ * operator that commutes, buf[0]. */
+struct step {
+    uint8_t kind;
+    uint8_t buf[3];
+    int32_t peer; /* rank in my group, or PEER_REMOTE(rank in the other group) of an intercommunicator */
+    int64_t at[3];
+    int64_t count; /* items */
+};
+
+#define PEER_REMOTE(rank)    (-1 - (rank))
+#define PEER_IS_REMOTE(peer) ((peer) < 0)
+
+struct sched {
+    struct step *steps;
+    uint32_t count, capacity;
+    int64_t temp; /* items of the temporary buffer */
+    bool failed;  /* memory ran out while it was built */
+};
+
+void sched_init(struct sched *s);
+void sched_free(struct sched *s);
+
+/* Builders. A count of zero adds nothing: both ends of a message know it. */
+void sched_send(struct sched *s, int peer, struct loc from, int64_t count);
+void sched_recv(struct sched *s, int peer, struct loc to, int64_t count);
+void sched_copy(struct sched *s, struct loc from, struct loc to, int64_t count);
+void sched_reduce(struct sched *s, struct loc left, struct loc right, struct loc out, int64_t count);
+void sched_fence(struct sched *s); /* nothing when nothing was started since the last one */
+void sched_signal(struct sched *s, int peer);
+void sched_await(struct sched *s, int peer);
+struct loc sched_temp(struct sched *s, int64_t items); /* a new range of the temporary buffer */
+
+static inline struct loc loc_make(enum sched_buf buf, int64_t at)
+{
+    return (struct loc){buf, at};
+}
+static inline struct loc loc_add(struct loc l, int64_t items)
+{
+    return (struct loc){l.buf, l.at + items};
+}
+static inline bool loc_same(struct loc a, struct loc b)
+{
+    return a.buf == b.buf && a.at == b.at;
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* call.h: from a user's call to the shape that algorithms see, and to the numbers that choose one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SELECT_CALL_H
+#define FP_COLL_SELECT_CALL_H
+
+#include "coll/select/select.h"
+#include "coll/state.h"
+
+struct call {
+    const struct coll_args *args;
+    const struct coll_args *messages_of; /* the call that its messages are numbered and tagged as */
+    struct coll_state *state;
+    enum coll_form form;
+    struct coll_shape shape;
+    struct coll_where where;
+    int64_t few[17]; /* reduce_scatter: where the block of each rank begins, ... */
+    int64_t *starts; /* ... allocated where there are more */
+};
+
+int call_make(struct call *call, const struct coll_args *args, struct coll_state *state, enum coll_form form);
+void call_free(struct call *call);
+
+/* Puts the choice's parameters into the shape, in items. */
+void call_choose(struct call *call, const struct coll_choice *choice);
+
+/* Does this choice name parts of a broadcast's data? */
+bool call_splits(const struct call *call, const struct coll_algorithm *a);
+
+#endif

@@ -1,0 +1,163 @@
+/* candidates.c: the schedules that may be worth trying for an operation and size, and what they cost by a model of start-up time,
+ * overhead of a message and time of a byte [Hoefler05 2.1; the usual equations of each algorithm]. The numbers are round ones near
+ * those of softib on two x86-64 cores. They only have to keep out what is hopeless: sizes and processors at which two good
+ * algorithms change places are what the trial is for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "coll/select/model.h"
+#include "coll/select/tuning.h"
+
+#define KI       1024u
+#define HOPELESS 3 /* a candidate that is predicted to be 3 times slower than the fastest is not tried */
+
+/* us; where ranks take turns on processors, a round takes until everybody has had a turn */
+#define START       1.5
+#define START_TURNS 15.0
+#define MESSAGE     0.4
+#define BYTE        0.0002
+
+/* rounds = one + by_log * log2(ranks) + by_rank * (ranks - 1); messages of the busiest rank; bytes that it moves, in vectors or blocks:
+ * once + bytes_log * log2 + bytes_rank * (ranks - 1), + bytes_both * log2 * ranks */
+static const struct equation {
+    enum coll_kind kind;
+    const char *name;
+    double one, by_log, by_rank, messages, once, bytes_log, bytes_rank, bytes_both;
+} equations[] = {
+    {COLL_BCAST, "binomial", .by_log = 1, .bytes_log = 1},
+    {COLL_BCAST, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
+    {COLL_BCAST, "scatter_ring", .by_log = 1, .by_rank = 1, .once = 2},
+    {COLL_GATHER, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
+    {COLL_GATHER, "binomial", .by_log = 1, .bytes_rank = 1},
+    {COLL_SCATTER, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
+    {COLL_SCATTER, "binomial", .by_log = 1, .bytes_rank = 1},
+    {COLL_ALLGATHER, "recursive_doubling", .by_log = 1, .bytes_rank = 1},
+    {COLL_ALLGATHER, "bruck", .by_log = 1, .bytes_rank = 1},
+    {COLL_ALLGATHER, "neighbor_exchange", .by_rank = 0.5, .bytes_rank = 1},
+    {COLL_ALLGATHER, "ring", .by_rank = 1, .bytes_rank = 1},
+    {COLL_ALLGATHER, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
+    {COLL_ALLTOALL, "bruck", .by_log = 1, .bytes_both = 0.5},
+    {COLL_ALLTOALL, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
+    {COLL_ALLTOALL, "pairwise", .by_rank = 1, .bytes_rank = 1},
+    {COLL_REDUCE, "binomial", .by_log = 1, .bytes_log = 1},
+    {COLL_REDUCE, "linear", .one = 1, .messages = 1, .bytes_rank = 1},
+    {COLL_REDUCE, "rabenseifner", .by_log = 2, .once = 2},
+    {COLL_ALLREDUCE, "recursive_doubling", .by_log = 1, .bytes_log = 1},
+    {COLL_ALLREDUCE, "reduce_bcast", .by_log = 2, .bytes_log = 2},
+    {COLL_ALLREDUCE, "rabenseifner", .by_log = 2, .once = 2},
+    {COLL_ALLREDUCE, "ring", .by_rank = 2, .once = 2},
+};
+
+/* A pipeline through all ranks. */
+static double predict_chain(const struct coll_choice *c, int ranks, double bytes, double start)
+{
+    const double segment = c->segment && (double)c->segment < bytes ? (double)c->segment : bytes;
+    return (ranks - 2 + bytes / segment) * (start + segment * BYTE);
+}
+
+double tuning_predict(const struct coll_choice *c, int ranks, uint64_t bytes, bool turns)
+{
+    const double start = turns ? START_TURNS : START, all = ranks - 1, log = model_log_up(2, ranks);
+    if (strcmp(c->algorithm->name, "chain") == 0)
+        return predict_chain(c, ranks, (double)bytes, start);
+    for (size_t i = 0; i < COUNT_OF(equations); i++) {
+        const struct equation *e = &equations[i];
+        if (e->kind == c->algorithm->kind && strcmp(e->name, c->algorithm->name) == 0)
+            return start * (e->one + e->by_log * log + e->by_rank * all) + MESSAGE * e->messages * all +
+                   BYTE * (double)bytes *
+                       (e->once + e->bytes_log * log + e->bytes_rank * all + e->bytes_both * log * ranks);
+    }
+    return start; /* nothing is known of it: try it */
+}
+
+struct candidate_list {
+    int count;
+    struct coll_candidate candidate[64];
+};
+
+static bool has(const struct candidate_list *l, const struct coll_choice *c)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->candidate[i].choice.algorithm == c->algorithm &&
+            l->candidate[i].choice.segment == c->segment && l->candidate[i].choice.window == c->window)
+            return true;
+    return false;
+}
+
+/* In order of the prediction, behind the rules' choice. */
+static void add(struct candidate_list *l, const struct coll_choice *c, const struct coll_shape *shape,
+                uint64_t bytes, bool turns)
+{
+    if (l->count == (int)COUNT_OF(l->candidate) || has(l, c))
+        return;
+    const struct coll_candidate new = {.choice = *c,
+                                       .predicted = tuning_predict(c, shape->size, bytes, turns)};
+    int at = l->count++;
+    for (; at > 1 && l->candidate[at - 1].predicted > new.predicted; at--)
+        l->candidate[at] = l->candidate[at - 1];
+    l->candidate[at] = new;
+}
+
+static void add_all(struct candidate_list *l, const struct coll_shape *shape, uint64_t bytes, bool turns,
+                    const struct coll_choice *rule)
+{
+    static const uint64_t segments[] = {16 * KI, 64 * KI, 256 * KI};
+    for (size_t i = 0; i < algorithms_count(); i++) {
+        const struct coll_algorithm *a = algorithms_get(i);
+        if (!a->generate || (a->needs & (NEED_NODE | NEED_NODES | NEED_INTER)) || !algorithm_fits(a, shape))
+            continue;
+        struct coll_choice c = {.algorithm = a, .window = a->window ? rule->window : 0};
+        add(l, &c, shape, bytes, turns);
+        if (a->window && shape->size > 8) {
+            c.window = 8;
+            add(l, &c, shape, bytes, turns);
+        }
+        for (size_t k = 0; a->segment && k < COUNT_OF(segments) && segments[k] < bytes; k++) {
+            c.segment = segments[k];
+            add(l, &c, shape, bytes, turns);
+        }
+    }
+}
+
+int tuning_candidates(const struct coll_shape *shape, uint64_t bytes, bool turns,
+                      const struct coll_choice *rule, int most, struct coll_candidate *out)
+{
+    struct candidate_list l = {0};
+    int n = 0;
+    add(&l, rule, shape, bytes, turns);
+    add_all(&l, shape, bytes, turns, rule);
+    double least = l.candidate[0].predicted;
+    if (l.count > 1)
+        least = MIN(least, l.candidate[1].predicted);
+    for (int i = 0; i < l.count && n < most; i++)
+        if (i == 0 || l.candidate[i].predicted <= HOPELESS * least)
+            out[n++] = l.candidate[i];
+    return n;
+}
+
+void tuning_name(const struct coll_choice *c, char *out, size_t size)
+{
+    int used = snprintf(out, size, "%s", c->algorithm->name);
+    if (c->segment && used > 0 && (size_t)used < size)
+        used += snprintf(out + used, size - (size_t)used, ":segment=%uk", (unsigned)(c->segment / KI));
+    if (c->window && used > 0 && (size_t)used < size)
+        snprintf(out + used, size - (size_t)used, ":window=%d", c->window);
+}
+
+/* ---- classes ---- */
+
+int tuning_class(uint64_t bytes)
+{
+    int class = 0;
+    while (class < TUNING_CLASSES && bytes > tuning_limit(class))
+        class ++;
+    return bytes > 0 && class < TUNING_CLASSES ? class : -1;
+}
+
+uint64_t tuning_limit(int class)
+{
+    return ((uint64_t)64 << class / 2) - (class % 2 == 0);
+}

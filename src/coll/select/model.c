@@ -1,0 +1,239 @@
+/* model.c: see model.h. Every algorithm is a few phases; a phase is so many rounds, in each of which a rank sends to one
+ * after the other or hears from one after the other. The two models differ only in what such a round costs.
+ *
+ * Two places differ from print. The broadcast that releases (t_bc) is printed with one message more than a binomial tree of P
+ * ranks has; and the combining tree and MCS release their ranks down a tree of their own here, not down a binomial one.
+ * N-way rounds are printed with n latencies, as if the n messages of a round were not under way together; that is the
+ * equation for one link at a time, and the one used here is the paper's for as many links as messages.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/select/model.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ROUNDS_MAX 3
+
+/* `rounds` in which one rank sends `out` messages and one that matters to the end hears `in`. */
+struct phase {
+    int rounds, out, in;
+};
+struct course {
+    int count;
+    struct phase phase[ROUNDS_MAX];
+};
+
+const struct model_lop model_paper_inline = {
+    .send = {.a = 0.5417, .b = 0.5003, .c = -0.4951},
+    .trip = {.l1 = 14.9630, .l2 = 0.0446, .l3 = 3.0074, .l4 = 6.1891, .l5 = -0.0531, .l6 = 8.2665},
+    .most = 1e9};
+
+int model_log_up(int base, int size)
+{
+    int k = 0;
+    for (int64_t reach = 1; reach < size && base > 1; reach *= base)
+        k++;
+    return k;
+}
+
+int model_log_down(int base, int size)
+{
+    int k = 0;
+    for (int64_t reach = base; reach <= size && base > 1; reach *= base)
+        k++;
+    return k;
+}
+
+/* Levels below the root of a tree in which every rank has `fan` children. */
+static int tree_depth(int fan, int size)
+{
+    int depth = 0;
+    int64_t level = 1;
+    for (int64_t ranks = 1; ranks < size; ranks += level) {
+        level *= fan;
+        depth++;
+    }
+    return depth;
+}
+
+static bool power_of(int base, int size)
+{
+    return model_log_up(base, size) == model_log_down(base, size);
+}
+
+static void add(struct course *c, int rounds, int out, int in)
+{
+    c->phase[c->count++] = (struct phase){rounds, out, in};
+}
+
+static void central(struct course *c, int size, const int *n)
+{
+    (void)n;
+    add(c, 1, 1, size - 1);
+    add(c, 1, size - 1, 1);
+}
+
+static void combining(struct course *c, int size, const int *n)
+{
+    const int fan = n[0] < size ? n[0] : size;
+    add(c, model_log_up(n[0], size), 1, fan - 1);
+    add(c, model_log_up(n[0], size), fan - 1, 1);
+}
+
+static void fway(struct course *c, int size, const int *n)
+{
+    add(c, model_log_up(n[0], size), 1, (n[0] < size ? n[0] : size) - 1);
+    add(c, model_log_up(2, size), 1, 1);
+}
+
+static void tournament(struct course *c, int size, const int *n)
+{
+    (void)n;
+    add(c, model_log_up(2, size), 1, 1);
+    add(c, model_log_up(2, size), 1, 1);
+}
+
+static void mcs(struct course *c, int size, const int *n)
+{
+    add(c, tree_depth(n[0], size), 1, n[0] < size ? n[0] : size - 1);
+    add(c, tree_depth(n[1], size), n[1] < size ? n[1] : size - 1, 1);
+}
+
+/* Where size is no power of two, a link of the tree may be used twice in a round. */
+static void bst(struct course *c, int size, const int *n)
+{
+    (void)n;
+    add(c, model_log_up(2, size), 1, power_of(2, size) ? 1 : 2);
+    add(c, model_log_up(2, size), 1, 1);
+}
+
+static void butterfly(struct course *c, int size, const int *n)
+{
+    (void)n;
+    const int both = power_of(2, size) ? 1 : 2;
+    add(c, model_log_up(2, size), both, both);
+}
+
+static void exchange(struct course *c, int size, int n)
+{
+    add(c, model_log_down(n + 1, size), n, n);
+    if (!power_of(n + 1, size))
+        add(c, 2, 1, 1);
+}
+
+static void pairwise(struct course *c, int size, const int *n)
+{
+    (void)n;
+    exchange(c, size, 1);
+}
+
+static void nwise(struct course *c, int size, const int *n)
+{
+    exchange(c, size, n[0]);
+}
+
+static void dissemination(struct course *c, int size, const int *n)
+{
+    (void)n;
+    add(c, model_log_up(2, size), 1, 1);
+}
+
+static void nway(struct course *c, int size, const int *n)
+{
+    const int most = n[0] < size ? n[0] : size - 1; /* a message to each other rank at most */
+    add(c, model_log_up(n[0] + 1, size), most, most);
+}
+
+static const struct {
+    const char *name;
+    void (*describe)(struct course *c, int size, const int *n);
+} known[] = {{"central", central},
+             {"combining", combining},
+             {"tournament", tournament},
+             {"fway", fway},
+             {"mcs", mcs},
+             {"bst", bst},
+             {"butterfly", butterfly},
+             {"pairwise", pairwise},
+             {"dissemination", dissemination},
+             {"nway", nway},
+             {"nwise", nwise},
+             {"rdma", nway}};
+
+static bool describe(struct course *c, const struct coll_algorithm *a, const int *parameter, int size)
+{
+    int n[COLL_PARAMETERS];
+    c->count = 0;
+    for (int i = 0; i < COLL_PARAMETERS; i++)
+        n[i] = parameter && parameter[i] ? parameter[i] : a->parameter[i].preset;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (a->kind == COLL_BARRIER && strcmp(known[i].name, a->name) == 0) {
+            if (size > 1)
+                known[i].describe(c, size, n);
+            return true;
+        }
+    return false;
+}
+
+/* o_s + L + o_r for the first message, and max(o, g) for each that follows it on the busier side. */
+static double round_logp(const struct model_logp *m, const struct phase *p)
+{
+    const double sends = (p->out - 1) * fmax(m->send, m->gap),
+                 receives = (p->in - 1) * fmax(m->receive, m->gap);
+    /* A rank that does both takes its turn at each with one processor. */
+    const double more =
+        p->out > 1 && p->in > 1 ? fmax(sends + (p->in - 1) * m->receive, receives) : sends + receives;
+    return m->send + m->latency + m->receive + more;
+}
+
+double model_barrier_logp(const struct model_logp *m, const struct coll_algorithm *a, const int *parameter,
+                          int size)
+{
+    struct course c;
+    if (!describe(&c, a, parameter, size))
+        return -1;
+    double us = 0;
+    for (int i = 0; i < c.count; i++)
+        us += c.phase[i].rounds * round_logp(m, &c.phase[i]);
+    return us;
+}
+
+double model_overhead_at(const struct model_overhead *o, double p)
+{
+    return o->a + o->b / (o->c + p);
+}
+
+double model_trip_at(const struct model_trip *t, double p)
+{
+    return t->l1 / (t->l2 + p) + t->l3 + t->l4 * (1 - exp(t->l5 * (p - t->l6)));
+}
+
+double model_latency_at(const struct model_lop *m, double p)
+{
+    const double one = model_overhead_at(&m->send, 1), each = model_overhead_at(&m->send, p);
+    const double left = model_trip_at(&m->trip, p) / 2 - one - (m->list ? p * each : each);
+    return left > 0 ? left : 0;
+}
+
+/* t_{1:n} = o(n) + n L(n), t_{n:1} = o(1) + n L(n), both at the same time n o(n) + n L(n) [Hoefler05 2.3.7]. The more messages
+ * have gone before (cnt barriers of so many rounds), the further the pipeline is filled. */
+static double round_lop(const struct model_lop *m, const struct phase *p, int times)
+{
+    const int n = p->out > p->in ? p->out : p->in;
+    const double filled = fmin((double)n * p->rounds * times, m->most);
+    const double posted = fmin((double)p->out * p->rounds * times, m->most);
+    const double posts = p->out > 1 && p->in > 1 ? n : 1;
+    return posts * model_overhead_at(&m->send, posted) + n * model_latency_at(m, filled);
+}
+
+double model_barrier_lop(const struct model_lop *m, const struct coll_algorithm *a, const int *parameter,
+                         int size, int times)
+{
+    struct course c;
+    if (!describe(&c, a, parameter, size))
+        return -1;
+    double us = 0;
+    for (int i = 0; i < c.count; i++)
+        us += c.phase[i].rounds * round_lop(m, &c.phase[i], times);
+    return us;
+}

@@ -1,0 +1,18 @@
+/* parse.h: reads the names of operations and algorithms that users give: "chain:segment=32k". Errors are sentences that
+ * begin with FISHPLATE_COLL.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SELECT_PARSE_H
+#define FP_COLL_SELECT_PARSE_H
+
+#include "coll/select/select.h"
+
+int coll_parse_kind(const char *word, enum coll_kind *out);
+
+/* algorithm[:option=number]..., which is cut up. */
+int coll_parse(enum coll_kind kind, char *text, struct coll_choice *out);
+
+/* "64", "64k", "4m", "1g"; false when it is none of these or does not fit. */
+bool coll_parse_size(const char *text, uint64_t *out);
+
+#endif

@@ -1,0 +1,36 @@
+/* results.h: what tuning has found in this process, so that the next communicator of a shape begins with it, and people can read it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SELECT_RESULTS_H
+#define FP_COLL_SELECT_RESULTS_H
+
+#include "coll/select/tuning.h"
+
+struct proc;
+
+/* Communicators of one shape have the same candidates. */
+struct result_shape {
+    int ranks, nodes, most; /* most: ranks of one node */
+};
+
+struct result {
+    struct result_shape shape;
+    enum coll_kind kind;
+    int class;
+    int best, count;
+    struct coll_candidate candidate[TUNE_CANDIDATES];
+    uint32_t ns[TUNE_CANDIDATES]; /* 0: not measured */
+};
+
+/* NULL: none. */
+const struct result *result_find(const struct proc *p, const struct result_shape *s, enum coll_kind kind,
+                                 int class);
+/* ns of that choice; 0: not known. r may be NULL. */
+uint32_t result_of(const struct result *r, const struct coll_choice *choice);
+/* Replaces what was known of the class. */
+void result_keep(struct proc *p, const struct result *r);
+
+/* A line for each, the newest first: "bcast of 4096 bytes, 8 ranks on 4 nodes: ...". */
+void results_describe(const struct proc *p, char *out, size_t size);
+
+#endif

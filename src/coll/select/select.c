@@ -1,0 +1,229 @@
+/* select.c: applies the rules, over them those of a site's file, and over both what FISHPLATE_COLL names, e.g.
+ * "@site.coll,allreduce=ring,bcast=chain:segment=32k".
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/select/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/tunable.h"
+#include "coll/select/parse.h"
+#include "coll/select/site.h"
+
+static TUNABLE_STRING(
+    coll_override, "COLL",
+    "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k,barrier=nway:n=3. "
+    "barrier=node+NAME: the ranks of a node meet in shared memory, and the leaders of nodes by NAME. "
+    "An algorithm that cannot do a call leaves it to the built-in rules. @FILE: rules by operation, ranks, "
+    "nodes and bytes "
+    "from a file that `fishplate tune` wrote; it must be the same on every host. deterministic: reductions "
+    "of the "
+    "same data by the same number of ranks give the same bits in every run, wherever the ranks are. rules: "
+    "nothing is measured between nodes; the built-in rules decide. "
+    "copy=slots, read or split: how long data of ranks on one node moves: through shared memory (two copies "
+    "at "
+    "once), read by the receiver from the sender's memory (one copy), or read while the sender writes a "
+    "part; "
+    "measured otherwise. `fishplate info --coll` lists the algorithms.");
+
+static struct coll_choice forced[COLL_KINDS];
+static struct site site;   /* the rules of a file, before the built-in ones */
+static bool deterministic; /* the order of operands depends on the number of ranks and the data only */
+
+static bool only_rules; /* nothing is measured */
+static enum coll_copy copy_method;
+
+#define DETERMINISTIC "deterministic"
+#define RULES         "rules"
+
+static bool rule_holds(const struct coll_rule *rule, const struct coll_shape *shape,
+                       const struct coll_where *where)
+{
+    const int size = shape->size;
+    if (rule->kind != shape->kind || size < rule->min_size || (rule->max_size && size > rule->max_size))
+        return false;
+    return where->bytes >= rule->min_bytes && (!rule->max_bytes || where->bytes <= rule->max_bytes);
+}
+
+static bool reduces(enum coll_kind kind)
+{
+    return kind >= COLL_REDUCE && kind <= COLL_EXSCAN;
+}
+
+static bool usable(const struct coll_algorithm *a, const struct coll_shape *shape,
+                   const struct coll_where *where, bool blocking)
+{
+    if ((a->needs & NEED_NODE) && (!where->one_node || !blocking))
+        return false;
+    /* Through shared memory operands are combined in another order than by messages: which of the two it is must not depend on
+     * where the ranks are, nor on whether the call blocks. */
+    if (deterministic && (a->needs & NEED_NODE) && reduces(a->kind))
+        return false;
+    if ((a->needs & NEED_NODES) && !where->nodes)
+        return false;
+    return algorithm_fits(a, shape);
+}
+
+/* The rules name algorithms; their addresses are looked up once. */
+static const struct coll_algorithm *algorithm_of(size_t index)
+{
+    static const struct coll_algorithm *known[128];
+    const struct coll_rule *rule = coll_rules_get(index);
+    if (index >= COUNT_OF(known))
+        return algorithm_find(rule->kind, rule->algorithm);
+    if (!known[index])
+        known[index] = algorithm_find(rule->kind, rule->algorithm);
+    return known[index];
+}
+
+static size_t first_rule(enum coll_kind kind)
+{
+    static uint8_t first[COLL_KINDS]; /* index + 1; 0 until asked */
+    if (unlikely(first[kind] == 0)) {
+        size_t i = 0;
+        while (i < coll_rules_count() && coll_rules_get(i)->kind != kind)
+            i++;
+        first[kind] = (uint8_t)(i + 1);
+    }
+    return first[kind] - 1u;
+}
+
+/* A file's rules look at the nodes, so in deterministic mode reductions do without them. */
+static const struct coll_choice *site_choice(const struct coll_shape *shape, const struct coll_where *where,
+                                             bool blocking)
+{
+    for (size_t i = 0; i < site.count && !(deterministic && reduces(shape->kind)); i++) {
+        const struct coll_site_rule *rule = &site.rule[i];
+        if (rule->kind == shape->kind && site_holds(rule, shape->size, where->node_count, where->bytes) &&
+            usable(rule->choice.algorithm, shape, where, blocking))
+            return &rule->choice;
+    }
+    return NULL;
+}
+
+struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking)
+{
+    const struct coll_choice *f = &forced[shape->kind];
+    if (unlikely(f->algorithm != NULL) && usable(f->algorithm, shape, where, blocking))
+        return *f;
+    if (unlikely(site.count > 0)) {
+        const struct coll_choice *of_site = site_choice(shape, where, blocking);
+        if (of_site)
+            return *of_site;
+    }
+    for (size_t i = first_rule(shape->kind); i < coll_rules_count(); i++) {
+        const struct coll_rule *rule = coll_rules_get(i);
+        if (!rule_holds(rule, shape, where))
+            continue;
+        const struct coll_algorithm *a = algorithm_of(i);
+        if (a && usable(a, shape, where, blocking))
+            return (struct coll_choice){.algorithm = a, .segment = rule->segment, .window = rule->window};
+    }
+    err_panic(__FILE__, __LINE__, "no collective rule fits");
+}
+
+bool coll_is_forced(enum coll_kind kind)
+{
+    return forced[kind].algorithm != NULL;
+}
+
+bool coll_uses_measurements(void)
+{
+    return !only_rules;
+}
+
+enum coll_copy coll_copy_method(void)
+{
+    return copy_method;
+}
+
+bool coll_is_deterministic(void)
+{
+    return deterministic;
+}
+
+uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes)
+{
+    uint64_t next = UINT64_MAX;
+    for (size_t i = first_rule(kind); i < coll_rules_count() && coll_rules_get(i)->kind == kind; i++) {
+        const struct coll_rule *rule = coll_rules_get(i);
+        if (rule->min_bytes > bytes)
+            next = MIN(next, rule->min_bytes);
+        if (rule->max_bytes >= bytes && rule->max_bytes != 0)
+            next = MIN(next, rule->max_bytes + 1);
+    }
+    for (size_t i = 0; i < site.count; i++) {
+        const struct coll_site_rule *rule = &site.rule[i];
+        if (rule->kind == kind && rule->bytes.min > bytes)
+            next = MIN(next, rule->bytes.min);
+        if (rule->kind == kind && rule->bytes.max >= bytes && rule->bytes.max != UINT64_MAX)
+            next = MIN(next, rule->bytes.max + 1);
+    }
+    return next;
+}
+
+static int parse_copy(const char *word)
+{
+    static const char *const words[] = {[COPY_SLOTS] = "slots", [COPY_READ] = "read", [COPY_SPLIT] = "split"};
+    for (size_t i = COPY_SLOTS; i < COUNT_OF(words); i++)
+        if (strcmp(word, words[i]) == 0) {
+            copy_method = (enum coll_copy)i;
+            return 0;
+        }
+    return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: copy= must be slots, read or split, not '%s'", word);
+}
+
+/* operation=algorithm[:option=number]..., copy=method, @file, deterministic or rules */
+static int parse_item(char *item)
+{
+    enum coll_kind kind;
+    char *equals = strchr(item, '=');
+    if (strcmp(item, DETERMINISTIC) == 0) {
+        deterministic = true;
+        return 0;
+    }
+    if (strcmp(item, RULES) == 0) {
+        only_rules = true;
+        return 0;
+    }
+    if (item[0] == '@')
+        return site_read(item + 1, &site);
+    if (!equals)
+        return err_set(MPI_ERR_ARG,
+                       "FISHPLATE_COLL: '%s' is neither " DETERMINISTIC " nor " RULES
+                       " nor of the form operation=algorithm or @file",
+                       item);
+    *equals = '\0';
+    if (strcmp(item, "copy") == 0)
+        return parse_copy(equals + 1);
+    int rc = coll_parse_kind(item, &kind);
+    return rc ? rc : coll_parse(kind, equals + 1, &forced[kind]);
+}
+
+int coll_select_open(void)
+{
+    memset(forced, 0, sizeof(forced));
+    site_free(&site);
+    deterministic = only_rules = false;
+    copy_method = COPY_MEASURED;
+    char *text = strdup(coll_override.text ? coll_override.text : ""), *save = NULL;
+    if (!text)
+        return err_set(MPI_ERR_NO_MEM, "out of memory while reading FISHPLATE_COLL");
+    int rc = 0;
+    for (char *item = strtok_r(text, ", ", &save); item && !rc; item = strtok_r(NULL, ", ", &save))
+        rc = parse_item(item);
+    free(text);
+    return rc;
+}
+
+size_t coll_site_count(void)
+{
+    return site.count;
+}
+
+const struct coll_site_rule *coll_site_get(size_t index)
+{
+    return &site.rule[index];
+}

@@ -1,0 +1,80 @@
+/* select.h: which algorithm runs: a table of rules, first match wins, those of a site's file before the built-in ones, and
+ * what FISHPLATE_COLL names over both. Printable:
+ * `fishplate info --coll` walks the rules with the functions below.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SELECT_SELECT_H
+#define FP_COLL_SELECT_SELECT_H
+
+#include "coll/sched/algorithm.h"
+
+/* A rule holds for sizes and bytes within its bounds (both included) when its algorithm can do the call.
+ * Bytes are those of the vector for bcast and reductions, of one block for the others. */
+struct coll_rule {
+    enum coll_kind kind;
+    const char *algorithm;
+    int min_size, max_size;        /* max 0: no limit */
+    uint64_t min_bytes, max_bytes; /* max 0: no limit */
+    uint64_t segment;              /* bytes, for algorithms that pipeline */
+    int window;                    /* messages in flight, for algorithms that talk to everyone */
+};
+
+size_t coll_rules_count(void);
+const struct coll_rule *coll_rules_get(size_t index);
+
+struct coll_choice {
+    const struct coll_algorithm *algorithm;
+    uint64_t segment; /* bytes */
+    int window;
+    int parameter[COLL_PARAMETERS]; /* 0: the algorithm's own preset */
+    bool named;                     /* by the user or after a trial: not a rule's guess */
+    bool lazy;    /* barrier: memory is registered only for communicators that use it often, as by a rule */
+    bool by_node; /* barrier: among the leaders of nodes only; the ranks of a node meet in shared memory */
+};
+
+/* What the selection needs beyond the shape. Everything it looks at is the same at every rank of the call. */
+struct coll_where {
+    uint64_t bytes;
+    bool one_node;  /* all ranks can use the node's shared memory */
+    bool nodes;     /* they are on several nodes, and it is known who is where */
+    int node_count; /* 0: not known */
+};
+
+/* A rule of a site's file (site.h); bounds are included. */
+struct coll_site_bounds {
+    uint64_t min, max;
+};
+struct coll_site_rule {
+    enum coll_kind kind;
+    struct coll_site_bounds ranks, nodes, bytes;
+    struct coll_choice choice;
+    int line;
+};
+size_t coll_site_count(void);
+const struct coll_site_rule *coll_site_get(size_t index);
+
+/* Never fails: the last rule of each kind can do everything. `blocking` rules out executors that only block.
+ */
+struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking);
+
+/* How long data of ranks on one node moves: through slots of shared memory, read by the receiver from the sender's memory, or read with a
+ * part written by the sender meanwhile. Measured unless FISHPLATE_COLL names it. */
+enum coll_copy { COPY_MEASURED, COPY_SLOTS, COPY_READ, COPY_SPLIT };
+enum coll_copy coll_copy_method(void);
+
+/* Must reductions of the same data give the same bits in every run? */
+bool coll_is_deterministic(void);
+
+/* May the choice depend on measurements? */
+bool coll_uses_measurements(void);
+
+/* Did FISHPLATE_COLL name the algorithm of this kind? */
+bool coll_is_forced(enum coll_kind kind);
+
+/* Fewest bytes above `bytes` for which another rule may hold: in between, the choice is the same. */
+uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes);
+
+/* Parses FISHPLATE_COLL; MPI_ERR_ARG with a sentence that names the nearest word. */
+int coll_select_open(void);
+
+#endif

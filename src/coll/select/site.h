@@ -1,0 +1,27 @@
+/* site.h: the rules of a site, from a file that `fishplate tune` writes and people may edit. A line is
+ *
+ *   operation [ranks=A-B] [nodes=A-B] [bytes=A-B] algorithm[:option=number]...   # a remark
+ *
+ * Bounds are included; "A-" has no upper one, "A" is one value, and what is not said is not looked at. The first line
+ * that holds, and whose algorithm can do the call, wins.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SELECT_SITE_H
+#define FP_COLL_SELECT_SITE_H
+
+#include "coll/select/select.h"
+
+struct site {
+    size_t count;
+    struct coll_site_rule *rule;
+};
+
+/* Adds to *out. MPI_ERR_ARG with a sentence that names the file and the line. */
+int site_read(const char *path, struct site *out);
+/* The same of a text, which is cut up; `name` is for the sentence. */
+int site_parse(char *text, const char *name, struct site *out);
+void site_free(struct site *s);
+
+bool site_holds(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes);
+
+#endif

@@ -1,0 +1,311 @@
+/* block.h: collectives of ranks on one node through shared memory. This is not a schedule but an executor of
+ * its own, which blocks; the same selection chooses it under the name "shared".
+ *
+ * Every rank has rings of slots that only it writes. Collectives on a communicator are cut into steps with
+ * the same numbers at every rank. In step s a rank that contributes data writes a slot and then the flag
+ * beside it. A flag and up to 48 bytes are one cache line, so that a small contribution costs one line
+ * transfer. Instead of data a flag may carry an address: the readers then read the sender's memory.
+ *
+ * Each rank publishes in its `done` word the step up to which it has read everything it needs; for short
+ * steps it does so a little late, so that the word is not transferred in every step. A slot is overwritten
+ * only when all its readers are done with the step that used it before. Therefore ranks that only send (the
+ * root of a bcast, the leaves of a gather) can be ahead by as many steps as there are slots.
+ *
+ * Slots with more than a few bytes are reused late: where a ring is some hundred KiB long, data goes through it up to twice
+ * as fast (lab/notes/one-node.md), probably because the reader finds it in the second cache of the writer's processor and
+ * not in the first. So a communicator begins with few slots, and gets many when it goes on to use them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SHM_BLOCK_H
+#define FP_COLL_SHM_BLOCK_H
+
+#include <stdalign.h>
+
+#include "base/cpu.h"
+#include "coll/executor.h"
+#include "coll/shm/split.h"
+#include "coll/shm/method.h"
+#include "coll/shm/slots.h"
+
+#define SHARED_RANKS_MAX 64
+#define SHARED_DEPTH     64         /* flags */
+#define SHARED_DEPTH_ONE 8          /* small slots */
+#define SHARED_LAG       4          /* steps of which a rank need not say at once that it is done */
+#define SHARED_AHEAD     4          /* steps whose flags are asked for before they are written */
+#define SHARED_DEPTH_BIG 64         /* big slots, where there is room for so many, */
+#define SHARED_DEPTH_FEW 8          /* ... else */
+#define SHARED_OFTEN     64         /* calls that fill slots, until there are many */
+#define SHARED_INLINE    112        /* bytes that travel with the flag, 48 of them in its own line */
+#define SHARED_SMALL     4096       /* bytes of a small slot */
+#define SHARED_PART      1024       /* ... of which a single reader is told while the rest is being written */
+#define SHARED_AREA_MAX  (8u << 20) /* of few big slots, all ranks together, */
+#define SHARED_AREA_DEEP (4u << 20) /* ... of many */
+#define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
+#define SHARED_EVERYONE  SLOTS_EVERYONE
+
+_Static_assert(SHARED_SHORT / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_part");
+_Static_assert(SHARED_LAG <= SHARED_DEPTH_FEW && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_tell");
+_Static_assert(SHARED_DEPTH_BIG <= SHARED_DEPTH, "a slot without a flag would never be used");
+
+/* Two lines apart: processors fetch lines in pairs, and the next flag is about to be written while this one
+ * is read. */
+struct shared_flag {
+    alignas(2 *
+            CACHE_LINE) _Atomic uint64_t posted; /* step, way, and the marks of two calls: see shared_word */
+    _Atomic uint64_t part; /* of a small slot, before `posted`: how much of it is there, see slot_part */
+    alignas(16) char data[SHARED_INLINE];
+};
+
+/* What one rank writes and the others read. */
+struct shared_rank {
+    struct shared_flag flag[SHARED_DEPTH];
+    alignas(CACHE_LINE) _Atomic uint64_t done; /* the last step of which it has read all it wanted */
+    alignas(CACHE_LINE) _Atomic uint64_t what; /* the call it is in; read only when marks differ */
+    _Atomic uint64_t before;                   /* the call before that */
+    /* The number of its call: see shared_entry. Written in every call, so far from what others look at: processors
+     * fetch lines in pairs. */
+    alignas(2 * CACHE_LINE) _Atomic uint64_t entered;
+    /* Contributions that their owner helps to move: see split_copy.h. As a reader: for which step it accepts help, in
+     * which call, where the data goes, and for reductions where its own contribution is. */
+    alignas(2 * CACHE_LINE) _Atomic uint64_t accept;
+    _Atomic uint64_t accept_what, accept_at, accept_mine;
+    /* As an owner: the units of its contribution, who moves which of them, and how many it has written. */
+    alignas(2 * CACHE_LINE) _Atomic uint64_t claims;
+    alignas(2 * CACHE_LINE) _Atomic uint64_t wrote;
+    _Atomic uint32_t units;
+    /* What a call cost this rank, for rank 0: see method.h. */
+    alignas(2 * CACHE_LINE) _Atomic uint64_t cost[COLL_SCAN][SHARED_CLASSES];
+    alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
+};
+
+struct shared_big {
+    _Atomic uint64_t at;    /* 0: not asked for yet; else offset in the area + 1, or that there is nothing */
+    uint32_t depth;         /* slots of a rank, before `at` is set */
+    _Atomic uint32_t asked; /* ranks that know where it is and wait for the others */
+};
+
+struct shared_head {
+    _Atomic uint32_t users;                       /* ranks that still have it open */
+    uint32_t big_size;                            /* bytes of a big slot: rank 0's decision */
+    struct shared_big few, many;                  /* big slots, see rings.c */
+    _Atomic uint32_t readers;                     /* ranks that can read the others' memory */
+    alignas(CACHE_LINE) _Atomic uint32_t waiting; /* ranks that wait until others are done */
+    alignas(CACHE_LINE) _Atomic uint32_t decision[COLL_SCAN][SHARED_CLASSES]; /* rank 0's: see method.h */
+    struct shared_rank rank[];
+};
+
+/* One rank's view of the block. */
+struct shared {
+    struct comm *comm;
+    struct shared_head *head;
+    uint64_t offset;
+    size_t length;
+    char *big;             /* [rank][big_depth][big_size], NULL until used */
+    uint32_t big_depth;    /* slots of a rank */
+    uint32_t often;        /* calls so far that filled slots, up to SHARED_OFTEN */
+    char *scratch;         /* 3 * SHARED_SCRATCH, NULL until used */
+    uint64_t step;         /* the last one begun */
+    uint64_t safe;         /* every rank is done with this step and all before it */
+    uint64_t what, before; /* the call that is running, and the one before */
+    uint64_t marks;        /* of both, as flags carry them */
+    bool to_root;          /* in the call after the last barrier ranks waited for one, or one for all */
+    struct slot_use flag_use[SHARED_DEPTH];
+    struct slot_use slot_use[SHARED_DEPTH_BIG]; /* of small slots, later of big ones */
+    uint64_t slot_step;                         /* when this rank wrote a slot last, */
+    uint64_t slot_gap;                          /* so many steps after the one before */
+    uint64_t told;                              /* what my done word says */
+    uint64_t seen[SHARED_RANKS_MAX];            /* the others' done words when they were read last */
+    struct doorbell *bell[SHARED_RANKS_MAX];    /* of every rank */
+    struct shared_key key[COLL_SCAN][SHARED_CLASSES];
+    bool no_big;
+    bool reads;      /* every rank can read every other's memory */
+    bool no_help;    /* this rank cannot write the others' memory */
+    int stranger;    /* 1 + the rank whose call turned out not to match the one that is running, or 0 */
+    bool earlier;    /* ... it was the call before this one that did not match */
+    bool known;      /* ... and that one has been reported here already */
+    uint64_t theirs; /* what that rank was in then */
+};
+
+/* From now on short calls of this communicator do not describe themselves first. They keep to the rules of the general path, so that
+ * ranks may differ in which path they take. */
+void shared_cache_selection(struct coll_state *state);
+void shared_close(struct coll_state *state);
+extern const struct coll_executor shared_executor;
+extern struct counter shared_runs;
+
+/* A flag's word: the step, how the data goes, and a few bits of which call this is and which was the one
+ * before. Both must be the same at all ranks, and comparing them costs nothing here. The call before (its kind
+ * and root) is there for calls in which nobody waits for anybody: a bcast at its root and a reduce at a leaf
+ * both send and go on. */
+#define SHARED_MARK_BITS  10
+#define SHARED_MARKS_BITS (2 * SHARED_MARK_BITS - 1)
+#define SHARED_WORD_BITS  (SHARED_MARKS_BITS + 2)
+static inline uint64_t shared_word(uint64_t step, enum shared_method way, uint64_t marks)
+{
+    return step << SHARED_WORD_BITS | (uint64_t)way << SHARED_MARKS_BITS | marks;
+}
+
+static inline uint64_t shared_mark(uint64_t what)
+{
+    return what * 0x9e3779b97f4a7c15u >> (64 - SHARED_MARK_BITS);
+}
+
+#define SHARED_WHAT_KIND ((uint64_t)0xffffff << 40) /* without the bytes */
+
+/* The number of a call on its communicator, and which one it is, for ranks that are about to sleep. Never 0. */
+static inline uint64_t shared_entry(uint32_t number, enum coll_kind kind, int root)
+{
+    return (uint64_t)number << 32 | (uint64_t)(kind + 1) << 16 | (uint64_t)(root & 0xffff);
+}
+
+/* Makes sure there are big slots, and learns whether memory can be read; false when there are no slots to be
+ * had. Collective. */
+bool shared_open_big(struct shared *b);
+/* The same, and then many of them where there is room. Collective. */
+void shared_open_many(struct shared *b);
+/* Gives them back. Nobody uses them any more. */
+void shared_close_big(struct shared *b);
+
+static inline bool shared_is_barrier(uint64_t what)
+{
+    return what >> 56 == COLL_BARRIER + 1;
+}
+
+static inline void shared_enter(struct shared *b, enum coll_kind kind, int root, uint64_t bytes,
+                                uint32_t number)
+{
+    struct shared_rank *me = &b->head->rank[b->comm->rank];
+    atomic_store_explicit(&me->entered, shared_entry(number, kind, root), memory_order_relaxed);
+    if (bytes > SHARED_INLINE && unlikely(b->often < SHARED_OFTEN) && ++b->often == SHARED_OFTEN)
+        shared_open_many(b);
+    const uint64_t what =
+        (uint64_t)(kind + 1) << 56 | (uint64_t)(root & 0xffff) << 40 | (bytes & ~SHARED_WHAT_KIND);
+    const uint64_t before = b->what;
+    if (likely(before == what && b->before == what))
+        return; /* the same for the third time */
+    if (shared_is_barrier(before) && kind != COLL_BARRIER)
+        b->to_root = kind <= COLL_SCATTER || kind == COLL_REDUCE;
+    b->what = what;
+    b->before = before;
+    b->marks = shared_mark(what) | shared_mark(before & SHARED_WHAT_KIND) >> 1 << SHARED_MARK_BITS;
+    atomic_store_explicit(&me->before, before, memory_order_relaxed);
+    atomic_store_explicit(&me->what, what, memory_order_relaxed);
+}
+
+/* The block, agreed on in the call with this number; NULL when there is none to be had. Once, collective. */
+struct shared *shared_open(struct coll_state *state, const struct coll_args *args, uint32_t number);
+/* How many slots a rank has for more than SHARED_INLINE bytes; the same at all ranks in every call. Powers of two. */
+static inline uint32_t shared_depth(const struct shared *b)
+{
+    return likely(b->big != NULL) ? b->big_depth : SHARED_DEPTH_ONE;
+}
+
+/* Where a rank's contribution to a step lies, for this many bytes. */
+static inline char *shared_slot(const struct shared *b, int rank, uint64_t step, size_t bytes)
+{
+    struct shared_rank *r = &b->head->rank[rank];
+    if (bytes <= SHARED_INLINE)
+        return r->flag[step % SHARED_DEPTH].data;
+    const uint64_t slot = step & (shared_depth(b) - 1);
+    if (unlikely(!b->big))
+        return r->small[slot];
+    return b->big + ((size_t)rank * b->big_depth + slot) * b->head->big_size;
+}
+
+/* Who reads this rank's slot of that step. */
+static inline struct slot_use *shared_use(struct shared *b, uint64_t step)
+{
+    return &b->slot_use[step & (shared_depth(b) - 1)];
+}
+
+/* Waits until this reader, or everyone, is done with the step. */
+void shared_settle(struct shared *b, uint64_t step, int reader);
+
+/* A slot is about to be written in this step for this reader: waits until nobody reads its old contents. */
+static inline void shared_reuse(struct shared *b, struct slot_use *use, uint64_t step, int reader)
+{
+    if (unlikely(!slot_is_free(use, b->safe, b->seen)))
+        shared_settle(b, use->step, use->reader);
+    use->step = step;
+    use->reader = reader;
+}
+
+/* Begins a step in which this rank writes a slot of this size for this reader. */
+static inline uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
+{
+    const uint64_t step = ++b->step;
+    shared_reuse(b, &b->flag_use[step % SHARED_DEPTH], step, reader);
+    if (bytes > SHARED_INLINE) {
+        shared_reuse(b, shared_use(b, step), step, reader);
+        b->slot_gap = step - b->slot_step;
+        b->slot_step = step;
+    }
+    return step;
+}
+
+/* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake:
+ * shared_wake or shared_sync must follow. The flags of the next steps are asked for ahead: they were last in
+ * the readers' caches. */
+static inline void shared_post(struct shared *b, uint64_t step, enum shared_method way)
+{
+    struct shared_flag *flag = b->head->rank[b->comm->rank].flag;
+    atomic_store_explicit(&flag[step % SHARED_DEPTH].posted, shared_word(step, way, b->marks),
+                          memory_order_release);
+    cpu_prefetch_write(&flag[(step + SHARED_AHEAD) % SHARED_DEPTH]);
+}
+
+/* Waiting ends early, with false, when a rank turns out to be in another call: b->stranger says which. */
+bool shared_wait(struct shared *b, int rank, uint64_t step);
+/* ... or until more than `have` parts of its small slot are there: returns how many; 0 when it has posted the whole. */
+uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have);
+/* Has it posted already? Does not look at marks. */
+bool shared_posted(const struct shared *b, int rank, uint64_t step);
+/* Waits until ready(arg). Whoever makes it so rings this rank's bell. */
+void shared_wait_until(struct shared *b, bool (*ready)(void *), void *arg);
+/* This rank accepts help in this step (0: in none). */
+void shared_accept(struct shared *b, uint64_t step);
+/* The current steps, the first of which is `step`, are posted: waits until that reader accepts help with them or is done
+ * with them; true when it accepts. */
+bool shared_wait_accepted(struct shared *b, int reader, uint64_t step);
+/* Posts, waits for everyone, and wakes everyone if this rank was the last. */
+bool shared_sync(struct shared *b, uint64_t step, enum shared_method way);
+/* How the data of a rank goes that has posted this step. */
+static inline enum shared_method shared_method_of(const struct shared *b, int rank, uint64_t step)
+{
+    return (enum shared_method)(
+        atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_relaxed) >>
+            SHARED_MARKS_BITS &
+        3);
+}
+/* The error of a call that met a stranger. */
+int shared_mismatch(struct shared *b);
+/* This rank will not read anything of this step any more. Whoever waits for that is woken. */
+void shared_done(struct shared *b, uint64_t step);
+/* The same of a step that occupies no big slot: told now or within SHARED_LAG steps. */
+static inline void shared_done_short(struct shared *b, uint64_t step)
+{
+    if (slots_must_tell(b->told, step, SHARED_LAG))
+        shared_done(b, step);
+}
+/* One rank, or SHARED_EVERYONE. */
+static inline void shared_wake(struct shared *b, int rank)
+{
+    const struct net *net = b->comm->proc->net;
+    if (rank != SHARED_EVERYONE) {
+        net_ring_bell_local(net, b->bell[rank]);
+        return;
+    }
+    for (int r = 0; r < b->comm->size; r++)
+        if (r != b->comm->rank)
+            net_ring_bell_local(net, b->bell[r]);
+}
+
+/* Reads the memory of another rank, or writes it. */
+int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len);
+int shared_write(struct shared *b, int rank, uint64_t to, const void *from, size_t len);
+char *shared_scratch(struct shared *b);
+
+/* The operations. */
+void shared_barrier(struct shared *b);
+
+#endif

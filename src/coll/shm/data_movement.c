@@ -1,0 +1,227 @@
+/* data_movement.c: barrier, bcast, gather, scatter, allgather and alltoall through a shared block.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/copy.h"
+#include "coll/shm/transfer.h"
+
+void shared_barrier(struct shared *b)
+{
+    const uint64_t step = shared_begin(b, 0, SHARED_EVERYONE);
+    shared_sync(b, step, METHOD_SLOTS);
+    shared_done_short(b, step);
+}
+
+/* Part of a block of a side, packed, out of memory or into it. */
+static char *block(const struct coll_side *side, int index)
+{
+    return ptr_add(side->buf, index * side->count * side->type->extent);
+}
+
+static void pack(const struct coll_side *side, int index, char *out, size_t at, size_t len)
+{
+    MPI_Aint offset;
+    struct dt_cursor cursor;
+    if (likely(dt_is_block(side->type, side->count, &offset))) {
+        copy_bytes(out, block(side, index) + offset + at, len);
+        return;
+    }
+    dt_cursor_init(&cursor, side->type, side->count, block(side, index));
+    if (at)
+        dt_cursor_seek(&cursor, at);
+    dt_cursor_pack(&cursor, out, len);
+}
+
+static void unpack(const struct coll_side *side, int index, const char *in, size_t at, size_t len)
+{
+    MPI_Aint offset;
+    struct dt_cursor cursor;
+    if (likely(dt_is_block(side->type, side->count, &offset))) {
+        copy_bytes(block(side, index) + offset + at, in, len);
+        return;
+    }
+    dt_cursor_init(&cursor, side->type, side->count, block(side, index));
+    if (at)
+        dt_cursor_seek(&cursor, at);
+    dt_cursor_unpack(&cursor, in, len);
+}
+
+/* A whole block from the memory of rank r; by way of scratch memory where it does not lie in one piece. */
+static void read_block(struct transfer *t, const struct coll_side *side, int index, int r, uint64_t from)
+{
+    MPI_Aint offset;
+    int rc = 0;
+    if (dt_is_block(side->type, side->count, &offset)) {
+        rc = shared_read(t->b, r, block(side, index) + offset, from, t->bytes);
+    } else {
+        char *scratch = shared_scratch(t->b);
+        for (size_t at = 0; at < t->bytes && !rc; at += SHARED_SCRATCH) {
+            const size_t len = MIN(SHARED_SCRATCH, t->bytes - at);
+            rc = shared_read(t->b, r, scratch, from + at, len);
+            if (!rc)
+                unpack(side, index, scratch, at, len);
+        }
+    }
+    if (rc && !t->error)
+        t->error = rc;
+}
+
+/* Which of a side's blocks is meant: of bcast's there is one, of a leaf's too. */
+static const struct coll_side *mine(const struct transfer *t)
+{
+    const enum coll_kind kind = t->args->kind;
+    const bool from_recv = kind == COLL_BCAST || (t->args->in_place && kind != COLL_SCATTER);
+    return from_recv ? &t->args->recv : &t->args->send;
+}
+
+/* allgather in place: my contribution is my block of the result. */
+static int my_index(const struct transfer *t)
+{
+    return t->args->kind == COLL_ALLGATHER && t->args->in_place ? t->b->comm->rank : 0;
+}
+
+static void put_one(struct transfer *t, char *slot, size_t at, size_t len)
+{
+    pack(mine(t), my_index(t), slot, at, len);
+}
+
+static void put_each(struct transfer *t, char *slot, size_t at, size_t len)
+{
+    const int me = t->b->comm->rank, size = t->b->comm->size;
+    for (int k = 1; k < size; k++)
+        pack(mine(t), (me + k) % size, slot + transfer_offset(t, me, (me + k) % size, len), at, len);
+}
+
+/* What comes from rank r goes to block r, where there is one for everybody. */
+static int block_from(const struct transfer *t, int r)
+{
+    return t->args->kind == COLL_BCAST || t->args->kind == COLL_SCATTER ? 0 : r;
+}
+
+static void take_block(struct transfer *t, int r, const char *from, size_t at, size_t len)
+{
+    unpack(&t->args->recv, block_from(t, r), from, at, len);
+}
+
+/* Where in the memory of rank r my block begins. */
+static uint64_t block_at(const struct transfer *t, int r)
+{
+    return t->remote[r] + (t->each ? (size_t)t->b->comm->rank * t->bytes : 0);
+}
+
+static void fetch_block(struct transfer *t, int r)
+{
+    read_block(t, &t->args->recv, block_from(t, r), r, block_at(t, r));
+}
+
+static void fetch_helped(struct transfer *t, int r)
+{
+    char *to = (char *)t->target + (size_t)block_from(t, r) * t->bytes;
+    const int rc = split_copy_read(t->b, r, block_at(t, r), to, t->bytes, NULL, NULL);
+    if (rc && !t->error)
+        t->error = rc;
+}
+
+/* What a rank sends to itself. */
+static void keep_own(struct transfer *t, int from, int to)
+{
+    const struct coll_side *s = &t->args->send, *r = &t->args->recv;
+    if (t->args->in_place)
+        return;
+    const int rc = dt_copy(block(s, from), s->count, s->type, block(r, to), r->count, r->type);
+    if (rc)
+        t->error = rc;
+    else if (unlikely(s->count * s->type->size < r->count * r->type->size))
+        t->error =
+            err_set(MPI_ERR_OTHER,
+                    "a collective call sends %lld bytes from this rank to itself, where it expects %lld: "
+                    "counts and datatypes do not match",
+                    (long long)(s->count * s->type->size), (long long)(r->count * r->type->size));
+}
+
+static void own_block(struct transfer *t)
+{
+    const int me = t->b->comm->rank;
+    switch (t->args->kind) {
+    case COLL_GATHER:
+        if (t->args->root == me)
+            keep_own(t, 0, me);
+        break;
+    case COLL_SCATTER:
+        if (t->args->root == me)
+            keep_own(t, me, 0);
+        break;
+    case COLL_ALLGATHER:
+        keep_own(t, 0, me);
+        break;
+    case COLL_ALLTOALL:
+        keep_own(t, me, me);
+        break;
+    default:
+        break;
+    }
+}
+
+static const struct transfer_ops move_one = {
+    .put = put_one, .take = take_block, .fetch = fetch_block, .fetch_helped = fetch_helped, .own = own_block};
+static const struct transfer_ops move_each = {.put = put_each,
+                                              .take = take_block,
+                                              .fetch = fetch_block,
+                                              .fetch_helped = fetch_helped,
+                                              .own = own_block};
+
+/* The memory that others may read: all of my blocks, if they lie in one piece. */
+static const void *offer(const struct transfer *t, int blocks)
+{
+    const struct coll_side *side = mine(t);
+    MPI_Aint offset;
+    if (t->bytes <= SHARED_SHORT || (t->args->kind == COLL_ALLTOALL && t->args->in_place))
+        return NULL;
+    if (!dt_is_block(side->type, side->count * blocks, &offset))
+        return NULL;
+    return block(side, my_index(t)) + offset;
+}
+
+/* May an owner write a part of its block? It can where it has but one reader; of bcast and scatter, with two ranks. */
+static bool helps(const struct transfer *t)
+{
+    return t->bytes >= SPLIT_COPY_MIN &&
+           (t->args->kind == COLL_GATHER || (t->b->comm->size == 2 && t->writer >= 0));
+}
+
+/* Where it may: the memory of my result, if it lies in one piece. */
+static void *target(const struct transfer *t)
+{
+    const struct coll_side *side = &t->args->recv;
+    MPI_Aint offset;
+    if (t->args->kind == COLL_GATHER)
+        return side->type->contiguous ? side->buf : NULL;
+    return dt_is_block(side->type, side->count, &offset) ? block(side, 0) + offset : NULL;
+}
+
+bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, int *rc)
+{
+    const int me = b->comm->rank, root = args->root;
+    struct transfer t;
+    t.b = b;
+    t.args = args;
+    t.bytes = bytes;
+    t.reading = 0;
+    t.error = 0;
+    t.writer = t.reader = SHARED_EVERYONE;
+    t.each = args->kind == COLL_SCATTER || args->kind == COLL_ALLTOALL;
+    t.ops = t.each ? &move_each : &move_one;
+    if (args->kind == COLL_BCAST || args->kind == COLL_SCATTER)
+        t.writer = root;
+    if (args->kind == COLL_GATHER)
+        t.reader = root;
+    const bool writes = t.writer == SHARED_EVERYONE ? t.reader != me : t.writer == me;
+    t.offer = writes ? offer(&t, t.each ? b->comm->size : 1) : NULL;
+    t.helps = helps(&t);
+    t.target = t.helps && !writes ? target(&t) : NULL;
+    t.mine = NULL;
+    t.fetched = false;
+    if (!transfer_run(&t, CACHE_LINE))
+        return false;
+    *rc = t.error;
+    return true;
+}

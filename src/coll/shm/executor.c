@@ -1,0 +1,54 @@
+/* executor.c: which calls go through the shared block of a node.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/counter.h"
+#include "coll/shm/transfer.h"
+
+static bool shared_fits(const struct call *call, const struct coll_choice *choice)
+{
+    return (choice->algorithm->needs & NEED_NODE) && call->form == FORM_BLOCKING;
+}
+
+static bool shared_run(struct call *call, const struct coll_choice *choice, struct request **request, int *rc)
+{
+    const struct coll_args *args = call->args;
+    struct coll_state *state = call->state;
+    struct shared *b = state->shared;
+    (void)choice, (void)request;
+    if (unlikely(!b) && state->shared_tried)
+        return false;
+    const uint32_t number = coll_number(state, args, COLL_PAST_SHARED);
+    if (unlikely(!b)) {
+        b = shared_open(state, args, number);
+        if (!b)
+            return false;
+        shared_cache_selection(state);
+    }
+    counter_add(&shared_runs, 1);
+    shared_enter(b, args->kind, args->root, call->where.bytes, number);
+    if (args->kind == COLL_BARRIER)
+        shared_barrier(b);
+    else if (call->where.bytes == 0)
+        return true;
+    else if (!(kind_reduces(args->kind) ? shared_combine(b, args, call, rc)
+                                        : shared_move(b, args, call->where.bytes, rc)))
+        return false;
+    if (unlikely(b->stranger))
+        *rc = shared_mismatch(b);
+    else
+        b->known = false;
+    return true;
+}
+
+static void shared_reselect(struct coll_state *state)
+{
+    memset(state->short_limit, 0, sizeof(state->short_limit));
+}
+
+const struct coll_executor shared_executor = {.name = "shared memory",
+                                              .fits = shared_fits,
+                                              .run = shared_run,
+                                              .reselect = shared_reselect,
+                                              .close = shared_close};

@@ -1,0 +1,300 @@
+/* flags.c: posting, meeting and waiting in a shared block. Flags are written with release and read with
+ * acquire. The rank that ends another's wait wakes it: in a meeting that is the last to arrive, which knows
+ * it because it finds all others there (of two that arrive together at least one does, since both order their
+ * post before their look).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "base/cpu.h"
+#include "coll/shm/block.h"
+
+#define SPINS       200 /* looks at a flag between two rounds of progress, when nobody needs this processor */
+#define SPINS_LATER 2   /* once it takes longer: messages of others are waiting to be handled, too */
+
+struct wait {
+    struct shared *b;
+    uint64_t step;
+    int next; /* meeting: the ranks before it have arrived */
+};
+
+static void describe(uint64_t what, int rank, const char *verb, char *out, size_t size)
+{
+    const uint64_t kind = what >> 56;
+    const char *name =
+        kind >= 1 && kind <= COLL_KINDS ? coll_kind_name((enum coll_kind)(kind - 1)) : "no call";
+    snprintf(out, size, "rank %d %s in %s (%llu bytes, root %d)", rank, verb, name,
+             (unsigned long long)(what & ~SHARED_WHAT_KIND), (int)(what >> 40 & 0xffff));
+}
+
+/* `differs`: the bits of the marks that are not the same. */
+static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int rank, uint64_t differs)
+{
+    const struct shared_rank *it = &b->head->rank[rank];
+    const bool earlier = (differs & ((1u << SHARED_MARK_BITS) - 1)) == 0;
+    if (b->stranger || (earlier && b->known))
+        return;
+    b->stranger = rank + 1;
+    b->earlier = earlier;
+    b->theirs = atomic_load_explicit(earlier ? &it->before : &it->what, memory_order_relaxed);
+}
+
+/* Calls of one step each leave the flags in order, and the communicator goes on; after longer ones the ranks
+ * are out of step, which the standard allows after an error. */
+int shared_mismatch(struct shared *b)
+{
+    char mine[96], other[96];
+    const uint64_t before = atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
+    const char *verb = b->earlier ? "was" : "is";
+    describe(b->earlier ? before : b->what, b->comm->rank, verb, mine, sizeof(mine));
+    describe(b->theirs, b->stranger - 1, verb, other, sizeof(other));
+    /* It has been said: whoever is about to sleep need not end the job for it. */
+    b->comm->coll->past[(b->comm->coll_sequence - 1 - b->earlier) % COLL_PAST] = COLL_KIND_SAID;
+    b->stranger = 0;
+    b->known = true;
+    return err_set(
+        MPI_ERR_OTHER,
+        "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see "
+        "both calls",
+        comm_label(b->comm), b->earlier ? " (the call before this one)" : "", mine, other);
+}
+
+bool shared_posted(const struct shared *b, int rank, uint64_t step)
+{
+    return atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted,
+                                memory_order_acquire) >>
+           SHARED_WORD_BITS >= step;
+}
+
+/* Flags of other steps than the one asked for hold other numbers; zero means never used. */
+static bool arrived(struct shared *b, int rank, uint64_t step)
+{
+    const uint64_t flag =
+        atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_acquire);
+    if (!slot_is_posted(flag >> SHARED_WORD_BITS, step))
+        return false;
+    const uint64_t differs = (flag ^ b->marks) & ((1u << SHARED_MARKS_BITS) - 1);
+    if (unlikely(differs != 0))
+        note_stranger(b, rank, differs);
+    return true;
+}
+
+static bool all_arrived(void *arg)
+{
+    struct wait *w = arg;
+    while (w->next < w->b->comm->size && !w->b->stranger) {
+        if (!arrived(w->b, w->next, w->step))
+            return false;
+        w->next++;
+    }
+    return true;
+}
+
+static bool one_arrived(void *arg)
+{
+    struct wait *w = arg;
+    return arrived(w->b, w->next, w->step);
+}
+
+static bool is_done(const struct shared *b, int rank, uint64_t step)
+{
+    return rank == b->comm->rank ||
+           atomic_load_explicit(&b->head->rank[rank].done, memory_order_acquire) >= step;
+}
+
+static bool one_done(void *arg)
+{
+    struct wait *w = arg;
+    return is_done(w->b, w->next, w->step);
+}
+
+static bool all_done(void *arg)
+{
+    struct wait *w = arg;
+    while (w->next < w->b->comm->size) {
+        if (!is_done(w->b, w->next, w->step))
+            return false;
+        w->next++;
+    }
+    return true;
+}
+
+void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
+{
+    struct net *net = b->comm->proc->net;
+    struct net_waiter waiter = {.ready = ready, .arg = w, .what = NET_MEMBERS, .of = b->comm};
+    for (int spins = net->oversubscribed ? 1 : SPINS;; spins = MIN(spins, SPINS_LATER)) {
+        for (int i = spins; i > 0; i--) {
+            if (ready(w)) {
+                net_wait_end(net, &waiter);
+                return;
+            }
+            if (i < SPINS / 2) /* on some processors the hint costs as much as a step */
+                cpu_relax();
+        }
+        net_wait_step(net, &waiter);
+    }
+}
+
+/* How far are they by now? Often farther than was asked for: no need to ask again soon. */
+static void look(struct shared *b, int reader)
+{
+    for (int r = 0; r < b->comm->size; r++)
+        if (r != b->comm->rank && (reader == SHARED_EVERYONE || reader == r))
+            b->seen[r] = atomic_load_explicit(&b->head->rank[r].done, memory_order_acquire);
+    b->safe = MAX(b->safe, slots_least(b->seen, b->comm->size, b->comm->rank));
+}
+
+/* Waits for what readers do. Who waits here has read all it wanted of the steps before. It must say so, since the ranks it
+ * waits for may wait for it: a long call that only sends goes through all flags without saying anything. */
+static void wait_for_readers(struct wait *w, bool (*ready)(void *))
+{
+    struct shared *b = w->b;
+    const uint64_t must = slots_before_waiting(b->told, b->step);
+    if (must != b->told)
+        shared_done(b, must);
+    atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
+    shared_wait_until(b, ready, w);
+    atomic_fetch_sub_explicit(&b->head->waiting, 1, memory_order_relaxed);
+}
+
+void shared_settle(struct shared *b, uint64_t step, int reader)
+{
+    bool (*const ready)(void *) = reader == SHARED_EVERYONE ? all_done : one_done;
+    struct wait w = {.b = b, .step = step, .next = reader == SHARED_EVERYONE ? 0 : reader};
+    if (!ready(&w))
+        wait_for_readers(&w, ready);
+    look(b, reader);
+}
+
+static bool accepted_or_done(void *arg)
+{
+    struct wait *w = arg;
+    return atomic_load_explicit(&w->b->head->rank[w->next].accept, memory_order_acquire) == w->step ||
+           is_done(w->b, w->next, w->step);
+}
+
+bool shared_wait_accepted(struct shared *b, int reader, uint64_t step)
+{
+    struct wait w = {.b = b, .step = step, .next = reader};
+    /* The post comes before the look: see split_copy_refuse. */
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!accepted_or_done(&w))
+        wait_for_readers(&w, accepted_or_done);
+    return atomic_load_explicit(&b->head->rank[reader].accept, memory_order_acquire) == step;
+}
+
+bool shared_wait(struct shared *b, int rank, uint64_t step)
+{
+    struct wait w = {.b = b, .step = step, .next = rank};
+    if (!one_arrived(&w))
+        shared_wait_until(b, one_arrived, &w);
+    if (unlikely(b->stranger))
+        return false;
+    if (b->comm->size == 2) /* the only other rank has begun this step */
+        b->safe = MAX(b->safe, step - 1);
+    return true;
+}
+
+struct part_wait {
+    struct wait w; /* first */
+    uint64_t have, parts;
+};
+
+static bool part_arrived(void *arg)
+{
+    struct part_wait *p = arg;
+    const struct shared *b = p->w.b;
+    const _Atomic uint64_t *part = &b->head->rank[p->w.next].flag[p->w.step % SHARED_DEPTH].part;
+    p->parts = 0;
+    if (one_arrived(&p->w))
+        return true;
+    p->parts = slot_parts(atomic_load_explicit(part, memory_order_acquire),
+                          shared_word(p->w.step, METHOD_SLOTS, b->marks));
+    return p->parts > p->have;
+}
+
+uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have)
+{
+    struct part_wait p = {.w = {.b = b, .step = step, .next = rank}, .have = have};
+    if (!part_arrived(&p))
+        shared_wait_until(b, part_arrived, &p);
+    return p.parts;
+}
+
+/* Another rank may wait until this one is done with a step; that is rare, so one word says whether anybody does. It need not
+ * be the writer of this step: it may be in a later call, and wait for a flag whose readers were all. So all are woken. */
+static void announce(struct shared *b)
+{
+    net_order_local(b->comm->proc->net);
+    if (unlikely(atomic_load_explicit(&b->head->waiting, memory_order_relaxed) != 0))
+        shared_wake(b, SHARED_EVERYONE);
+}
+
+/* The ranks that came last to a meeting leave it first: one of them may be looking at this rank's next flag already. Then the
+ * line has to come back before it can be written, which takes as long as returning to the program and being called. */
+static inline void claim_next(const struct shared *b, uint64_t step)
+{
+    const struct shared_flag *flag = &b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH];
+    cpu_prefetch_write(flag);
+    cpu_prefetch_write((const char *)flag + CACHE_LINE);
+}
+
+/* Is this one of several barriers in a row? */
+static inline bool is_next_barrier(const struct shared *b)
+{
+    return b->what == b->before && shared_is_barrier(b->what);
+}
+
+/* Between the post and the look. Of the last two of several ranks one must see the other: the third may be asleep. Of two
+ * ranks the one that comes last would leave at once, one transfer of a line before the other, and look at the flag that the
+ * other is about to write: so it waits until its own flag is written. Where the next call is a barrier again it gains by
+ * leaving early. */
+static inline void order(const struct shared *b)
+{
+    if (b->comm->size == 2 && is_next_barrier(b))
+        net_order_local(b->comm->proc->net);
+    else
+        atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* This rank came last. The same where ranks share processors: it has done what the others wait for, and would have to wait for
+ * one of them in the next call, if that is like the one after the barrier before. A call in which all meet ends
+ * earlier if this rank goes on: the others come there later. */
+static inline void let_others_leave(const struct shared *b)
+{
+    struct net *net = b->comm->proc->net;
+    if (net->oversubscribed && b->to_root && shared_is_barrier(b->what) && !is_next_barrier(b))
+        net_yield(net);
+}
+
+bool shared_sync(struct shared *b, uint64_t step, enum shared_method way)
+{
+    struct wait w = {.b = b, .step = step};
+    shared_post(b, step, way);
+    order(b);
+    if (all_arrived(&w)) {
+        shared_wake(b, SHARED_EVERYONE);
+        let_others_leave(b);
+    } else {
+        shared_wait_until(b, all_arrived, &w);
+        claim_next(b, step + 1);
+    }
+    if (unlikely(b->stranger))
+        return false;
+    b->safe = step - 1; /* who has begun a step in which all take part is done with those before */
+    return true;
+}
+
+void shared_done(struct shared *b, uint64_t step)
+{
+    b->told = step;
+    atomic_store_explicit(&b->head->rank[b->comm->rank].done, step, memory_order_release);
+    announce(b);
+}
+
+void shared_accept(struct shared *b, uint64_t step)
+{
+    atomic_store_explicit(&b->head->rank[b->comm->rank].accept, step, memory_order_release);
+    announce(b);
+}

@@ -1,0 +1,160 @@
+/* rings.c: the big slots of a shared block. The first call that needs one gets few of them. A communicator that goes on to
+ * fill slots gets many in their place, so that each is used again late: see block.h. All ranks are in the same call when
+ * slots are opened, and wait for each other there: nobody reads what was written before.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "coll/shm/block.h"
+
+#define NONE UINT64_MAX
+
+/* A wait of one rank for the others. */
+struct opening {
+    struct shared_big *big;
+    uint32_t ranks;
+};
+
+static bool is_answered(void *arg)
+{
+    const struct opening *o = arg;
+    return atomic_load_explicit(&o->big->at, memory_order_acquire) != 0;
+}
+
+static bool all_asked(void *arg)
+{
+    const struct opening *o = arg;
+    return atomic_load_explicit(&o->big->asked, memory_order_acquire) >= o->ranks;
+}
+
+static void await(struct shared *b, bool (*ready)(void *), struct opening *o)
+{
+    struct net *net = b->comm->proc->net;
+    struct net_waiter w = {.ready = ready, .arg = o, .what = NET_MEMBERS, .of = b->comm};
+    while (!ready(o))
+        net_wait_step(net, &w);
+    net_wait_end(net, &w);
+}
+
+static size_t ring_length(const struct shared *b, uint32_t depth)
+{
+    return (size_t)depth * b->head->big_size;
+}
+
+static size_t all_length(const struct shared *b, uint32_t depth)
+{
+    return (size_t)b->comm->size * ring_length(b, depth);
+}
+
+/* As many slots as there is room for, while communicators leave room for others'; SHARED_DEPTH_FEW: no more than those. Where
+ * ranks take turns on processors a cache holds what both need anyway. */
+static uint32_t many(const struct shared *b)
+{
+    const struct net *net = b->comm->proc->net;
+    uint32_t depth = SHARED_DEPTH_FEW;
+    while (!net->oversubscribed && net_area_is_roomy(net) && depth < SHARED_DEPTH_BIG &&
+           all_length(b, 2 * depth) <= SHARED_AREA_DEEP)
+        depth *= 2;
+    return depth;
+}
+
+/* Rank 0 allocates so many slots for each rank, if all together have at most so many bytes; or says that there are none. */
+static void answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
+{
+    uint64_t offset;
+    const bool got = depth > 0 && all_length(b, depth) <= most &&
+                     net_area_alloc_raw(b->comm->proc->net, all_length(b, depth), &offset) == 0;
+    big->depth = depth;
+    atomic_store_explicit(&big->at, got ? offset + 1 : NONE, memory_order_release);
+    shared_wake(b, SHARED_EVERYONE);
+}
+
+/* Can this rank read all others, before the call returns? */
+static bool can_read(struct comm *c)
+{
+    for (int r = 0; r < c->size; r++) {
+        struct peer *peer;
+        if (r != c->rank && (comm_peer(c, r, &peer) != 0 || !peer->caps.get || !peer->caps.cpu_moves))
+            return false;
+    }
+    return true;
+}
+
+/* Waits until everybody is here, and takes the new slots. */
+static void meet(struct shared *b, struct opening *o)
+{
+    if (atomic_fetch_add_explicit(&o->big->asked, 1, memory_order_seq_cst) + 1 == o->ranks)
+        shared_wake(b, SHARED_EVERYONE);
+    await(b, all_asked, o);
+    b->big = b->comm->proc->net->area + atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
+    b->big_depth = o->big->depth;
+    memset(b->slot_use, 0, sizeof(b->slot_use));
+    /* Longer calls are short now. */
+    memset(b->comm->coll->short_limit, 0, sizeof(b->comm->coll->short_limit));
+}
+
+static bool is_given(struct shared *b, struct opening *o)
+{
+    await(b, is_answered, o);
+    return atomic_load_explicit(&o->big->at, memory_order_acquire) != NONE;
+}
+
+bool shared_open_big(struct shared *b)
+{
+    struct opening o = {&b->head->few, (uint32_t)b->comm->size};
+    if (likely(b->big != NULL))
+        return true;
+    if (b->no_big)
+        return false;
+    if (b->comm->rank == 0)
+        answer(b, o.big, SHARED_DEPTH_FEW, SHARED_AREA_MAX);
+    b->no_big = !is_given(b, &o);
+    if (b->no_big)
+        return false;
+    if (can_read(b->comm))
+        atomic_fetch_add_explicit(&b->head->readers, 1, memory_order_relaxed);
+    meet(b, &o);
+    b->reads = atomic_load_explicit(&b->head->readers, memory_order_relaxed) == o.ranks;
+    return true;
+}
+
+/* This rank's slots get their memory now, not in the calls that use them first, for what these take is measured; and what is
+ * known of few slots does not hold any more. */
+static void prepare(struct shared *b, const struct opening *o)
+{
+    const size_t length = ring_length(b, o->big->depth);
+    const uint64_t at = atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
+    net_area_populate(b->comm->proc->net, at + (size_t)b->comm->rank * length, length);
+    shared_method_restart(b);
+}
+
+static void give_back(struct shared *b, struct shared_big *big)
+{
+    const uint64_t at = atomic_load_explicit(&big->at, memory_order_acquire);
+    if (at != 0 && at != NONE)
+        net_area_free(b->comm->proc->net, at - 1, all_length(b, big->depth));
+    atomic_store_explicit(&big->at, NONE, memory_order_relaxed);
+}
+
+void shared_open_many(struct shared *b)
+{
+    struct opening o = {&b->head->many, (uint32_t)b->comm->size};
+    if (!shared_open_big(b))
+        return;
+    if (b->comm->rank == 0) {
+        const uint32_t depth = many(b);
+        answer(b, o.big, depth > SHARED_DEPTH_FEW ? depth : 0, SHARED_AREA_DEEP);
+    }
+    if (!is_given(b, &o))
+        return;
+    prepare(b, &o);
+    meet(b, &o);
+    if (b->comm->rank == 0)
+        give_back(b, &b->head->few);
+}
+
+void shared_close_big(struct shared *b)
+{
+    give_back(b, &b->head->few);
+    give_back(b, &b->head->many);
+}

@@ -1,0 +1,350 @@
+/* short.c: short calls through the shared block, whose data fits a small slot. They do not take the general path: the general path, for any size, type and number of steps, takes several times as long as
+ * passing one cache line. Steps, slots and marks are the same as in the general path.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/copy.h"
+#include "base/counter.h"
+#include "coll/debug.h"
+#include "coll/shm/block.h"
+#include "coll/shm/transfer.h"
+
+COUNTER(shared_runs, "coll_shared", "Collectives done through the node's shared memory.");
+
+static inline struct shared_flag *flag_of(const struct shared *b, int rank, uint64_t step)
+{
+    return &b->head->rank[rank].flag[step % SHARED_DEPTH];
+}
+
+/* Before a slot is written: asks for all of its lines at once. They were last in the readers' caches, and stores
+ * wait for one after the other. */
+static inline void claim(const char *slot, size_t bytes)
+{
+    for (size_t at = 0; bytes > SHARED_INLINE && at < bytes; at += CACHE_LINE)
+        cpu_prefetch_write(slot + at);
+}
+
+/* After a call in which this rank wrote a slot: asks for the slot that it is going to write if it goes on in the same
+ * manner, so that its lines are here by then. Not for one that readers may still need. */
+static inline void claim_later(struct shared *b, size_t bytes)
+{
+    const uint64_t next = b->slot_step + b->slot_gap;
+    if (next > b->step && next - b->slot_step < shared_depth(b) && !b->comm->proc->net->oversubscribed &&
+        slot_is_free(shared_use(b, next), b->safe, b->seen))
+        claim(shared_slot(b, b->comm->rank, next, bytes), bytes);
+}
+
+/* The place for what this rank sends in the next step, so many bytes. */
+static inline char *begin(struct shared *b, int reader, size_t bytes)
+{
+    const uint64_t step = shared_begin(b, bytes, reader);
+    char *slot = shared_slot(b, b->comm->rank, step, bytes);
+    claim(slot, bytes);
+    return slot;
+}
+
+static inline void post(struct shared *b, int reader)
+{
+    shared_post(b, b->step, METHOD_SLOTS);
+    shared_wake(b, reader);
+}
+
+/* What rank r sends in this step, so many bytes; NULL when it is in another call. */
+static inline const char *await(struct shared *b, int r, uint64_t step, size_t bytes)
+{
+    struct shared_flag *flag = flag_of(b, r, step);
+    const uint64_t word = shared_word(step, METHOD_SLOTS, b->marks);
+    if (atomic_load_explicit(&flag->posted, memory_order_acquire) == word) {
+        /* It runs ahead: its next flag may be on its way while this one is used. */
+        __builtin_prefetch(flag_of(b, r, step + 1));
+        if (b->comm->size == 2)
+            b->safe = MAX(b->safe, step - 1);
+    } else if (!shared_wait(b, r, step)) {
+        return NULL;
+    }
+    return shared_slot(b, r, step, bytes);
+}
+
+/* Sends so many bytes to one reader. A long slot is announced in parts, each when it is written: moving cache lines to
+ * this processor takes as long as moving them on to the reader's, and so both go on at once. Where ranks share processors
+ * they do not run at once. Only the last part wakes a reader. */
+static void send_parts(struct shared *b, int reader, const char *from, size_t bytes)
+{
+    const uint64_t step = shared_begin(b, bytes, reader);
+    struct shared_flag *flag = flag_of(b, b->comm->rank, step);
+    char *slot = shared_slot(b, b->comm->rank, step, bytes);
+    const size_t part = bytes <= SHARED_INLINE || b->comm->proc->net->oversubscribed ? bytes : SHARED_PART;
+    const uint64_t word = shared_word(step, METHOD_SLOTS, b->marks);
+    size_t at = 0;
+    for (uint64_t n = 1; bytes - at > part; n++, at += part) {
+        claim(slot + at, part);
+        memcpy(slot + at, from + at, part);
+        atomic_store_explicit(&flag->part, slot_part(word, n), memory_order_release);
+    }
+    claim(slot + at, bytes - at);
+    copy_bytes(slot + at, from + at, bytes - at);
+    post(b, reader);
+}
+
+/* Copies the parts that rank r announces in this step, until it has posted all of it. Returns how many bytes that were. */
+static size_t take_parts(struct shared *b, int r, uint64_t step, char *to)
+{
+    const char *slot = shared_slot(b, r, step, SHARED_SMALL);
+    uint64_t have = 0, now;
+    for (; (now = shared_wait_part(b, r, step, have)) > 0; have = now)
+        memcpy(to + have * SHARED_PART, slot + have * SHARED_PART, (now - have) * SHARED_PART);
+    return have * SHARED_PART;
+}
+
+/* What rank r sends to this one, so many bytes; false when it is in another call. */
+static inline bool receive_parts(struct shared *b, int r, uint64_t step, char *to, size_t bytes)
+{
+    size_t have = 0;
+    if (bytes > SHARED_PART && !b->comm->proc->net->oversubscribed)
+        have = take_parts(b, r, step, to);
+    const char *from = await(b, r, step, bytes);
+    if (likely(from != NULL))
+        copy_bytes(to + have, from + have, bytes - have);
+    return from != NULL;
+}
+
+static inline char *block(const struct coll_side *side, int index, size_t bytes)
+{
+    return (char *)side->buf + (size_t)index * bytes;
+}
+
+/* Where in a slot of rank w lies what it has for rank r, when it has something else for everyone? */
+static inline size_t place(const struct shared *b, int w, int r, size_t bytes)
+{
+    return (size_t)(r > w ? r - w - 1 : r - w - 1 + b->comm->size) * bytes;
+}
+
+static inline size_t others(const struct shared *b)
+{
+    return (size_t)b->comm->size - 1;
+}
+
+/* This rank's blocks for the others, in the order of their places. */
+static inline void put_each(const struct shared *b, const struct coll_side *side, char *slot, size_t bytes)
+{
+    const int me = b->comm->rank;
+    for (int r = me + 1; r < b->comm->size; r++, slot += bytes)
+        copy_bytes(slot, block(side, r, bytes), bytes);
+    for (int r = 0; r < me; r++, slot += bytes)
+        copy_bytes(slot, block(side, r, bytes), bytes);
+}
+
+static void bcast(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    if (b->comm->size == 2 && b->comm->rank == a->root) {
+        send_parts(b, 1 - a->root, a->recv.buf, bytes);
+    } else if (b->comm->rank == a->root) {
+        copy_bytes(begin(b, SHARED_EVERYONE, bytes), a->recv.buf, bytes);
+        post(b, SHARED_EVERYONE);
+    } else {
+        receive_parts(b, a->root, ++b->step, a->recv.buf, bytes);
+    }
+}
+
+static void scatter(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, root = a->root;
+    if (me == root) {
+        if (b->comm->size == 2) {
+            send_parts(b, 1 - me, block(&a->send, 1 - me, bytes), bytes);
+        } else {
+            put_each(b, &a->send, begin(b, SHARED_EVERYONE, bytes * others(b)), bytes);
+            post(b, SHARED_EVERYONE);
+        }
+        if (!a->in_place)
+            copy_bytes(a->recv.buf, block(&a->send, me, bytes), bytes);
+        return;
+    }
+    if (b->comm->size == 2) {
+        receive_parts(b, root, ++b->step, a->recv.buf, bytes);
+        return;
+    }
+    const char *from = await(b, root, ++b->step, bytes * others(b));
+    if (likely(from != NULL))
+        copy_bytes(a->recv.buf, from + place(b, root, me, bytes), bytes);
+}
+
+static void gather(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, root = a->root, size = b->comm->size;
+    if (me != root) {
+        send_parts(b, root, a->send.buf, bytes);
+        return;
+    }
+    const uint64_t step = ++b->step;
+    if (!a->in_place)
+        copy_bytes(block(&a->recv, me, bytes), a->send.buf, bytes);
+    for (int r = 0; r < size; r++)
+        if (r != me && unlikely(!receive_parts(b, r, step, block(&a->recv, r, bytes), bytes)))
+            break;
+}
+
+/* Everyone's elements from the last rank to the first, as reductions.c combines them. `mine`: this rank's,
+ * not where the result goes. */
+static void combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine,
+                    size_t bytes)
+{
+    const int me = b->comm->rank;
+    int r = b->comm->size - 1;
+    const void *right = r == me ? mine : shared_slot(b, r, step, bytes);
+    for (r--; r >= 0; r--) {
+        const void *left = r == me ? mine : shared_slot(b, r, step, bytes);
+        op_apply3(a->op, left, right, a->recv.buf, a->send.count, a->send.type);
+        right = a->recv.buf;
+    }
+}
+
+static void reduce(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, root = a->root, size = b->comm->size;
+    char copy[SHARED_SHORT];
+    if (me != root) {
+        copy_bytes(begin(b, root, bytes), a->send.buf, bytes);
+        post(b, root);
+        return;
+    }
+    const uint64_t step = ++b->step;
+    const void *mine = a->send.buf;
+    if (a->in_place)
+        mine = memcpy(copy, a->recv.buf, bytes);
+    for (int r = 0; r < size; r++)
+        if (r != me && unlikely(!await(b, r, step, bytes)))
+            return;
+    combine(a, b, step, mine, bytes);
+}
+
+static void allreduce(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    char *slot = begin(b, SHARED_EVERYONE, bytes);
+    copy_bytes(slot, a->in_place ? a->recv.buf : a->send.buf, bytes);
+    if (likely(shared_sync(b, b->step, METHOD_SLOTS)))
+        combine(a, b, b->step, a->in_place ? slot : a->send.buf, bytes);
+}
+
+static void allgather(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, size = b->comm->size;
+    char *own = block(&a->recv, me, bytes);
+    copy_bytes(begin(b, SHARED_EVERYONE, bytes), a->in_place ? own : a->send.buf, bytes);
+    if (unlikely(!shared_sync(b, b->step, METHOD_SLOTS)))
+        return;
+    for (int r = 0; r < size; r++)
+        if (r != me)
+            copy_bytes(block(&a->recv, r, bytes), shared_slot(b, r, b->step, bytes), bytes);
+    if (!a->in_place)
+        copy_bytes(own, a->send.buf, bytes);
+}
+
+static void alltoall(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    const int me = b->comm->rank, size = b->comm->size;
+    put_each(b, a->in_place ? &a->recv : &a->send, begin(b, SHARED_EVERYONE, bytes * others(b)), bytes);
+    if (unlikely(!shared_sync(b, b->step, METHOD_SLOTS)))
+        return;
+    for (int r = 0; r < size; r++)
+        if (r != me)
+            copy_bytes(block(&a->recv, r, bytes),
+                       shared_slot(b, r, b->step, bytes * others(b)) + place(b, r, me, bytes), bytes);
+    if (!a->in_place)
+        copy_bytes(block(&a->recv, me, bytes), block(&a->send, me, bytes), bytes);
+}
+
+static void barrier(const struct coll_args *a, struct shared *b, size_t bytes)
+{
+    (void)a, (void)bytes;
+    shared_sync(b, shared_begin(b, 0, SHARED_EVERYONE), METHOD_SLOTS);
+}
+
+static void (*const short_of[])(const struct coll_args *, struct shared *, size_t) = {
+    [COLL_BARRIER] = barrier, [COLL_BCAST] = bcast,         [COLL_GATHER] = gather,
+    [COLL_SCATTER] = scatter, [COLL_ALLGATHER] = allgather, [COLL_ALLTOALL] = alltoall,
+    [COLL_REDUCE] = reduce,   [COLL_ALLREDUCE] = allreduce,
+};
+
+/* The bytes of a side whose data is as it is in a slot; 0 when it is not. */
+static inline size_t plain_bytes(const struct coll_side *side)
+{
+    return side->type && side->type->contiguous ? (size_t)(side->count * side->type->size) : 0;
+}
+
+/* ... of two sides: this rank's own block is in both, unless it is in place. */
+static inline size_t plain_both(const struct coll_args *a, const struct coll_side *many,
+                                const struct coll_side *one)
+{
+    const size_t bytes = plain_bytes(many);
+    return a->in_place || plain_bytes(one) == bytes ? bytes : 0;
+}
+
+/* The bytes of a block as this rank describes it; 0 when that is not done here. */
+static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
+{
+    const bool root = a->root == b->comm->rank;
+    switch (a->kind) {
+    case COLL_BCAST:
+        return plain_bytes(&a->recv);
+    case COLL_GATHER:
+        return root ? plain_both(a, &a->recv, &a->send) : plain_bytes(&a->send);
+    case COLL_SCATTER:
+        return root ? plain_both(a, &a->send, &a->recv) : plain_bytes(&a->recv);
+    case COLL_ALLGATHER:
+    case COLL_ALLTOALL:
+        return plain_both(a, &a->recv, &a->send);
+    default: /* of a reduction whose operator has a loop for the type */
+        return a->op->handle && a->send.type->obj.predefined ? plain_bytes(&a->send) : 0;
+    }
+}
+
+/* Up to how many bytes a block (plus 1) does this communicator use its shared block, of those that fit a slot and always go
+ * through one? The choice depends on nothing else that may change. */
+static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *state, enum coll_kind kind)
+{
+    const struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};
+    struct coll_where where = {.one_node = true, .bytes = 1, .node_count = 1};
+    uint64_t most = state->shared->big ? MIN(state->shared->head->big_size, SHARED_SHORT) : SHARED_SMALL;
+    if (kind == COLL_SCATTER || kind == COLL_ALLTOALL)
+        most /= others(state->shared);
+    if (kind == COLL_ALLREDUCE && shape.size > SHARED_ALL_READ_RANKS)
+        most = SHARED_ALL_READ_MAX;
+    while (where.bytes <= most && (coll_select(&shape, &where, true).algorithm->needs & NEED_NODE))
+        where.bytes = coll_select_next(kind, where.bytes);
+    return (uint16_t)(debug_coll ? 1 : MIN(where.bytes, most + 1));
+}
+_Static_assert(SHARED_SHORT < UINT16_MAX, "a limit fits its type");
+
+static bool run_short(const struct coll_args *args, struct coll_state *state, int *rc)
+{
+    struct shared *b = state->shared;
+    const enum coll_kind kind = args->kind;
+    if (unlikely(args->vector))
+        return false;
+    if (unlikely(state->short_limit[kind] == 0))
+        state->short_limit[kind] = limit(state, kind);
+    const size_t bytes = kind == COLL_BARRIER ? 0 : bytes_of(args, b);
+    /* Nothing and too much in one comparison; of a barrier there is always nothing. */
+    if (bytes - (kind != COLL_BARRIER) >= state->short_limit[kind] - 1u)
+        return false;
+    counter_add(&shared_runs, 1);
+    shared_enter(b, kind, args->root, bytes, coll_number(state, args, COLL_PAST_SHARED));
+    short_of[kind](args, b, bytes);
+    if (bytes > SHARED_INLINE)
+        claim_later(b, bytes);
+    *rc = 0;
+    if (unlikely(b->stranger)) {
+        shared_done(b, b->step);
+        *rc = shared_mismatch(b);
+        return true;
+    }
+    b->known = false;
+    shared_done_short(b, b->step);
+    return true;
+}
+
+void shared_cache_selection(struct coll_state *state)
+{
+    for (size_t kind = 0; kind < COUNT_OF(short_of); kind++)
+        state->cached[kind] = run_short;
+}

@@ -1,0 +1,72 @@
+/* slots.h: when a slot of shared memory may be written again, and when a rank says how far it has read. Steps are
+ * numbered alike at all ranks; step s uses slot s % depth. Pure: numbers in, answers out; flags.c reads and writes the
+ * numbers in shared memory, and tests/unit/coll/test_slots.c goes through every order of what ranks may do.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SHM_SLOTS_H
+#define FP_COLL_SHM_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SLOTS_EVERYONE (-1) /* instead of a rank */
+
+/* When a slot was written last, and who reads it. */
+struct slot_use {
+    uint64_t step;
+    int reader;
+};
+
+/* Has everybody who reads it done so? `safe`: all ranks are done with this step and those before; `seen`: what each rank
+ * said when it was asked last. */
+static inline bool slot_is_free(const struct slot_use *use, uint64_t safe, const uint64_t seen[])
+{
+    return use->step <= safe || (use->reader != SLOTS_EVERYONE && use->step <= seen[use->reader]);
+}
+
+/* What all others have said they are done with. */
+static inline uint64_t slots_least(const uint64_t seen[], int size, int me)
+{
+    uint64_t least = UINT64_MAX;
+    for (int r = 0; r < size; r++)
+        if (r != me && seen[r] < least)
+            least = seen[r];
+    return least;
+}
+
+/* The flag of a slot carries the number of the step it was written in. */
+static inline bool slot_is_posted(uint64_t flag, uint64_t step)
+{
+    return flag >= step;
+}
+
+/* A slot with a single reader is announced in parts, so that the reader copies the first while the writer writes the next.
+ * What is said of it: the word that its flag is going to have, and how many parts are there. */
+#define SLOT_PART_BITS 3
+static inline uint64_t slot_part(uint64_t word, uint64_t parts)
+{
+    return word << SLOT_PART_BITS | parts;
+}
+
+/* How many parts are there, if this was said of that word; else 0. */
+static inline uint64_t slot_parts(uint64_t said, uint64_t word)
+{
+    const uint64_t parts = said ^ word << SLOT_PART_BITS;
+    return parts < 1u << SLOT_PART_BITS ? parts : 0;
+}
+
+/* Must a rank that is done with this step say so now, when it has said `told` before? Not in every step, so that the word
+ * does not travel so often. `lag` is at most the number of slots: a writer whose readers have caught up never waits for
+ * what they have not said. */
+static inline bool slots_must_tell(uint64_t told, uint64_t step, uint64_t lag)
+{
+    return step - told >= lag;
+}
+
+/* What a rank must have said before it waits in a step until others have read: those may wait for it. */
+static inline uint64_t slots_before_waiting(uint64_t told, uint64_t step)
+{
+    return told + 1 < step ? step - 1 : told;
+}
+
+#endif

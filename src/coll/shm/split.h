@@ -1,0 +1,66 @@
+/* split.h: one contribution that two ranks move together: who takes it reads pieces from the front, and who owns it
+ * writes pieces from the back, until they meet. Each claims a piece before it moves it, so that no byte is moved twice
+ * and none is left out, however fast either is, also when one of them does not run at all. Pure: a word in, a word out;
+ * split_copy.c changes the word in shared memory by compare and swap.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SHM_SPLIT_H
+#define FP_COLL_SHM_SPLIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SPLIT_UNIT  4096 /* bytes; the last unit of a contribution may be shorter */
+#define SPLIT_MIN   4    /* units of a piece: a call of the kernel should be worth it, */
+#define SPLIT_MAX   30   /* and the other should not have to wait long for the end of a piece; */
+#define SPLIT_CRUMB 2    /* a rest of fewer units goes with the last piece */
+
+/* Units 0 .. front - 1 are claimed by the reader, units back .. all - 1 by the owner. */
+struct split {
+    uint32_t front, back;
+};
+
+struct split_piece {
+    uint32_t first, count; /* units; count 0: nothing is left */
+};
+
+static inline uint64_t split_pack(struct split c)
+{
+    return (uint64_t)c.back << 32 | c.front;
+}
+
+static inline struct split split_unpack(uint64_t word)
+{
+    return (struct split){.front = (uint32_t)word, .back = (uint32_t)(word >> 32)};
+}
+
+static inline uint32_t split_units(size_t bytes)
+{
+    return (uint32_t)((bytes + SPLIT_UNIT - 1) / SPLIT_UNIT);
+}
+
+/* Half of what is left, so that both end at about the same time. */
+static inline uint32_t split_piece(struct split c)
+{
+    const uint32_t left = c.back - c.front;
+    uint32_t n = left / 2;
+    n = n < SPLIT_MIN ? SPLIT_MIN : n > SPLIT_MAX ? SPLIT_MAX : n;
+    return left < n + SPLIT_CRUMB ? left : n;
+}
+
+static inline struct split_piece split_front(struct split *c)
+{
+    const uint32_t n = split_piece(*c);
+    c->front += n;
+    return (struct split_piece){c->front - n, n};
+}
+
+static inline struct split_piece split_back(struct split *c)
+{
+    const uint32_t n = split_piece(*c);
+    c->back -= n;
+    return (struct split_piece){c->back, n};
+}
+
+#endif

@@ -1,0 +1,154 @@
+/* split_copy.c: both sides of a contribution that is read by one rank and written by its owner at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/shm/split_copy.h"
+
+#include "base/counter.h"
+
+static COUNTER(helped, "coll_helped",
+               "Pieces of collectives that their owner wrote into the memory of the rank that read "
+               "the rest of them.");
+
+#define FAILED ((uint64_t)1 << 63) /* in `wrote`: the owner cannot write, the reader has to read it all */
+
+_Static_assert((SPLIT_MAX + SPLIT_CRUMB) * SPLIT_UNIT <= SHARED_SCRATCH, "a piece fits scratch memory");
+
+static struct shared_rank *rank_of(const struct shared *b, int rank)
+{
+    return &b->head->rank[rank];
+}
+
+/* Claims a piece by `take`; false when nothing is left. */
+static bool claim(_Atomic uint64_t *word, struct split_piece (*take)(struct split *c),
+                  struct split_piece *got)
+{
+    uint64_t old = atomic_load_explicit(word, memory_order_relaxed), new;
+    do {
+        struct split c = split_unpack(old);
+        *got = take(&c);
+        if (got->count == 0)
+            return false;
+        new = split_pack(c);
+    } while (
+        !atomic_compare_exchange_weak_explicit(word, &old, new, memory_order_acq_rel, memory_order_relaxed));
+    return true;
+}
+
+static size_t length(struct split_piece c, size_t bytes)
+{
+    return MIN((size_t)c.count * SPLIT_UNIT, bytes - (size_t)c.first * SPLIT_UNIT);
+}
+
+void split_copy_begin(struct shared *b, size_t bytes)
+{
+    struct shared_rank *me = rank_of(b, b->comm->rank);
+    const struct split all = {.back = split_units(bytes)};
+    atomic_store_explicit(&me->wrote, 0, memory_order_relaxed);
+    atomic_store_explicit(&me->units, all.back, memory_order_relaxed);
+    atomic_store_explicit(&me->claims, split_pack(all), memory_order_relaxed);
+}
+
+/* One piece, to where the reader wants it. */
+static int move(struct shared *b, const struct split_copy *h, const struct shared_rank *it,
+                struct split_piece c)
+{
+    const size_t at = (size_t)c.first * SPLIT_UNIT, len = length(c, h->bytes);
+    const uint64_t to = atomic_load_explicit(&it->accept_at, memory_order_relaxed) + h->skip;
+    if (!h->combine)
+        return shared_write(b, h->reader, to + at, h->from + at, len);
+    const uint64_t theirs = atomic_load_explicit(&it->accept_mine, memory_order_relaxed);
+    const int rc = shared_read(b, h->reader, h->scratch, theirs + at, len);
+    if (rc)
+        return rc;
+    h->combine(h->arg, at, len);
+    return shared_write(b, h->reader, to + at, h->scratch, len);
+}
+
+void split_copy_write(struct shared *b, const struct split_copy *h)
+{
+    struct shared_rank *me = rank_of(b, b->comm->rank);
+    const struct shared_rank *it = rank_of(b, h->reader);
+    uint64_t wrote = 0;
+    struct split_piece c;
+    if (b->no_help || !shared_wait_accepted(b, h->reader, h->step) ||
+        atomic_load_explicit(&it->accept_what, memory_order_relaxed) != b->what)
+        return;
+    while (wrote < FAILED && claim(&me->claims, split_back, &c)) {
+        b->no_help = move(b, h, it, c) != 0;
+        wrote = b->no_help ? wrote | FAILED : wrote + c.count;
+        atomic_store_explicit(&me->wrote, wrote, memory_order_release);
+        counter_add(&helped, 1);
+    }
+    shared_wake(b, h->reader);
+}
+
+void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mine)
+{
+    struct shared_rank *me = rank_of(b, b->comm->rank);
+    atomic_store_explicit(&me->accept_at, (uintptr_t)to, memory_order_relaxed);
+    atomic_store_explicit(&me->accept_mine, (uintptr_t)mine, memory_order_relaxed);
+    atomic_store_explicit(&me->accept_what, b->what, memory_order_relaxed);
+    shared_accept(b, step);
+}
+
+/* Waits for the pieces that an owner has claimed, so many units. */
+struct owner_part {
+    const struct shared_rank *owner;
+    uint32_t units;
+};
+
+static bool all_written(void *arg)
+{
+    const struct owner_part *w = arg;
+    const uint64_t wrote = atomic_load_explicit(&w->owner->wrote, memory_order_acquire);
+    return (uint32_t)wrote == w->units || wrote >= FAILED;
+}
+
+/* Claims all that is left, and waits for what its owner has claimed before. Returns how many of those units, the first
+ * ones, it could not write. */
+static uint32_t close_claims(struct shared *b, struct shared_rank *owner, uint32_t all)
+{
+    struct split_piece c;
+    while (claim(&owner->claims, split_front, &c))
+        ;
+    const struct split now = split_unpack(atomic_load_explicit(&owner->claims, memory_order_relaxed));
+    struct owner_part w = {owner, all - now.back};
+    if (!all_written(&w))
+        shared_wait_until(b, all_written, &w);
+    return w.units - (uint32_t)atomic_load_explicit(&owner->wrote, memory_order_acquire);
+}
+
+int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t bytes, split_copy_part *use,
+                    void *arg)
+{
+    struct shared_rank *owner = rank_of(b, r);
+    const uint32_t all = split_units(bytes);
+    struct split_piece c = {0};
+    uint32_t end = 0, left = 0; /* units */
+    int rc = 0;
+    while (!rc && (claim(&owner->claims, split_front, &c) || (left = close_claims(b, owner, all)) > 0)) {
+        if (left > 0) /* the owner failed at these */
+            c = (struct split_piece){end, left};
+        const size_t at = (size_t)c.first * SPLIT_UNIT, len = length(c, bytes);
+        rc = shared_read(b, r, to + at, from + at, len);
+        if (!rc && use)
+            use(arg, at, len);
+        end = c.first + c.count;
+        if (left > 0)
+            return rc;
+    }
+    if (rc)
+        close_claims(b, owner, all);
+    return rc;
+}
+
+void split_copy_refuse(struct shared *b, uint64_t step)
+{
+    shared_accept(b, 0);
+    atomic_thread_fence(memory_order_seq_cst);
+    for (int r = 0; r < b->comm->size; r++) {
+        struct shared_rank *owner = rank_of(b, r);
+        if (r != b->comm->rank && shared_posted(b, r, step) && shared_method_of(b, r, step) == METHOD_SPLIT)
+            close_claims(b, owner, atomic_load_explicit(&owner->units, memory_order_relaxed));
+    }
+}

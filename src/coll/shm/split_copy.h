@@ -1,0 +1,46 @@
+/* split_copy.h: a rank whose memory is read helps the reader: it writes pieces of its contribution into the reader's
+ * memory meanwhile (split.h says which), so that both processors copy. One reader a contribution.
+ *
+ * The reader says in its block where the data is to go, and for which step and call: nobody writes for another one. Either
+ * side may decide not to take part: then the reader reads everything, as without help.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_COLL_SHM_SPLIT_COPY_H
+#define FP_COLL_SHM_SPLIT_COPY_H
+
+#include "coll/shm/block.h"
+
+#define SPLIT_COPY_MIN \
+    32768 /* bytes; shorter contributions are read in less time than it takes to share the work */
+
+/* A part of a contribution: bytes at .. at + len - 1. */
+typedef void split_copy_part(void *arg, size_t at, size_t len);
+
+/* What an owner helps with. In a reduction it reads the reader's own elements into `scratch` (SHARED_SCRATCH bytes),
+ * combines them there with its own by `combine`, and writes the result. Else it writes what it has. */
+struct split_copy {
+    int reader;
+    uint64_t step; /* the first of the call */
+    const char *from;
+    size_t skip; /* where it goes, behind what the reader names */
+    size_t bytes;
+    char *scratch;
+    split_copy_part *combine; /* may be NULL */
+    void *arg;
+};
+
+/* The owner: before it posts the step; then, after the post, moves what it can get hold of. Returns when nothing is left
+ * to claim, or the reader does not want help. */
+void split_copy_begin(struct shared *b, size_t bytes);
+void split_copy_write(struct shared *b, const struct split_copy *h);
+
+/* The reader: where contributions to this step may be written, and its own contribution to a reduction. */
+void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mine);
+/* After rank r has posted the step, METHOD_SPLIT: gets its contribution, at `from` in its memory. `use` (may be NULL) hears of
+ * every part that was read here. */
+int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t bytes, split_copy_part *use,
+                    void *arg);
+/* ... or gives up, because a rank turned out to be in another call: when this returns nobody writes any more. */
+void split_copy_refuse(struct shared *b, uint64_t step);
+
+#endif

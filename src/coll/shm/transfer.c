@@ -1,0 +1,401 @@
+/* transfer.c: the general path of a shared-memory collective. A rank has one of three roles: a writer
+ * contributes and continues while it has slots; a reader waits for each writer in turn; or every rank does
+ * both and they meet. A writer that lets others read its memory posts once, and waits until they have read
+ * it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/shm/transfer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+
+static COUNTER(reads, "coll_reads", "Contributions to collectives read from the memory of another rank.");
+
+#define CHUNK_MIN 1024 /* with shorter pieces a schedule is better */
+#define HANDSHAKE \
+    400 /* ns that a rank whose memory is read waits beyond the reading, until it can be read again */
+#define PERIOD      8
+#define PERIOD_LONG 2
+#define LONG_CALL   2097152 /* bytes that the ranks of a call move together: it takes longer than most turns */
+
+static int blocks_of(const struct transfer *t)
+{
+    return t->each ? t->b->comm->size - 1 : 1;
+}
+
+/* How often does a block go from one rank to another in a call? */
+static int moves_of(const struct transfer *t)
+{
+    const int size = t->b->comm->size;
+    return t->writer == SHARED_EVERYONE && t->reader == SHARED_EVERYONE ? size * (size - 1) : size - 1;
+}
+
+const char *transfer_slot(const struct transfer *t, int r, uint64_t step, size_t len)
+{
+    return shared_slot(t->b, r, step, len * (size_t)blocks_of(t)) +
+           transfer_offset(t, r, t->b->comm->rank, len);
+}
+
+/* Every rank knows alike whether the methods of this call are measured. */
+static bool is_tuned(const struct transfer *t)
+{
+    return t->bytes > SHARED_SHORT && t->b->reads && coll_copy_method() == COPY_MEASURED;
+}
+
+/* Calls of one sample where ranks take turns on processors; in a long call each rank has had its turn. */
+static uint32_t period_of(const struct transfer *t)
+{
+    return !t->entered ? 1 : t->bytes * (size_t)moves_of(t) < LONG_CALL ? PERIOD : PERIOD_LONG;
+}
+
+static enum shared_method method_for_mine(const struct transfer *t)
+{
+    if (t->bytes <= SHARED_SHORT || !t->offer || !t->b->reads || coll_copy_method() == COPY_SLOTS)
+        return METHOD_SLOTS;
+    if (coll_copy_method() == COPY_MEASURED)
+        return t->decision.method;
+    return coll_copy_method() == COPY_SPLIT && t->helps ? METHOD_SPLIT : METHOD_READ;
+}
+
+/* The word beside a flag: the address of what is to be read, or for how long its owner has been filling the first slot. */
+static void put_word(const struct transfer *t, uint64_t step, uint64_t word)
+{
+    memcpy(t->b->head->rank[t->b->comm->rank].flag[step % SHARED_DEPTH].data, &word, sizeof(word));
+}
+
+static uint64_t word_of(const struct transfer *t, int r, uint64_t step)
+{
+    uint64_t word;
+    memcpy(&word, t->b->head->rank[r].flag[step % SHARED_DEPTH].data, sizeof(word));
+    return word;
+}
+
+/* Fills a slot of this step. Its readers learn from the first of a long message: see learn. */
+static void fill(struct transfer *t, uint64_t step, size_t at, size_t len)
+{
+    struct shared *b = t->b;
+    const size_t all = len * (size_t)blocks_of(t);
+    char *slot = shared_slot(b, b->comm->rank, step, all);
+    const bool tells = at == 0 && t->bytes > SHARED_SHORT && all > SHARED_INLINE;
+    const bool measured = tells && t->decision.measured;
+    const uint64_t since = measured ? clock_ns() : 0;
+    t->ops->put(t, slot, at, len);
+    if (tells)
+        put_word(t, step, measured ? clock_ns() - since + 1 : 0);
+}
+
+/* Rank r has posted the first step: is this call measured? Then the time when its data began to come in; else 0. Through slots, the
+ * owner of the data decides. */
+static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
+{
+    if (!is_tuned(t) || t->entered)
+        return 0;
+    const bool slots = shared_method_of(t->b, r, step) == METHOD_SLOTS;
+    t->filled_ns = slots ? word_of(t, r, step) : 0;
+    return (slots ? t->filled_ns != 0 : t->decision.measured) ? clock_ns() : 0;
+}
+
+/* What the call took. Through slots the first of them was filled before it was seen here: that counts if this rank was there
+ * already (`waited`); else both go on at once, and the slower counts. Where memory is read, the owner learns late that it may
+ * go on. */
+static uint64_t cost_of(const struct transfer *t, uint64_t ns, size_t steps, bool waited)
+{
+    if (t->reading)
+        return ns + HANDSHAKE;
+    return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
+}
+
+/* Are all sources read? Then there is but one step. */
+static bool all_read(const struct transfer *t)
+{
+    const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
+    return t->reading && __builtin_popcountll(t->reading) == sources;
+}
+
+/* Did the data of all sources come the same way? */
+static bool is_one_way(const struct transfer *t)
+{
+    return !t->reading || all_read(t);
+}
+
+/* The data of this call moved as it was decided. */
+static bool followed_decision(const struct transfer *t)
+{
+    return is_one_way(t) && (t->reading ? t->method : METHOD_SLOTS) == t->decision.method;
+}
+
+static void report_read(struct transfer *t, uint64_t since, size_t steps, bool waited)
+{
+    if (since && followed_decision(t))
+        shared_method_report(t->b, t->args->kind, t->bytes, &t->decision,
+                             cost_of(t, clock_ns() - since, steps, waited), 1);
+}
+
+/* The same where ranks take turns on processors: of a whole call, whatever this rank's part in it. */
+static void report_call(struct transfer *t, enum shared_method method)
+{
+    if (t->entered && is_tuned(t) && is_one_way(t) && method == t->decision.method)
+        shared_method_report(t->b, t->args->kind, t->bytes, &t->decision, clock_ns() - t->entered,
+                             period_of(t));
+}
+
+/* Rank r has posted the first step: does it want to be read? */
+static bool wants_reading(struct transfer *t, int r, uint64_t step)
+{
+    t->method = shared_method_of(t->b, r, step);
+    if (likely(t->method == METHOD_SLOTS))
+        return false;
+    t->remote[r] = word_of(t, r, step);
+    t->reading |= (uint64_t)1 << r;
+    counter_add(&reads, 1);
+    return true;
+}
+
+static bool is_short(const struct transfer *t)
+{
+    return t->bytes * (size_t)blocks_of(t) <= SHARED_SMALL;
+}
+
+/* Nobody is kept from going on by a short step, nor where there are many slots. Who is read waits to hear of it. */
+static void done(struct transfer *t, uint64_t step)
+{
+    if (is_short(t) || (!t->reading && shared_depth(t->b) > SHARED_DEPTH_FEW))
+        shared_done_short(t->b, step);
+    else
+        shared_done(t->b, step);
+}
+
+static void own(struct transfer *t)
+{
+    if (t->ops->own)
+        t->ops->own(t);
+}
+
+/* Writes a part of what this rank has for its only reader. */
+static void help(struct transfer *t, uint64_t step)
+{
+    const struct shared *b = t->b;
+    const int reader = t->reader == SHARED_EVERYONE ? 1 - b->comm->rank : t->reader;
+    const size_t mine = t->each ? (size_t)reader * t->bytes : 0; /* in what this rank has */
+    const size_t there = t->args->kind == COLL_GATHER ? (size_t)b->comm->rank * t->bytes : 0;
+    const struct split_copy h = {.reader = reader,
+                                 .step = step,
+                                 .from = (const char *)t->offer + mine,
+                                 .skip = there,
+                                 .bytes = t->bytes,
+                                 .scratch = t->ops->combine ? shared_scratch(t->b) : NULL,
+                                 .combine = t->ops->combine,
+                                 .arg = t};
+    split_copy_write(t->b, &h);
+}
+
+static void write_side(struct transfer *t, uint64_t last)
+{
+    struct shared *b = t->b;
+    const enum shared_method method = method_for_mine(t);
+    if (method != METHOD_SLOTS) {
+        uint64_t step = shared_begin(b, sizeof(uint64_t), t->reader);
+        put_word(t, step, (uintptr_t)t->offer);
+        if (method == METHOD_SPLIT)
+            split_copy_begin(b, t->bytes);
+        shared_post(b, step, method);
+        shared_wake(b, t->reader);
+        b->step = last;
+        own(t);
+        if (method == METHOD_SPLIT)
+            help(t, step);
+        shared_settle(b, last, t->reader);
+        shared_done_short(b, last); /* its steps count too: see SHARED_LAG */
+        report_call(t, method);
+        return;
+    }
+    for (size_t at = 0; at < t->bytes; at += t->chunk) {
+        const size_t len = MIN(t->chunk, t->bytes - at), all = len * (size_t)blocks_of(t);
+        const uint64_t step = shared_begin(b, all, t->reader);
+        fill(t, step, at, len);
+        shared_post(b, step, METHOD_SLOTS);
+        shared_wake(b, t->reader);
+    }
+    own(t);
+    shared_done_short(b, last);
+    report_call(t, METHOD_SLOTS);
+}
+
+static void fetch(struct transfer *t, int r)
+{
+    if (t->method == METHOD_SPLIT && t->target)
+        t->ops->fetch_helped(t, r);
+    else if (t->ops->fetch)
+        t->ops->fetch(t, r);
+}
+
+/* One step from one rank; false when it is in another call. */
+static bool take_from(struct transfer *t, int r, uint64_t step, size_t at, size_t len)
+{
+    if (t->reading >> r & 1)
+        return true;
+    if (unlikely(!shared_wait(t->b, r, step)))
+        return false;
+    if (at == 0 && wants_reading(t, r, step)) {
+        fetch(t, r);
+    } else if (t->ops->take) {
+        t->ops->take(t, r, transfer_slot(t, r, step, len), at, len);
+    }
+    return true;
+}
+
+static bool take_from_all(struct transfer *t, uint64_t step, size_t at, size_t len)
+{
+    const int me = t->b->comm->rank, size = t->b->comm->size;
+    if (t->writer != SHARED_EVERYONE)
+        return take_from(t, t->writer, step, at, len);
+    for (int k = 1; k < size; k++)
+        if (!take_from(t, (me + k) % size, step, at, len))
+            return false;
+    return true;
+}
+
+static void read_side(struct transfer *t, uint64_t last)
+{
+    struct shared *b = t->b;
+    const int first_source = t->writer == SHARED_EVERYONE ? (b->comm->rank + 1) % b->comm->size : t->writer;
+    const uint64_t first = b->step + 1;
+    if (t->target)
+        split_copy_accept(b, first, t->target, t->mine);
+    own(t);
+    const bool waited = !shared_posted(b, first_source, first);
+    if (waited && !shared_wait(b, first_source, first)) {
+        b->step = last;
+        if (t->target)
+            split_copy_refuse(b, first);
+        shared_done(b, last);
+        return;
+    } else if (!waited) /* the writer runs ahead: its next flag may be on its way while this one is used */
+        __builtin_prefetch(&b->head->rank[first_source].flag[(first + 1) % SHARED_DEPTH]);
+    const uint64_t since = begin_measuring(t, first_source, first);
+    uint64_t step = first;
+    for (size_t at = 0; at < t->bytes; at += t->chunk, step++) {
+        const size_t len = MIN(t->chunk, t->bytes - at);
+        if (unlikely(!take_from_all(t, step, at, len)))
+            break;
+        const bool at_once = at == 0 && all_read(t);
+        if (t->ops->finish)
+            t->ops->finish(t, step, at, at_once ? t->bytes : len);
+        if (at_once)
+            break;
+        if (step < last)
+            done(t, step);
+    }
+    b->step = last;
+    if (unlikely(b->stranger) && t->target)
+        split_copy_refuse(b, first);
+    done(t, last);
+    if (b->stranger)
+        return;
+    report_read(t, since, (size_t)(last - first + 1), waited);
+    report_call(t, t->reading ? t->method : METHOD_SLOTS);
+}
+
+/* Everyone has posted this step. */
+static void take_in_meeting(struct transfer *t, uint64_t step, size_t at, size_t len)
+{
+    const int me = t->b->comm->rank, size = t->b->comm->size;
+    for (int k = 1; k < size; k++) {
+        const int r = (me + k) % size;
+        if (t->reading >> r & 1)
+            continue;
+        if (at == 0 && wants_reading(t, r, step)) {
+            fetch(t, r);
+        } else if (t->ops->take) {
+            t->ops->take(t, r, transfer_slot(t, r, step, len), at, len);
+        }
+    }
+}
+
+/* Who is read posts every step like the others, unless all are: then one step is all there is. A last
+ * meeting keeps everyone until nobody reads any more. */
+static void both_sides(struct transfer *t, uint64_t last)
+{
+    struct shared *b = t->b;
+    const enum shared_method method = method_for_mine(t);
+    const uint64_t first = b->step + 1;
+    uint64_t since = 0;
+    for (size_t at = 0; at < t->bytes; at += t->chunk) {
+        const size_t len = MIN(t->chunk, t->bytes - at);
+        const size_t all = method == METHOD_READ ? sizeof(uint64_t) : len * (size_t)blocks_of(t);
+        const uint64_t step = shared_begin(b, all, SHARED_EVERYONE);
+        if (at == 0 && method == METHOD_READ)
+            put_word(t, step, (uintptr_t)t->offer);
+        else if (method == METHOD_SLOTS)
+            fill(t, step, at, len);
+        if (!shared_sync(b, step, method)) {
+            b->step = last;
+            shared_done(b, last);
+            return;
+        }
+        if (at == 0)
+            since = begin_measuring(t, (b->comm->rank + 1) % b->comm->size, step);
+        take_in_meeting(t, step, at, len);
+        const bool at_once = at == 0 && method == METHOD_READ && all_read(t);
+        if (t->ops->finish)
+            t->ops->finish(t, step, at, at_once ? t->bytes : len);
+        if (at_once)
+            break;
+        done(t, step);
+    }
+    own(t); /* ... of a long allgather that is read is in its place already, so that it counts either way */
+    report_read(t, since, (size_t)(last - first + 1), true);
+    b->step = last;
+    if (last > b->told && !is_short(t))
+        shared_done(b, last); /* before the meeting, which may need the first step's flag */
+    if (t->reading || method == METHOD_READ) {
+        shared_sync(b, shared_begin(b, 0, SHARED_EVERYONE), METHOD_SLOTS);
+        shared_done(b, b->step);
+    }
+    report_call(t, t->reading ? t->method : METHOD_SLOTS);
+}
+
+/* What a step carries of each block; 0 when the call does not fit. */
+static size_t chunk_of(const struct transfer *t, size_t unit)
+{
+    const size_t blocks = (size_t)blocks_of(t);
+    if (t->bytes * blocks <= SHARED_SMALL)
+        return t->bytes;
+    if (!shared_open_big(t->b))
+        return 0;
+    const size_t most = t->b->head->big_size / blocks;
+    if (t->bytes <= most)
+        return t->bytes;
+    const size_t chunk = most / unit * unit;
+    return chunk >= CHUNK_MIN ? chunk : 0;
+}
+
+bool transfer_run(struct transfer *t, size_t unit)
+{
+    struct shared *b = t->b;
+    t->chunk = chunk_of(t, unit);
+    if (t->chunk == 0)
+        return false;
+    const uint64_t last = b->step + (t->bytes + t->chunk - 1) / t->chunk;
+    const bool writes = t->writer == SHARED_EVERYONE || t->writer == b->comm->rank;
+    const bool takes = t->reader == SHARED_EVERYONE || t->reader == b->comm->rank;
+    const bool crowded = b->comm->proc->net->oversubscribed;
+    t->entered = crowded && t->bytes > SHARED_SHORT ? clock_ns() : 0;
+    t->helps &= b->reads && coll_copy_method() != COPY_SLOTS;
+    if (crowded && coll_copy_method() != COPY_SPLIT)
+        t->helps = false; /* an owner that helps would take a turn on the processor that its reader needs */
+    if (!t->helps)
+        t->target = NULL;
+    t->decision = is_tuned(t) ? shared_method_begin(b, t->args->kind, t->bytes, t->helps, period_of(t))
+                              : (struct shared_decision){.method = METHOD_SLOTS};
+    if (t->writer == SHARED_EVERYONE && t->reader == SHARED_EVERYONE)
+        both_sides(t, last);
+    else if (t->writer == SHARED_EVERYONE ? !takes : writes)
+        write_side(t, last);
+    else
+        read_side(t, last);
+    return true;
+}

@@ -1,0 +1,138 @@
+/* device.c: chooses how typed data of device memory moves: one block by one copy, equal rows by one copy of rows, anything else by a
+ * kernel that gets a list of blocks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "dt/device.h"
+
+#include <string.h>
+
+#include "base/err.h"
+#include "dt/layout.h"
+#include "gpu/gpu.h"
+#include "gpu/kernels.h"
+
+#define SEGMENTS_MOST (GPU_STAGING_SIZE / sizeof(struct gpu_segment))
+
+/* One direction of one move. */
+struct device_move {
+    char *dense;
+    bool unpacks;
+    struct gpu_segment *segments; /* in a staging buffer, which kernels can read */
+    char *window;                 /* staging for dense memory that kernels cannot access; NULL: they can */
+};
+
+static int move_block(const struct device_move *m, char *device, char *dense, size_t size)
+{
+    return m->unpacks ? gpu_copy(device, dense, size) : gpu_copy(dense, device, size);
+}
+
+/* Rows of equal length at equal distances. */
+static int move_rows(const struct device_move *m, char *device, int64_t stride, size_t width, size_t rows)
+{
+    return m->unpacks ? gpu_copy_rows(device, (size_t)stride, m->dense, width, width, rows)
+                      : gpu_copy_rows(m->dense, width, device, (size_t)stride, width, rows);
+}
+
+/* Block by block, where kernels cannot be used. */
+static int move_segments_singly(const struct device_move *m, char *base, char *dense, size_t count)
+{
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        const struct gpu_segment *s = &m->segments[i];
+        rc = move_block(m, base + s->offset, dense + s->start, s->length);
+    }
+    return rc;
+}
+
+static int move_segments(const struct device_move *m, char *base, char *dense, size_t count, size_t size)
+{
+    char *reachable = m->window ? m->window : dense;
+    if (m->window && m->unpacks)
+        memcpy(m->window, dense, size);
+    int rc = m->unpacks ? gpu_scatter(base, reachable, m->segments, count)
+                        : gpu_gather(reachable, base, m->segments, count);
+    if (rc == ERR_AGAIN)
+        return move_segments_singly(m, base, dense, count);
+    if (rc == 0 && m->window && !m->unpacks)
+        memcpy(dense, m->window, size);
+    return rc;
+}
+
+/* Collects blocks until the list or the window is full. */
+static int move_blocks(const struct device_move *m, struct dt_cursor *c, size_t len)
+{
+    const size_t most = m->window ? GPU_STAGING_SIZE : SIZE_MAX;
+    int rc = 0;
+    for (size_t done = 0; done < len && rc == 0;) {
+        char *base = NULL;
+        size_t count = 0, size = 0;
+        while (count < SEGMENTS_MOST && size < MIN(most, len - done)) {
+            void *piece;
+            const size_t n = dt_cursor_next(c, MIN(most, len - done) - size, &piece);
+            if (!base)
+                base = piece;
+            m->segments[count++] =
+                (struct gpu_segment){.offset = (char *)piece - base, .start = size, .length = n};
+            size += n;
+        }
+        rc = move_segments(m, base, m->dense + done, count, size);
+        done += size;
+    }
+    return rc;
+}
+
+/* True if the range consists of whole rows; *device is where the first one lies. */
+static bool is_rows(const struct dt_cursor *c, size_t len, char **device, int64_t *stride, size_t *width)
+{
+    struct dt_node top;
+    int64_t offset;
+    dt_layout_top(c->type, c->count, &top, &offset);
+    if (top.type != NODE_LOOP || top.loop.child->type != NODE_BLOCK)
+        return false;
+    *stride = top.loop.stride;
+    *width = top.loop.child->size;
+    *device = ptr_add(c->buffer, offset + (int64_t)(c->position / *width) * *stride);
+    /* Drivers limit the distance of rows to 2 GiB. */
+    return c->position % *width == 0 && len % *width == 0 && *stride >= (int64_t)*width &&
+           *stride < INT32_MAX;
+}
+
+static int move(struct dt_cursor *c, void *dense, size_t len, bool unpacks)
+{
+    struct device_move m = {.dense = dense, .unpacks = unpacks};
+    char *device;
+    int64_t stride;
+    size_t width;
+    void *first;
+    if (is_rows(c, len, &device, &stride, &width)) {
+        const int rc = move_rows(&m, device, stride, width, len / width);
+        c->position += rc == 0 ? len : 0;
+        return rc;
+    }
+    const uint64_t start = c->position;
+    if (dt_cursor_next(c, len, &first) == len)
+        return move_block(&m, first, dense, len);
+    dt_cursor_seek(c, start);
+    struct gpu_range range;
+    m.segments = gpu_get_staging();
+    if (gpu_find_range(dense, &range) != 0)
+        m.window = gpu_get_staging();
+    int rc = !m.segments || (gpu_find_range(dense, &range) != 0 && !m.window)
+                 ? err_set(MPI_ERR_NO_MEM, "out of memory for copies of GPU memory")
+                 : move_blocks(&m, c, len);
+    if (m.segments)
+        gpu_put_staging(m.segments);
+    if (m.window)
+        gpu_put_staging(m.window);
+    return rc;
+}
+
+int dt_device_pack(struct dt_cursor *c, void *out, size_t len)
+{
+    return len ? move(c, out, len, false) : 0;
+}
+
+int dt_device_unpack(struct dt_cursor *c, const void *in, size_t len)
+{
+    return len ? move(c, (void *)(uintptr_t)in, len, true) : 0;
+}

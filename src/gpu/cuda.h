@@ -1,0 +1,79 @@
+/* cuda.h: what the files of the CUDA implementation share: the loaded functions and the queues, one for each context. Contexts are
+ * those of the program: memory that belongs to a context is copied in that context, other memory (pools, VMM) in the primary
+ * context of its device, which the program uses too. No context is created.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_GPU_CUDA_H
+#define FP_GPU_CUDA_H
+
+#include <pthread.h>
+
+#include "gpu/cuda_abi.h"
+#include "gpu/ops.h"
+
+#define CUDA_CONTEXTS_MOST 64
+#define CUDA_EVENTS_MOST   64 /* idle ones that a queue keeps */
+
+/* A context and what copies use in it. The stream does not wait for the program's streams: the program has synchronised before
+ * it passes a buffer to MPI. */
+struct cuda_queue {
+    cuda_context context;
+    cuda_stream stream;
+    cuda_module kernels; /* NULL: not loaded yet */
+    cuda_event idle[CUDA_EVENTS_MOST];
+    int idle_count;
+    int device; /* of a retained primary context */
+    bool is_retained;
+};
+
+/* The library and its contexts belong to the process. */
+struct cuda_state {
+    void *library;
+    struct cuda_functions call;
+    pthread_mutex_t lock; /* queues */
+    struct cuda_queue queues[CUDA_CONTEXTS_MOST];
+    int queue_count;
+};
+extern struct cuda_state cuda;
+
+/* cuda.c */
+int cuda_report_error(cuda_result result, const char *what);
+bool cuda_find_range(uintptr_t address, struct gpu_range *out);
+/* The driver knows the address: device memory, or host memory that it pinned or registered. */
+bool cuda_knows_address(const void *address);
+
+/* cuda_queue.c; the caller holds cuda.lock. NULL: host memory, or a context that cannot be used. */
+struct cuda_queue *cuda_get_primary_queue(int device);
+struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from);
+/* Some queue: of any context that was used before, else of device 0. */
+struct cuda_queue *cuda_get_any_queue(void);
+void cuda_close_queues(void);
+/* An event that completes when everything issued so far is complete. */
+cuda_result cuda_record_event(struct cuda_queue *queue, struct gpu_transfer *out);
+void cuda_put_event(struct gpu_transfer *transfer); /* without the lock */
+
+/* cuda_copy.c */
+int cuda_start_copy(void *to, const void *from, size_t size, struct gpu_transfer *out);
+int cuda_poll_copy(struct gpu_transfer *transfer);
+int cuda_wait_copy(struct gpu_transfer *transfer);
+int cuda_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows);
+
+/* cuda_memory.c */
+void *cuda_alloc_pinned(size_t size);
+void cuda_free_pinned(void *memory);
+int cuda_export_range(const struct gpu_range *range, uint8_t handle[64]);
+int cuda_map_export(const struct gpu_export *exported, void **out);
+void cuda_unmap_export(void *address);
+int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd);
+int cuda_order_copies(uintptr_t address);
+
+/* cuda_kernel.c */
+int cuda_run_kernel(const char *name, const void *memory, void **arguments, uint64_t blocks,
+                    unsigned threads);
+
+/* cuda_device.c */
+int cuda_count_devices(void);
+int cuda_describe_device(int index, struct gpu_device *out);
+int cuda_driver_version(void);
+
+#endif

@@ -1,0 +1,50 @@
+/* cuda_device.c: describes the devices for users.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/cuda.h"
+
+#include <stdio.h>
+
+int cuda_count_devices(void)
+{
+    int count = 0;
+    return cuda.call.device_count(&count) == CUDA_OK ? count : 0;
+}
+
+static int get_attribute(cuda_device device, enum cuda_device_attribute which)
+{
+    int value = 0;
+    return cuda.call.device_attribute(&value, which, device) == CUDA_OK ? value : 0;
+}
+
+int cuda_describe_device(int index, struct gpu_device *out)
+{
+    cuda_device device;
+    size_t bytes = 0;
+    unsigned flags;
+    int active = 0;
+    *out = (struct gpu_device){0};
+    const cuda_result rc = cuda.call.device_get(&device, index);
+    if (rc != CUDA_OK)
+        return cuda_report_error(rc, "describe a device");
+    cuda.call.device_name(out->name, (int)sizeof(out->name), device);
+    cuda.call.device_memory(&bytes, device);
+    cuda.call.primary_state(device, &flags, &active);
+    snprintf(out->pci, sizeof(out->pci), "%04x:%02x:%02x.0",
+             (unsigned)get_attribute(device, CUDA_DEVICE_PCI_DOMAIN) & 0xffff,
+             (unsigned)get_attribute(device, CUDA_DEVICE_PCI_BUS) & 0xff,
+             (unsigned)get_attribute(device, CUDA_DEVICE_PCI_DEVICE) & 0xff);
+    out->bytes = bytes;
+    out->compute_major = get_attribute(device, CUDA_DEVICE_COMPUTE_MAJOR);
+    out->compute_minor = get_attribute(device, CUDA_DEVICE_COMPUTE_MINOR);
+    out->has_dmabuf = get_attribute(device, CUDA_DEVICE_DMA_BUF) != 0;
+    out->has_direct_rdma = get_attribute(device, CUDA_DEVICE_GPU_DIRECT_RDMA) != 0;
+    out->has_context = active != 0;
+    return 0;
+}
+
+int cuda_driver_version(void)
+{
+    int version = 0;
+    return cuda.call.driver_version(&version) == CUDA_OK ? version : 0;
+}

@@ -1,0 +1,115 @@
+/* cuda_queue.c: a queue for each context of the program in which memory is copied.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/cuda.h"
+
+static struct cuda_queue *find_queue(cuda_context context)
+{
+    for (int i = 0; i < cuda.queue_count; i++)
+        if (cuda.queues[i].context == context)
+            return &cuda.queues[i];
+    return NULL;
+}
+
+static struct cuda_queue *add_queue(cuda_context context, int retained_device)
+{
+    cuda_context previous;
+    if (cuda.queue_count == CUDA_CONTEXTS_MOST || cuda.call.context_push(context) != CUDA_OK)
+        return NULL;
+    struct cuda_queue *q = &cuda.queues[cuda.queue_count];
+    *q = (struct cuda_queue){
+        .context = context, .device = retained_device, .is_retained = retained_device >= 0};
+    const cuda_result rc = cuda.call.stream_create(&q->stream, CUDA_STREAM_NON_BLOCKING);
+    cuda.call.context_pop(&previous);
+    if (rc != CUDA_OK)
+        return NULL;
+    cuda.queue_count++;
+    return q;
+}
+
+struct cuda_queue *cuda_get_primary_queue(int device)
+{
+    for (int i = 0; i < cuda.queue_count; i++)
+        if (cuda.queues[i].is_retained && cuda.queues[i].device == device)
+            return &cuda.queues[i];
+    unsigned flags;
+    int active = 0;
+    cuda_context context;
+    if (cuda.call.primary_state(device, &flags, &active) != CUDA_OK || !active ||
+        cuda.call.primary_retain(&context, device) != CUDA_OK)
+        return NULL;
+    struct cuda_queue *q = add_queue(context, device);
+    if (!q)
+        cuda.call.primary_release(device);
+    return q;
+}
+
+/* The queue of the memory at `address`; NULL: it is host memory, or its context cannot be used. */
+static struct cuda_queue *get_queue(const void *address)
+{
+    struct gpu_range range;
+    if (!cuda_find_range((uintptr_t)address, &range) || range.device < 0)
+        return NULL;
+    struct cuda_queue *q = range.context ? find_queue(range.context) : NULL;
+    if (!q)
+        q = range.context ? add_queue(range.context, -1) : cuda_get_primary_queue(range.device);
+    return q;
+}
+
+struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from)
+{
+    struct cuda_queue *q = get_queue(to);
+    return q ? q : get_queue(from);
+}
+
+struct cuda_queue *cuda_get_any_queue(void)
+{
+    return cuda.queue_count > 0 ? &cuda.queues[0] : cuda_get_primary_queue(0);
+}
+
+void cuda_close_queues(void)
+{
+    for (int i = 0; i < cuda.queue_count; i++) {
+        struct cuda_queue *q = &cuda.queues[i];
+        cuda_context previous;
+        /* The program may have destroyed its contexts before MPI_Finalize: then there is nothing to release. */
+        if (cuda.call.context_push(q->context) == CUDA_OK) {
+            while (q->idle_count > 0)
+                cuda.call.event_destroy(q->idle[--q->idle_count]);
+            if (q->kernels)
+                cuda.call.module_unload(q->kernels);
+            cuda.call.stream_destroy(q->stream);
+            cuda.call.context_pop(&previous);
+        }
+        if (q->is_retained)
+            cuda.call.primary_release(q->device);
+    }
+    cuda.queue_count = 0;
+}
+
+cuda_result cuda_record_event(struct cuda_queue *q, struct gpu_transfer *out)
+{
+    cuda_event event;
+    cuda_result rc = CUDA_OK;
+    if (q->idle_count > 0)
+        event = q->idle[--q->idle_count];
+    else
+        rc = cuda.call.event_create(&event, CUDA_EVENT_DISABLE_TIMING);
+    if (rc == CUDA_OK && (rc = cuda.call.event_record(event, q->stream)) != CUDA_OK)
+        cuda.call.event_destroy(event);
+    if (rc == CUDA_OK)
+        *out = (struct gpu_transfer){.queue = q, .event = event};
+    return rc;
+}
+
+void cuda_put_event(struct gpu_transfer *transfer)
+{
+    struct cuda_queue *q = transfer->queue;
+    pthread_mutex_lock(&cuda.lock);
+    if (q->idle_count < CUDA_EVENTS_MOST)
+        q->idle[q->idle_count++] = transfer->event;
+    else
+        cuda.call.event_destroy(transfer->event);
+    pthread_mutex_unlock(&cuda.lock);
+    transfer->event = NULL;
+}

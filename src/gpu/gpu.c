@@ -1,0 +1,298 @@
+/* gpu.c: decides whether GPU memory is in use, and forwards to the table of the GPU library.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/gpu.h"
+
+#include <mpi.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/counter.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "base/util.h"
+#include "gpu/host_cache.h"
+#include "gpu/imports.h"
+#include "gpu/library_watch.h"
+#include "gpu/ops.h"
+#include "gpu/run.h"
+
+enum gpu_mode { GPU_AUTO, GPU_OFF, GPU_CUDA };
+
+static TUNABLE_CHOICE(
+    gpu_mode, "GPU", GPU_AUTO, "auto|off|cuda",
+    "Whether MPI calls accept GPU memory: if the program has loaded the CUDA driver library, at any time "
+    "(auto), "
+    "never (off), or always, where MPI_Init loads the library and fails without it (cuda).");
+
+static COUNTER(queries, "gpu_address_queries",
+               "Addresses whose kind of memory was queried from the GPU library.");
+static COUNTER(copied, "gpu_copied_bytes", "Bytes copied from or to GPU memory.");
+
+/* What `gpu_watched` points to while no library list is watched. */
+static void *const never = NULL, *const always = (void *)&always;
+
+void *const *gpu_watched = &never;
+
+/* Of the process: the GPU library, its contexts and allocations belong to the process too. */
+static struct {
+    pthread_mutex_t lock;      /* everything below but the cache */
+    const struct gpu_ops *ops; /* NULL: inactive */
+    const char *reason;
+    void (*on_activate)(void);
+    uint64_t hooks; /* nonzero: gpu_trust_hooks was called */
+    struct host_cache host;
+    struct gpu_imports imports;
+    void *staging; /* list of free buffers; the first word of each points to the next */
+} gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "MPI is not initialised"};
+
+static void watch(void *const *what)
+{
+    __atomic_store_n(&gpu_watched, what, __ATOMIC_RELEASE);
+}
+
+static const struct gpu_ops *active_ops(void)
+{
+    return __atomic_load_n(&gpu.ops, __ATOMIC_ACQUIRE);
+}
+
+/* Uses the GPU library if the process has it; else watches for libraries that are loaded from now on. */
+static bool activate(bool required)
+{
+    for (int turn = 0; turn < 8; turn++) {
+        void *const *end = required ? &never : library_watch_end();
+        if (gpu_cuda_ops.open(required, &gpu.reason)) {
+            gpu.reason = "";
+            if (gpu.on_activate)
+                gpu.on_activate();
+            __atomic_store_n(&gpu.ops, &gpu_cuda_ops, __ATOMIC_RELEASE);
+            watch(&always);
+            return true;
+        }
+        watch(end ? end : &never);
+        if (required || (end && __atomic_load_n(end, __ATOMIC_ACQUIRE) == NULL))
+            return false;
+    }
+    return false; /* other threads load and unload libraries all the time */
+}
+
+int gpu_open(void)
+{
+    bool active = true;
+    pthread_mutex_lock(&gpu.lock);
+    if (gpu_mode.value == GPU_OFF)
+        gpu.reason = "FISHPLATE_GPU=off";
+    else if (!gpu.ops)
+        active = activate(gpu_mode.value == GPU_CUDA);
+    pthread_mutex_unlock(&gpu.lock);
+    if (!active && gpu_mode.value == GPU_CUDA)
+        return err_set(
+            MPI_ERR_OTHER,
+            "FISHPLATE_GPU=cuda is set, but CUDA cannot be used on this host: %s. Install the driver, or set "
+            "FISHPLATE_GPU=auto.",
+            gpu.reason);
+    return 0;
+}
+
+void gpu_close(void)
+{
+    pthread_mutex_lock(&gpu.lock);
+    watch(&never);
+    if (gpu.ops) {
+        gpu_imports_clear(&gpu.imports, gpu.ops);
+        for (void *it = gpu.staging, *next; it; it = next) {
+            next = *(void **)it;
+            gpu.ops->free_pinned(it);
+        }
+        gpu.ops->close();
+    }
+    gpu.staging = NULL;
+    __atomic_store_n(&gpu.ops, NULL, __ATOMIC_RELEASE);
+    host_cache_forget(&gpu.host, 0, SIZE_MAX);
+    gpu.reason = "MPI is finalised";
+    pthread_mutex_unlock(&gpu.lock);
+}
+
+bool gpu_is_active(void)
+{
+    return active_ops() != NULL;
+}
+
+const char *gpu_reason_inactive(void)
+{
+    return gpu.reason;
+}
+
+void gpu_on_activate(void (*fn)(void))
+{
+    gpu.on_activate = fn;
+}
+
+void gpu_trust_hooks(void)
+{
+    __atomic_store_n(&gpu.hooks, 1, __ATOMIC_RELEASE);
+}
+
+void gpu_forget_range(void *unused, uintptr_t start, size_t size)
+{
+    (void)unused;
+    host_cache_forget(&gpu.host, start, size);
+}
+
+enum gpu_memory_kind gpu_classify_address(const void *address)
+{
+    const uintptr_t at = (uintptr_t)address;
+    if (host_cache_has(&gpu.host, at))
+        return GPU_MEMORY_HOST;
+    const struct gpu_ops *ops = active_ops();
+    if (!ops) { /* a library was loaded */
+        pthread_mutex_lock(&gpu.lock);
+        if (!gpu.ops)
+            activate(false);
+        pthread_mutex_unlock(&gpu.lock);
+        if (!(ops = active_ops()))
+            return GPU_MEMORY_HOST;
+    }
+    struct gpu_range range;
+    const uint64_t ticket = host_cache_begin(&gpu.host);
+    const enum gpu_memory_kind kind = ops->find_range(at, &range) ? range.kind : GPU_MEMORY_HOST;
+    counter_add(&queries, 1);
+    if (kind == GPU_MEMORY_HOST && __atomic_load_n(&gpu.hooks, __ATOMIC_ACQUIRE))
+        host_cache_add(&gpu.host, at, ticket);
+    return kind;
+}
+
+int gpu_find_range(const void *address, struct gpu_range *out)
+{
+    const struct gpu_ops *ops = active_ops();
+    if (!ops || !ops->find_range((uintptr_t)address, out))
+        return err_set(MPI_ERR_BUFFER, "%p is not GPU memory", address);
+    return 0;
+}
+
+int gpu_check_buffer(const void *address, size_t size)
+{
+    struct gpu_range range;
+    const struct gpu_ops *ops = active_ops();
+    const uintptr_t at = (uintptr_t)address;
+    if (!ops || !ops->find_range(at, &range) || size <= range.size - (at - range.start))
+        return 0;
+    return err_set(MPI_ERR_BUFFER,
+                   "The buffer of %zu bytes at %p does not end within its GPU allocation of %zu bytes at %p. "
+                   "A buffer in GPU "
+                   "memory must lie within one allocation.",
+                   size, address, range.size, (void *)range.start);
+}
+
+int gpu_start_copy(void *to, const void *from, size_t size, struct gpu_transfer *out)
+{
+    counter_add(&copied, size);
+    return gpu.ops->start_copy(to, from, size, out);
+}
+
+int gpu_poll_copy(struct gpu_transfer *transfer)
+{
+    return gpu.ops->poll_copy(transfer);
+}
+
+int gpu_copy(void *to, const void *from, size_t size)
+{
+    struct gpu_transfer transfer;
+    int rc = size ? gpu_start_copy(to, from, size, &transfer) : 0;
+    return rc || size == 0 ? rc : gpu.ops->wait_copy(&transfer);
+}
+
+int gpu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows)
+{
+    counter_add(&copied, width * rows);
+    return width && rows ? gpu.ops->copy_rows(to, to_pitch, from, from_pitch, width, rows) : 0;
+}
+
+void *gpu_get_staging(void)
+{
+    pthread_mutex_lock(&gpu.lock);
+    void *buffer = gpu.staging;
+    if (buffer)
+        gpu.staging = *(void **)buffer;
+    else
+        buffer = gpu.ops->alloc_pinned(GPU_STAGING_SIZE);
+    pthread_mutex_unlock(&gpu.lock);
+    return buffer;
+}
+
+void gpu_put_staging(void *buffer)
+{
+    pthread_mutex_lock(&gpu.lock);
+    *(void **)buffer = gpu.staging;
+    gpu.staging = buffer;
+    pthread_mutex_unlock(&gpu.lock);
+}
+
+int gpu_export_range(const struct gpu_range *range, struct gpu_export *out)
+{
+    if (!range->is_exportable)
+        return ERR_AGAIN;
+    struct gpu_export exported = {
+        .id = range->id, .start = range->start, .size = range->size, .device = range->device};
+    int rc = gpu.ops->export_range(range, exported.handle);
+    if (rc == 0) {
+        exported.pid = (int32_t)getpid();
+        *out = exported;
+    }
+    return rc;
+}
+
+int gpu_import_range(const struct gpu_export *exported, void **out)
+{
+    pthread_mutex_lock(&gpu.lock);
+    int rc = gpu_imports_get(&gpu.imports, gpu.ops, exported, out);
+    pthread_mutex_unlock(&gpu.lock);
+    return rc;
+}
+
+void gpu_release_import(void *address)
+{
+    pthread_mutex_lock(&gpu.lock);
+    gpu_imports_put(&gpu.imports, address);
+    pthread_mutex_unlock(&gpu.lock);
+}
+
+/* dma-buf descriptors cover whole pages of the host. */
+int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset)
+{
+    const uintptr_t page = 4096, start = (uintptr_t)address & ~(page - 1);
+    const uintptr_t end = ((uintptr_t)address + size + page - 1) & ~(page - 1);
+    int rc = gpu.ops->open_dmabuf(start, end - start, fd);
+    if (rc == 0)
+        *offset = (uintptr_t)address - start;
+    return rc;
+}
+
+int gpu_order_copies(const void *address)
+{
+    return gpu.ops->order_copies((uintptr_t)address);
+}
+
+int gpu_count_devices(void)
+{
+    const struct gpu_ops *ops = active_ops();
+    return ops ? ops->count_devices() : 0;
+}
+
+int gpu_describe_device(int index, struct gpu_device *out)
+{
+    return active_ops()->describe_device(index, out);
+}
+
+int gpu_driver_version(void)
+{
+    const struct gpu_ops *ops = active_ops();
+    return ops ? ops->driver_version() : 0;
+}
+
+int gpu_run_kernel(const char *name, const void *memory, void **arguments, uint64_t blocks, unsigned threads)
+{
+    return gpu.ops->run_kernel(name, memory, arguments, blocks, threads);
+}

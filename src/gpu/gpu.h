@@ -1,0 +1,133 @@
+/* gpu.h: GPU memory as the rest of the library sees it: which memory an address belongs to, copies to and from it, memory shared
+ * with other processes, and descriptors for adapters. CUDA is the only implementation (cuda.c); nothing outside src/gpu names it.
+ *
+ * A process without a GPU library pays one load and one predictable branch for each buffer (gpu_memory_is_device).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_GPU_GPU_H
+#define FP_GPU_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum gpu_memory_kind {
+    GPU_MEMORY_HOST,    /* processors can access it; pinned host memory of the GPU library too */
+    GPU_MEMORY_MANAGED, /* processors and GPUs can access it; pages move */
+    GPU_MEMORY_DEVICE,  /* only a GPU can access it */
+};
+
+/* One allocation. */
+struct gpu_range {
+    uintptr_t start;
+    size_t size;
+    uint64_t id; /* differs for each allocation of this process, also if the address is used again */
+    void *context;
+    int device;
+    enum gpu_memory_kind kind;
+    bool is_exportable; /* by gpu_export_range */
+};
+
+/* Which memory another process may map; sent as it is, to processes on the same node only. */
+struct gpu_export {
+    uint8_t handle[64];
+    uint64_t id, start, size;
+    int32_t pid, device;
+};
+
+/* NULL in *gpu_watched: no GPU library is in use. Points to a constant, or to the end of the dynamic linker's list of
+ * libraries, which stops being NULL when the program loads a library (library_watch.h). Written under a lock of gpu.c. */
+extern void *const *gpu_watched;
+
+/* Reads FISHPLATE_GPU. 0, or an error class: `cuda` was required and cannot be used. */
+int gpu_open(void);
+void gpu_close(void);
+
+/* True if GPU calls are in use in this process. */
+bool gpu_is_active(void);
+
+/* The kind of memory at `address`. Costs a GPU library call unless the address is in the cache of host memory. */
+enum gpu_memory_kind gpu_classify_address(const void *address);
+
+/* True if processors must not touch the memory at `address`. */
+static inline bool gpu_memory_is_device(const void *address)
+{
+    return __builtin_expect(
+               __atomic_load_n(__atomic_load_n(&gpu_watched, __ATOMIC_RELAXED), __ATOMIC_RELAXED) != NULL,
+               0) &&
+           gpu_classify_address(address) == GPU_MEMORY_DEVICE;
+}
+
+/* The allocation that `address` belongs to: 0, or MPI_ERR_BUFFER if it belongs to none. */
+int gpu_find_range(const void *address, struct gpu_range *out);
+
+/* MPI_ERR_BUFFER unless all `size` bytes belong to one allocation (or to host memory). */
+int gpu_check_buffer(const void *address, size_t size);
+
+/* Copies between memory of any kinds; returns after the last byte has arrived. */
+int gpu_copy(void *to, const void *from, size_t size);
+
+/* `rows` rows of `width` bytes, which begin every `to_pitch` and `from_pitch` bytes. */
+int gpu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows);
+
+/* A copy that is under way. */
+struct gpu_transfer {
+    void *queue, *event;
+};
+
+int gpu_start_copy(void *to, const void *from, size_t size, struct gpu_transfer *out);
+/* 0: complete; ERR_AGAIN: under way; else an error class. The transfer has ended unless ERR_AGAIN is returned. */
+int gpu_poll_copy(struct gpu_transfer *transfer);
+
+/* Pinned host memory for copies in pieces; ordinary memory if the GPU library has none left. NULL: out of memory. */
+void *gpu_get_staging(void);
+void gpu_put_staging(void *buffer);
+#define GPU_STAGING_SIZE ((size_t)512 << 10)
+
+/* out[i] = left[i] op right[i] by a GPU, for `count` elements of `size` bytes that lie in device or pinned memory; `kernel` names
+ * operator and type, "sum_I32". ERR_AGAIN: no such kernel, or an operand that is not aligned to `alignment`. */
+int gpu_reduce(const char *kernel, const void *left, const void *right, void *out, size_t count,
+               size_t alignment);
+
+/* Copies `count` blocks between the device memory at `base` and dense memory (device or staging). `segments` lies in a staging
+ * buffer. ERR_AGAIN: the staging buffer is not pinned. */
+struct gpu_segment;
+int gpu_gather(void *dense, const void *base, const struct gpu_segment *segments, size_t count);
+int gpu_scatter(void *base, const void *dense, const struct gpu_segment *segments, size_t count);
+
+/* Memory for other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it through host memory. */
+int gpu_export_range(const struct gpu_range *range, struct gpu_export *out);
+/* Maps exported memory; mappings are cached and bounded in number. Each call needs a gpu_release_import. */
+int gpu_import_range(const struct gpu_export *exported, void **out);
+void gpu_release_import(void *address);
+
+/* A dma-buf descriptor of whole pages around [address, address + size), for ibv_reg_dmabuf_mr; *offset is where `address` lies in
+ * it. ERR_AGAIN: the device has none. The caller closes it. */
+int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset);
+
+/* Makes synchronous copies of the allocation by the program wait until they are complete, so that an adapter reads what was
+ * written. Needed once for each allocation that an adapter accesses. */
+int gpu_order_copies(const void *address);
+
+/* The memory hooks report ranges that are unmapped: the cache of host memory forgets them. Without hooks
+ * (gpu_trust_hooks was not called) nothing is cached. Async-signal-safe. */
+void gpu_forget_range(void *unused, uintptr_t start, size_t size);
+void gpu_trust_hooks(void);
+/* Called once when GPU memory comes into use, which may be long after gpu_open: it installs the hooks. NULL: nobody does. */
+void gpu_on_activate(void (*fn)(void));
+
+/* For fishplate info. */
+struct gpu_device {
+    char name[96], pci[16]; /* "0000:18:00.0" */
+    uint64_t bytes;
+    int compute_major, compute_minor;
+    bool has_dmabuf, has_direct_rdma, has_context;
+};
+int gpu_count_devices(void);
+int gpu_describe_device(int index, struct gpu_device *out);
+/* Driver version times 1000 (13000: 13.0), or 0. */
+int gpu_driver_version(void);
+/* Why GPU memory is not in use ("FISHPLATE_GPU=off"), or "" if it is. */
+const char *gpu_reason_inactive(void);
+
+#endif

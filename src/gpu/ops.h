@@ -1,0 +1,38 @@
+/* ops.h: what src/gpu needs from a GPU library; cuda.c is the only table. Every function returns 0 or an error class, with a
+ * sentence in err_detail, unless it says otherwise.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_GPU_OPS_H
+#define FP_GPU_OPS_H
+
+#include "gpu/gpu.h"
+
+struct gpu_ops {
+    /* Loads the functions if the process has the library, or in any case if `required`. False: *why says what is missing. */
+    bool (*open)(bool required, const char **why);
+    void (*close)(void);
+    /* False: the library does not know the address (host memory). */
+    bool (*find_range)(uintptr_t address, struct gpu_range *out);
+    int (*start_copy)(void *to, const void *from, size_t size, struct gpu_transfer *out);
+    int (*poll_copy)(struct gpu_transfer *transfer);
+    int (*wait_copy)(struct gpu_transfer *transfer);
+    int (*copy_rows)(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                     size_t rows);
+    void *(*alloc_pinned)(size_t size); /* NULL: none left */
+    void (*free_pinned)(void *memory);
+    int (*export_range)(const struct gpu_range *range, uint8_t handle[64]); /* ERR_AGAIN: not this memory */
+    int (*map_export)(const struct gpu_export *exported, void **out);
+    void (*unmap_export)(void *address);
+    int (*open_dmabuf)(uintptr_t start, size_t size, int *fd); /* ERR_AGAIN: the device has none */
+    int (*order_copies)(uintptr_t address);
+    /* Runs kernel `name` in the context of `memory` and waits for it. ERR_AGAIN: there is no such kernel. */
+    int (*run_kernel)(const char *name, const void *memory, void **arguments, uint64_t blocks,
+                      unsigned threads);
+    int (*count_devices)(void);
+    int (*describe_device)(int index, struct gpu_device *out);
+    int (*driver_version)(void);
+};
+
+extern const struct gpu_ops gpu_cuda_ops;
+
+#endif

@@ -1,0 +1,104 @@
+/* channel.h: messages of a connection: through a queue pair (send.c), into the peer's ring (ring.c), and the choice between the two
+ * (frames.c); control messages (control.c); arrival, order and delivery (receive.c); completion queues (completion.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_CHANNEL_H
+#define FP_NET_IB_CHANNEL_H
+
+#include "net/ib/ib.h"
+
+static inline bool ib_has_unacknowledged(const struct ib_endpoint *ep)
+{
+    return !list_empty(&ep->unacknowledged) || !list_empty(&ep->unacknowledged_rdma);
+}
+
+/* What stands before every message. */
+static inline void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited)
+{
+    *h = (struct ib_head){.seq = type <= IB_LEAVE && type != IB_FRAME ? 0 : ep->next_seq++,
+                          .type = (uint8_t)type,
+                          .flags = waited ? IB_WAITED : 0,
+                          .credits = {(uint8_t)credit_tell(&ep->lanes[0].credit, UINT8_MAX)},
+                          .ring = (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX)};
+    if (ep->ib->lanes > 1)
+        h->credits[1] = (uint8_t)credit_tell(&ep->lanes[1].credit, UINT8_MAX);
+    ep->used = ep->ib->tick;
+}
+
+/* Of a message over a further rail: the credits are those of that rail. */
+static inline void ib_pair_head_fill(struct ib_lane *lane, struct ib_head *h, enum ib_type type, bool waited)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    *h = (struct ib_head){.seq = type == IB_FRAME ? ep->next_seq++ : 0,
+                          .type = (uint8_t)type,
+                          .flags = (uint8_t)(IB_PAIRED | (waited ? IB_WAITED : 0)),
+                          .credits = {(uint8_t)credit_tell(&lane->credit, UINT8_MAX)},
+                          /* A frame that is lost with the pair is sent again, but a CREDIT message is not. */
+                          .ring = type == IB_FRAME ? (uint16_t)ring_rx_tell(&ep->rx, UINT16_MAX) : 0};
+    ep->used = ep->ib->tick;
+}
+
+/* send.c: one queue pair. */
+int ib_lane_take_credit(struct ib_lane *lane,
+                        bool *waited); /* and a place in the send queue; 0 or ERR_AGAIN */
+struct ib_lane *ib_lane_for_size(struct ib_endpoint *ep, size_t len);
+void ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
+                          bool signal);
+int ib_lane_send_frame(struct ib_lane *lane, uint64_t head, uint64_t from, uint64_t word, const void *payload,
+                       size_t len, bool signal);
+int ib_lane_reserve_frame(struct ib_lane *lane, void **payload);
+void ib_lane_commit_frame(struct ib_endpoint *ep, const struct frame_header *header, size_t len);
+struct ib_work *ib_lane_send_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal);
+int ib_lane_refuse_full(void);                      /* counts it; ERR_AGAIN */
+int ib_lane_refuse_no_buffer(struct ib_lane *lane); /* likewise */
+int ib_channel_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
+                          const void *payload, size_t len);
+
+/* control.c */
+void ib_control_send(struct ib_endpoint *ep, enum ib_type type); /* now, or when there is room */
+void ib_control_flush(struct ib_endpoint *ep);                   /* those that found no room */
+void ib_pair_return_credits(struct ib_lane *lane);               /* of a further rail, if they are due */
+
+/* ring.c */
+int ib_ring_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
+                       const void *payload, size_t len); /* through the queue pair if the ring has no room */
+char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane); /* NULL: no room */
+void ib_ring_post_slot(struct ib_endpoint *ep, size_t size);
+void ib_ring_post_slot_over(struct ib_endpoint *ep, struct ib_lane *lane, uint8_t peer_adapter, size_t size,
+                            bool signal);             /* over a further rail */
+void ib_ring_count_candidate(struct ib_endpoint *ep); /* a frame could have come by ring */
+size_t ib_ring_fill_offer(struct ib_endpoint *ep, void *body);
+void ib_ring_take_control(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
+void ib_ring_reset(struct ib_endpoint *ep);
+bool ib_rings_set_bells(
+    struct ib *ib); /* notifies those who write into rings that this process goes to sleep */
+
+/* frames.c: over the primary rail. */
+int ib_frame_open_connection(struct ib_endpoint *ep); /* ERR_AGAIN; opens the connection if it is closed */
+int ib_primary_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
+                          const void *payload, size_t len);
+int ib_primary_reserve_frame(struct ib_endpoint *ep, size_t len, void **payload);
+void ib_primary_commit_frame(struct ib_endpoint *ep, const struct frame_header *header, size_t len);
+
+static inline int ib_primary_send_inline(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
+                                         const void *payload, size_t len)
+{
+    return likely(ep->tx_on && len <= ep->tx_frame_max)
+               ? ib_ring_send_frame(ep, head, from, word, payload, len)
+               : ib_channel_send_frame(ep, head, from, word, payload, len);
+}
+
+/* receive.c */
+void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t length);
+void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b,
+                               bool waited);             /* a frame is in the ring */
+void ib_endpoint_drain(struct ib_endpoint *ep);          /* delivers all messages whose turn it is */
+void ib_endpoint_return_credits(struct ib_endpoint *ep); /* if they are due */
+int ib_rings_poll(struct ib *ib);
+bool ib_rings_are_empty(const struct ib *ib);
+
+/* completion.c */
+int ib_completions_poll(struct ib *ib);
+void ib_completions_drain(struct ib *ib); /* all there are; not while one is handled */
+
+#endif

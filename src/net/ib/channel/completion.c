@@ -1,0 +1,141 @@
+/* completion.c: the completion queues of all adapters: each completion goes to the queue pair or the handshake that it is for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/channel/channel.h"
+
+static struct ib_lane *send_lane(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
+{
+    struct ib_endpoint *ep = ib->endpoints[ib_send_endpoint(wc->wr_id)];
+    uint32_t index = ib_send_lane(wc->wr_id);
+    if (unlikely(index >= IB_LANES && !ep->pairs))
+        return NULL;
+    struct ib_lane *lane =
+        likely(index < IB_LANES) ? &ep->lanes[index] : &ep->pairs->pair[index - IB_LANES].lane;
+    return lane->qp && lane->qp->qp_num == wc->qp_num && lane->rail->adapter == a
+               ? lane
+               : NULL; /* else: of one that is gone */
+}
+
+static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct ib_adapter *a,
+                                                   const struct ibv_wc *wc)
+{
+    if (ib->closing)
+        return;
+    unsigned kind = wc->wr_id & 3;
+    if (kind == IB_KIND_SEND) {
+        struct ib_lane *lane = send_lane(ib, a, wc);
+        if (lane)
+            ib->events->send_failed(lane, wc);
+    } else if (wc->status != IBV_WC_WR_FLUSH_ERR &&
+               !ib_adapter_is_gone(a)) { /* flushed receives: the send that failed says why */
+        const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
+        ib_fatal(ib, kind == IB_KIND_RECEIVE && b->lane ? b->lane->endpoint : NULL,
+                 "%s failed: %s (verbs status %d, vendor code 0x%x)%s",
+                 kind == IB_KIND_HELLO_SENT ? "the sending of a handshake" : "a receive",
+                 ib->device.verbs.wc_status_str(wc->status), wc->status, wc->vendor_err,
+                 ib->device.verbs.softib ? "; softib printed the reason above" : "");
+    }
+}
+
+static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
+{
+    struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
+    struct ib_lane *lane = b->lane;
+    list_remove(&b->link);
+    if (ib->lanes > 1) {
+        struct ib_shared *s = b->shared;
+        s->posted--;
+        lane = ib_lane_find(ib, wc->qp_num, s);
+        if (!lane) { /* of a connection that is closed */
+            ib_buffer_put(s->pool, b);
+            return;
+        }
+    }
+    if (unlikely(wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM))
+        ib_lane_receive_immediate(lane, b, wc->imm_data != 0);
+    else
+        ib_lane_receive_message(lane, b, wc->byte_len);
+}
+
+/* True when a receive completion is of a queue pair that still exists (its buffers went back with it
+ * otherwise). */
+static bool current(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
+{
+    const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)wc->wr_id;
+    return ib->lanes > 1 ||
+           (b->lane && b->lane->qp && b->lane->qp->qp_num == wc->qp_num && b->lane->rail->adapter == a);
+}
+
+static void completed(struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
+{
+    void *buffer = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
+    bool good = wc->status == IBV_WC_SUCCESS;
+    if (unlikely(!good))
+        failed(ib, a, wc);
+    switch ((enum ib_kind)(wc->wr_id & 3)) {
+    case IB_KIND_RECEIVE:
+        if (likely(good && current(ib, a, wc)))
+            receive_completed(ib, wc);
+        break;
+    case IB_KIND_SEND: {
+        struct ib_lane *lane = good ? send_lane(ib, a, wc) : NULL;
+        if (lane)
+            ib_lane_retire_sends(lane, ib_send_place(wc->wr_id));
+        break;
+    }
+    case IB_KIND_HELLO_SENT:
+        ib->uds[((struct ib_buffer *)buffer)->rail].sends--;
+        ib_buffer_put(&ib->ud_pool, buffer);
+        break;
+    case IB_KIND_HELLO:
+        if (good)
+            ib->events->hello_arrived(ib, buffer, wc->byte_len);
+        break;
+    }
+}
+
+static inline int poll_adapter(struct ib *ib, const struct ib_adapter *a)
+{
+    struct ibv_wc wc[IB_POLL_BATCH];
+    int n = ibv_poll_cq(a->cq, IB_POLL_BATCH, wc);
+    if (unlikely(n < 0)) {
+        if (ib_adapter_is_gone(a))
+            return 0;
+        ib_fatal(ib, NULL, "the completion queue cannot be read");
+    }
+    if (likely(n == 0))
+        return 0;
+    ib->completions_ns = 0;
+    for (int i = 0; i < n; i++)
+        completed(ib, a, &wc[i]);
+    return n;
+}
+
+/* Without transfers and connections there is nothing to find on the other adapters, but for a HELLO of a peer whose own way
+ * to the first one is broken. */
+static __attribute__((noinline, cold)) int poll_elsewhere(struct ib *ib)
+{
+    int n = 0;
+    bool all = ib->tick % IB_LISTEN == 0;
+    for (uint32_t i = 1; i < ib->nadapters; i++)
+        if (all || ib->adapters[i].under_way > 0)
+            n += poll_adapter(ib, &ib->adapters[i]);
+    return n;
+}
+
+int ib_completions_poll(struct ib *ib)
+{
+    int n = poll_adapter(ib, &ib->adapters[0]);
+    if (unlikely(ib->nadapters > 1) && (ib->elsewhere > 0 || ib->tick % IB_LISTEN == 0))
+        n += poll_elsewhere(ib);
+    return n;
+}
+
+void ib_completions_drain(struct ib *ib)
+{
+    int most = 0;
+    for (uint32_t i = 0; i < ib->nadapters; i++)
+        most = MAX(most, ib->adapters[i].cq_size);
+    while (ib_completions_poll(ib) > 0 && most-- > 0) /* what is found after so many came later */
+        ;
+}

@@ -1,0 +1,264 @@
+/* receive.c: delivers messages in order. A connection has several channels (ring, queue pairs), each of which preserves its own order;
+ * the sequence number orders the frames of all channels [Liu04 6.2.5]. A frame that arrives early waits in its ring slot or, if it
+ * came through a queue pair, on the endpoint's list.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "net/ib/channel/channel.h"
+
+static COUNTER(lane_arrived, "ib_frames_received", "Frames received through the send/receive channel.");
+static COUNTER(ring_arrived, "ib_ring_frames_received", "Frames found in rings.");
+static COUNTER(posted_most, "ib_posted_most", "Most receive buffers a connection ever had (not a sum).");
+static COUNTER(early, "ib_frames_early", "Frames that arrived before another channel had delivered theirs.");
+
+/* ---- one message, in its turn ---- */
+
+static void granted(struct ib_endpoint *ep, const struct ib_head *h)
+{
+    if (h->credits[0])
+        credit_granted(&ep->lanes[0].credit, h->credits[0]);
+    if (h->credits[1] && ep->ib->lanes > 1)
+        credit_granted(&ep->lanes[1].credit, h->credits[1]);
+    if (h->ring && ep->tx.slots && unlikely(!ring_tx_granted(&ep->tx, h->ring)))
+        ib_fatal(ep->ib, ep, "it announced more free ring slots than there are");
+}
+
+static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    if (h->type >= IB_TYPES)
+        ib_fatal(ep->ib, ep,
+                 "it sent a message of unknown kind %u; all ranks must use the same version "
+                 "of the library",
+                 h->type);
+    const struct ib_message *message = &ep->ib->messages[h->type];
+    if (message->take)
+        message->take(ep, h, len);
+}
+
+static inline bool ordered(const struct ib_head *h)
+{
+    return h->type == IB_FRAME || h->type > IB_LEAVE;
+}
+
+static void endpoint_deliver(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    ep->used = ep->ib->tick;
+    ep->peer_bell_set = false;
+    if (ordered(h))
+        ep->expected++;
+    granted(ep, h);
+    if (likely(h->type == IB_FRAME)) {
+        const struct ib_frame *f = (const struct ib_frame *)(const void *)h;
+        struct net *net = ep->ib->base.net;
+        if (unlikely(len < sizeof(*f)))
+            ib_fatal(ep->ib, ep, "it sent a frame that is too short");
+        net->deliver(net->deliver_ctx, ep->peer, &f->header, f->payload, len - sizeof(*f));
+    } else {
+        control(ep, h, len);
+    }
+}
+
+void ib_endpoint_return_credits(struct ib_endpoint *ep)
+{
+    bool due = credit_due(&ep->lanes[0].credit) || (ep->ib->lanes > 1 && credit_due(&ep->lanes[1].credit)) ||
+               (ep->rx_state != IB_RING_NONE && ring_rx_due(&ep->rx));
+    if (unlikely(due))
+        ib_control_send(ep, IB_CREDIT);
+}
+
+/* ---- through a ring ---- */
+
+/* Frames at the head of one ring whose turn it is. */
+static inline int take(struct ib_endpoint *ep)
+{
+    int events = 0;
+    bool broken = false, by_imm = !ep->ib->device.last_byte_last;
+    size_t size;
+    const char *frame;
+    while ((!by_imm || ep->rx_announced > 0) && ep->rx_state != IB_RING_NONE && events < IB_POLL_BATCH &&
+           (frame = ring_rx_peek(&ep->rx, &size, &broken)) != NULL) {
+        const struct ib_head *h = (const struct ib_head *)(const void *)frame;
+        if (unlikely(size < sizeof(*h) || h->seq != ep->expected)) {
+            broken = size < sizeof(*h);
+            break;
+        }
+        endpoint_deliver(ep, h, size);
+        ring_rx_consume(&ep->rx);
+        ep->rx_announced -= by_imm;
+        events++;
+    }
+    if (unlikely(broken))
+        ib_fatal(ep->ib, ep, "its ring holds bytes that are not a frame");
+    if (events > 0)
+        counter_add(&ring_arrived, (uint64_t)events);
+    return events;
+}
+
+/* ---- through a lane ---- */
+
+/* The buffer has been read. Control messages took no credit; their buffer is posted again and that is all. */
+static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame, bool waited)
+{
+    const struct ib_endpoint *ep = lane->endpoint;
+    uint32_t n = frame ? credit_consumed(&lane->credit, waited) : 1;
+    if (unlikely(lane->credit.most_posted > posted_most.value))
+        posted_most.value = lane->credit.most_posted;
+    if (lane->shared) {
+        ib_buffer_put(lane->pool, b);
+        if (n > 1)
+            ib_shared_grow(lane->shared, n - 1);
+        ib_shared_refill(lane->shared);
+        return;
+    }
+    if (n == 0 || !lane->qp ||
+        ep->traffic.state == TRAFFIC_FAILING) { /* let go; or the message has closed the connection */
+        ib_buffer_put(lane->pool, b);
+        return;
+    }
+    ib_lane_post_receive(lane, b);
+    if (unlikely(n > 1))
+        ib_lane_post_receives(lane, n - 1);
+}
+
+static inline void owe_for(struct ib_lane *lane)
+{
+    if (unlikely(lane->index >= IB_LANES))
+        ib_pair_return_credits(lane);
+    ib_endpoint_return_credits(lane->endpoint);
+}
+
+static void lane_take(struct ib_lane *lane, struct ib_buffer *b)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    const struct ib_head *h = (const struct ib_head *)(const void *)b->data;
+    bool frame = h->type == IB_FRAME, waited = h->flags & IB_WAITED;
+    bool fits_ring = frame && b->length <= ep->ib->ring_frame_max;
+    endpoint_deliver(ep, h, b->length);
+    lane_consumed(lane, b, frame, waited);
+    if (frame && ep->conn.state == CONN_CLOSING)
+        ib_endpoint_return_credits(ep);
+    if (!frame || ep->conn.state != CONN_OPEN)
+        return;
+    if (fits_ring && ep->ib->pollset.limit > 0)
+        ib_ring_count_candidate(ep);
+    owe_for(lane);
+}
+
+static uint16_t seq_of(const struct ib_buffer *b)
+{
+    return ((const struct ib_head *)(const void *)b->data)->seq;
+}
+
+/* Sorted by seq; nearly always it belongs at the end. False: it is there already, and has come again because the
+ * connection broke before its sender knew that. */
+static bool hold(struct ib_endpoint *ep, struct ib_buffer *b)
+{
+    struct list *after = ep->held.prev;
+    int16_t ahead = 1;
+    while (after != &ep->held &&
+           (ahead = (int16_t)(seq_of(b) - seq_of(list_entry(after, struct ib_buffer, link)))) < 0)
+        after = after->prev;
+    if (unlikely((after != &ep->held && ahead == 0) || (int16_t)(seq_of(b) - ep->expected) < 0))
+        return false;
+    counter_add(&early, 1);
+    list_prepend(after, &b->link);
+    return true;
+}
+
+/* It came through a queue pair that is gone, and owes nothing. */
+static void orphan_take(struct ib_endpoint *ep, struct ib_buffer *b)
+{
+    endpoint_deliver(ep, (const struct ib_head *)(const void *)b->data, b->length);
+    ib_buffer_put(b->shared ? b->shared->pool : &ep->ib->large, b);
+}
+
+/* Whatever has its turn now, from any channel. */
+void ib_endpoint_drain(struct ib_endpoint *ep)
+{
+    for (bool more = true; more;) {
+        more = take(ep) > 0;
+        while (!list_empty(&ep->held)) {
+            struct ib_buffer *b = list_entry(ep->held.next, struct ib_buffer, link);
+            if (seq_of(b) != ep->expected)
+                break;
+            list_remove(&b->link);
+            if (likely(b->lane != NULL))
+                lane_take(b->lane, b);
+            else
+                orphan_take(ep, b);
+            more = true;
+        }
+    }
+}
+
+/* The credits of a further rail travel over that rail. */
+static void pair_granted(struct ib_lane *lane, struct ib_head *h)
+{
+    if (h->flags & IB_PAIRED && h->credits[0]) {
+        credit_granted(&lane->credit, h->credits[0]);
+        h->credits[0] = 0;
+    }
+}
+
+void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t length)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    const struct ib_head *h = (const struct ib_head *)(const void *)b->data;
+    b->length = length;
+    b->lane = lane;
+    if (unlikely(length < sizeof(*h)))
+        ib_fatal(ep->ib, ep, "it sent a message that is too short");
+    if (unlikely(ep->conn.state == CONN_HALF))
+        ep->ib->events->first_frame(ep);
+    counter_add(&lane_arrived, 1);
+    if (unlikely(lane->index >= IB_LANES))
+        pair_granted(lane, (struct ib_head *)(void *)b->data);
+    if (ordered(h) && h->seq != ep->expected) {
+        if (unlikely(!hold(ep, b))) {
+            granted(ep, h); /* what it tells of credits is new */
+            lane_consumed(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
+            owe_for(lane);
+        }
+        ib_endpoint_drain(ep);
+        return;
+    }
+    lane_take(lane, b);
+    if (unlikely(!list_empty(&ep->held)))
+        ib_endpoint_drain(ep);
+}
+
+/* An immediate: a frame is in the ring. The receive buffer it took was not used; the immediate is not 0 when
+ * an earlier frame found no credit. */
+void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool waited)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    ep->rx_announced++;
+    lane_consumed(lane, b, true, waited);
+    ib_endpoint_drain(ep);
+    ib_endpoint_return_credits(ep);
+}
+
+int ib_rings_poll(struct ib *ib)
+{
+    struct pollset *set = &ib->pollset;
+    int events = 0;
+    for (uint32_t k = 0; k < set->count; k++) {
+        uint32_t place = pollset_place(set, k);
+        struct ib_endpoint *ep = ib->endpoints[set->members[place].id];
+        int n = take(ep);
+        if (likely(n == 0))
+            continue;
+        events += n;
+        for (int i = 0; i < n && place < set->count && set->members[place].id == ep->id; i++)
+            place = pollset_hit(set, place); /* a frame may have changed the set */
+        if (unlikely(!list_empty(&ep->held)))
+            ib_endpoint_drain(ep);
+        ib_endpoint_return_credits(ep);
+    }
+    if (events > 0)
+        pollset_round(set);
+    return events;
+}

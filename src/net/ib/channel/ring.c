@@ -1,0 +1,312 @@
+/* ring.c: the RDMA channel [Liu04 6]. A receiver that often receives from a peer gives the peer a ring and polls that memory; the
+ * peer then writes each small frame there with one RDMA write. policy/ring.h has the arithmetic of slots, policy/pollset.h decides
+ * who gets a ring.
+ *
+ * An RDMA write wakes nobody. A process that goes to sleep therefore first sets a word (its bell) at each peer that has a ring
+ * here. A peer whose bell is set uses the send/receive channel, or sends a WAKE after its write.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "base/copy.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "net/ib/channel/channel.h"
+
+static COUNTER(ring_frames, "ib_ring_frames_sent", "Frames written into a peer's ring by RDMA.");
+static COUNTER(ring_full, "ib_ring_full",
+               "Small frames sent through the send/receive channel because the "
+               "ring was full.");
+static COUNTER(rings_added, "ib_rings_added", "Peers added to the polling set.");
+static COUNTER(rings_removed, "ib_rings_removed", "Peers removed from the polling set.");
+static COUNTER(wakes, "ib_wakes", "Sleeping peers that were woken.");
+
+static inline _Atomic uint32_t *bell_of(const struct ib_endpoint *ep)
+{
+    return (_Atomic uint32_t *)(void *)ep->bell->data;
+}
+
+/* ---- sending ---- */
+
+/* The place for the next frame, or NULL: no ring, ring full, the receiver sleeps, or the send queue is full.
+ */
+static inline char *room_on(struct ib_endpoint *ep, struct ib_lane *lane)
+{
+    char *room = ring_tx_room(&ep->tx);
+    if (unlikely(!room)) {
+        counter_add(&ring_full, 1);
+        return NULL;
+    }
+    if (unlikely(atomic_load_explicit(bell_of(ep), memory_order_relaxed) != 0)) {
+        if (lane->credit.have > 0 &&
+            ib_lane_has_room(lane, 1, false)) { /* else it does not go, and wakes nobody */
+            atomic_store(bell_of(ep), 0);       /* the frame itself will wake it */
+            counter_add(&wakes, 1);
+        }
+        return NULL;
+    }
+    if (unlikely(!ib_lane_has_room(lane, 1, false)))
+        return NULL;
+    if (unlikely(ep->tx_by_imm)) { /* takes a receive buffer at the peer, so it takes a credit */
+        bool waited;
+        if (lane->credit.have == 0 || !credit_take(&lane->credit, &waited))
+            return NULL;
+        credit_untake(&lane->credit, waited);
+    }
+    return room;
+}
+
+char *ib_ring_reserve_slot(struct ib_endpoint *ep, struct ib_lane *lane)
+{
+    return room_on(ep, lane);
+}
+
+static inline void post_on(struct ib_endpoint *ep, struct ib_lane *lane, struct ibv_send_wr *wr, size_t size,
+                           bool signal)
+{
+    uint32_t slot;
+    size_t bytes = ring_tx_close(&ep->tx, size, &slot);
+    size_t offset = (size_t)slot * ep->tx.slot_size;
+    ep->tx_piece.addr = (uintptr_t)ep->tx.mirror + offset;
+    ep->tx_piece.length = (uint32_t)bytes;
+    wr->wr.rdma.remote_addr = ep->tx_address + offset;
+    wr->send_flags = bytes <= ep->ib->inline_max ? IBV_SEND_INLINE : 0;
+    if (unlikely(ep->tx_by_imm)) {
+        bool waited;
+        credit_take(&lane->credit, &waited);
+        wr->imm_data = htonl(waited);
+        wr->send_flags |= IBV_SEND_SOLICITED;
+    }
+    ib_lane_next_work(lane, wr, signal)->frame = true;
+    ib_lane_post_send(lane, wr);
+    counter_add(&ring_frames, 1);
+    if (ep->ib->base.net->oversubscribed)
+        atomic_thread_fence(memory_order_seq_cst); /* it may have gone to sleep meanwhile */
+    if (unlikely(atomic_load_explicit(bell_of(ep), memory_order_relaxed) != 0) && !ep->tx_by_imm) {
+        atomic_store(bell_of(ep), 0);
+        counter_add(&wakes, 1);
+        ib_control_send(ep, IB_WAKE);
+    }
+}
+
+void ib_ring_post_slot(struct ib_endpoint *ep, size_t size)
+{
+    post_on(ep, &ep->lanes[0], &ep->tx_work, size, false);
+}
+
+int ib_ring_send_frame(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
+                       const void *payload, size_t len)
+{
+    struct ib_frame *f = (struct ib_frame *)(void *)room_on(ep, &ep->lanes[0]);
+    if (unlikely(!f))
+        return ib_channel_send_frame(ep, head, from, word, payload, len);
+    ib_head_fill(ep, &f->head, IB_FRAME, false);
+    frame_write(&f->header, head, from, word);
+    copy_bytes(f->payload, payload, len);
+    post_on(ep, &ep->lanes[0], &ep->tx_work, sizeof(*f) + len, false);
+    return 0;
+}
+
+void ib_ring_post_slot_over(struct ib_endpoint *ep, struct ib_lane *lane, uint8_t theirs, size_t size,
+                            bool signal)
+{
+    struct ibv_send_wr wr = ep->tx_work;
+    ep->tx_piece.lkey = ep->tx_mirror->lkey[lane->adapter];
+    wr.wr.rdma.rkey = ep->tx_rkey[theirs];
+    post_on(ep, lane, &wr, size, signal);
+    ep->tx_piece.lkey = ep->tx_mirror->lkey[ep->lanes[0].adapter];
+}
+
+/* ---- who has a ring ---- */
+
+static bool ring_open(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    ep->rx_memory = ib_buffer_get(&ib->rings);
+    if (!ep->rx_memory)
+        return false;
+    memset(ep->rx_memory->data, 0, ib->rings.size);
+    ep->rx = (struct ring_rx){
+        .ring = ep->rx_memory->data,
+        .slots = ib->ring_slots,
+        .slot_size = ib->ring_slot_size,
+        .owed = ep->rx.owed}; /* of the ring before, told in front of the offer of this one */
+    ep->rx_state = IB_RING_USED;
+    return true;
+}
+
+static void ring_free(struct ib_endpoint *ep)
+{
+    if (ep->rx_memory)
+        ib_buffer_put(&ep->ib->rings, ep->rx_memory);
+    ep->rx_memory = NULL;
+    ep->rx = (struct ring_rx){.owed = ep->rx.owed};
+    ep->rx_state = IB_RING_NONE;
+    ep->rx_announced = 0;
+}
+
+/* A frame that could have come by ring came another way: its ring was full, or it has none. */
+void ib_ring_count_candidate(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    if (ep->rx_state != IB_RING_NONE) {
+        for (uint32_t place = 0; place < ib->pollset.count; place++)
+            if (ib->pollset.members[place].id == ep->id) {
+                pollset_hit(&ib->pollset, place);
+                break;
+            }
+        return;
+    }
+    struct pollset_change change = pollset_arrived(&ib->pollset, ep->id, &ep->rx_traffic);
+    if (likely(change.add == POLLSET_NONE && change.remove == POLLSET_NONE))
+        return;
+    if (change.add != POLLSET_NONE) {
+        if (!ring_open(ib->endpoints[change.add])) { /* no memory: it stays with the other channel */
+            pollset_gone(&ib->pollset, change.add);
+            return;
+        }
+        counter_add(&rings_added, 1);
+        ib_control_send(ib->endpoints[change.add], IB_RING_ON);
+    }
+    if (change.remove != POLLSET_NONE) {
+        struct ib_endpoint *out = ib->endpoints[change.remove];
+        counter_add(&rings_removed, 1);
+        out->rx_state = IB_RING_LEAVING;
+        ib_control_send(out, IB_RING_OFF);
+    }
+}
+
+/* The peer polls a ring for me: a mirror of it, and a request with everything filled in but the place. */
+static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
+{
+    struct ib *ib = ep->ib;
+    if (on->slots != ib->ring_slots || on->slot_size != ib->ring_slot_size)
+        ib_fatal(ib, ep,
+                 "its ring has a different size: FISHPLATE_LAB=IB_RING_SLOTS and FISHPLATE_LAB=IB_RING_SLOT "
+                 "must be "
+                 "the same on all ranks");
+    if (!ep->tx_mirror)
+        ep->tx_mirror = ib_buffer_get(&ib->rings);
+    if (!ep->tx_mirror)
+        return; /* without memory the other channel does */
+    memset(ep->tx_mirror->data, 0, ib->rings.size);
+    ep->tx = (struct ring_tx){.mirror = ep->tx_mirror->data, .slots = on->slots, .slot_size = on->slot_size};
+    ep->tx_address = on->address;
+    memcpy(ep->tx_rkey, on->rkey, sizeof(ep->tx_rkey));
+    ep->tx_piece = (struct ibv_sge){.lkey = ep->tx_mirror->lkey[ep->lanes[0].adapter]};
+    ep->tx_work =
+        (struct ibv_send_wr){.sg_list = &ep->tx_piece,
+                             .num_sge = 1,
+                             .opcode = ep->tx_by_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE,
+                             .wr.rdma.rkey = on->rkey[ep->peer_adapter]};
+    ep->tx_frame_max = ib->ring_frame_max - sizeof(struct ib_frame);
+    ep->tx_on = true;
+}
+
+static void mirror_close(struct ib_endpoint *ep)
+{
+    /* The mirror stays: an unsignalled write may still be reading it, and the next ring may want it. What the peer has not
+     * taken from the ring may have to be sent again. */
+    ep->tx_on = false;
+    ep->tx_frame_max = 0;
+}
+
+size_t ib_ring_fill_offer(struct ib_endpoint *ep, void *body)
+{
+    struct ib_ring_on on = {
+        .address = (uintptr_t)ep->rx.ring, .slots = ep->rx.slots, .slot_size = ep->rx.slot_size};
+    memcpy(on.rkey, ep->rx_memory->rkey, sizeof(on.rkey));
+    memcpy(body, &on, sizeof(on));
+    return sizeof(on);
+}
+
+void ib_ring_take_control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    struct ib_ring_on on;
+    switch (h->type) {
+    case IB_RING_ON:
+        if (len != sizeof(*h) + sizeof(on))
+            ib_fatal(ep->ib, ep, "it offered a ring in a message of the wrong length");
+        memcpy(&on, h + 1, sizeof(on));
+        mirror_open(ep, &on);
+        break;
+    case IB_RING_OFF:
+        mirror_close(ep);
+        ib_control_send(ep, IB_RING_STOPPED);
+        break;
+    default: /* IB_RING_STOPPED: in order, so the ring is empty */
+        pollset_gone(&ep->ib->pollset, ep->id);
+        ring_free(ep);
+        break;
+    }
+}
+
+void ib_ring_reset(struct ib_endpoint *ep)
+{
+    if (ep->rx_state != IB_RING_NONE)
+        pollset_gone(&ep->ib->pollset, ep->id);
+    ring_free(ep);
+    ep->rx.owed = 0;
+    mirror_close(ep);
+    ep->tx = (struct ring_tx){0};
+    if (ep->tx_mirror)
+        ib_buffer_put(&ep->ib->rings, ep->tx_mirror);
+    ep->tx_mirror = NULL;
+    ep->rx_traffic = 0;
+}
+
+/* ---- going to sleep ---- */
+
+/* The word is written with a signalled request, whose completion wakes us for one more look at the rings:
+ * whatever the peer wrote before it could see the word left it before the acknowledgement did, and has
+ * arrived by then. */
+static bool ring_bell(struct ib_endpoint *ep)
+{
+    static const uint32_t asleep = 1;
+    struct ib_lane *lane = &ep->lanes[0];
+    if (ep->conn.state != CONN_OPEN || ep->peer_bell_set)
+        return true; /* nobody writes; or it knows */
+    if (!ib_lane_has_room(lane, 1, true))
+        return false;
+    bool inlined = ep->ib->inline_max >= sizeof(asleep);
+    struct ib_buffer *b = inlined ? NULL : ib_buffer_get(lane->pool);
+    if (!inlined && !b)
+        return false;
+    if (b)
+        memcpy(b->data, &asleep, sizeof(asleep));
+    struct ibv_sge piece = {.addr = b ? (uintptr_t)b->data : (uintptr_t)&asleep,
+                            .length = sizeof(asleep),
+                            .lkey = b ? b->lkey[lane->adapter] : 0};
+    struct ibv_send_wr wr = {.sg_list = &piece,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_RDMA_WRITE,
+                             .send_flags = b ? 0 : IBV_SEND_INLINE,
+                             .wr.rdma = {.remote_addr = ep->peer_bell, .rkey = ep->peer_bell_key}};
+    ib_lane_next_work(lane, &wr, true)->buffer = b;
+    ib_lane_post_send(lane, &wr);
+    ep->peer_bell_set = true;
+    return true;
+}
+
+bool ib_rings_set_bells(struct ib *ib)
+{
+    if (!ib->device.last_byte_last)
+        return true; /* frames in rings are announced by immediates, which wake */
+    for (uint32_t i = 0; i < ib->pollset.count; i++)
+        if (!ring_bell(ib->endpoints[ib->pollset.members[i].id]))
+            return false;
+    return true;
+}
+
+bool ib_rings_are_empty(const struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->pollset.count; i++) {
+        const struct ib_endpoint *ep = ib->endpoints[ib->pollset.members[i].id];
+        size_t size;
+        bool broken;
+        if (ring_rx_peek(&ep->rx, &size, &broken))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,46 @@
+/* connection.h: opens and closes connections to peers. policy/conn.h decides; endpoint.c acts, hello.c sends the datagrams,
+ * handshake.c receives and repeats them, path.c chooses the rails that carry a connection.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_CONNECTION_H
+#define FP_NET_IB_CONNECTION_H
+
+#include "net/ib/ib.h"
+
+/* endpoint.c */
+void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions);
+void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h);
+void ib_endpoint_reopen(struct ib_endpoint *ep); /* destroys its queue pairs and asks the peer for new ones */
+void ib_endpoint_open(struct ib_endpoint *ep);
+bool ib_endpoint_is_busy(const struct ib_endpoint *ep);
+void ib_endpoints_trim(struct ib *ib);          /* closes idle connections over the budget */
+bool ib_endpoint_close(struct ib_endpoint *ep); /* true: it is closed */
+
+/* hello.c */
+int ib_hello_open(struct ib *ib);
+void ib_hello_close(struct ib *ib);
+void ib_hello_send(struct ib_endpoint *ep);
+int ib_hello_post_receive(struct ib *ib, struct ib_buffer *b);
+#define IB_HELLO_MAGIC        0x46504942u
+#define IB_HELLO_VERSION      7
+#define IB_HELLO_LONGEST_WAIT (250 * 1000 * 1000ull) /* ns between two HELLOs */
+
+/* handshake.c */
+void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length);
+void ib_hello_repeat(struct ib *ib); /* those whose timer has run out */
+
+/* path.c */
+#define IB_PATH_TRIES 8 /* HELLOs without an answer, after which another path is tried */
+int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint32_t count);
+void ib_path_use(struct ib_endpoint *ep, unsigned path);
+void ib_path_assume_up(struct ib_endpoint *ep); /* the peer's list of ports may be stale: all may be up */
+void ib_path_use_next(struct ib_endpoint *ep);  /* another one than the present one, if there is */
+enum ib_path_verdict {
+    IB_PATH_REFUSED, /* the peer sends HELLO again */
+    IB_PATH_ACCEPTED,
+    IB_PATH_RESTART /* accepted, after the queue pairs were made anew on the peer's rail */
+};
+enum ib_path_verdict ib_path_match_hello(struct ib_endpoint *ep, uint8_t rail, const struct ib_hello *h);
+bool ib_endpoint_is_first(const struct ib_endpoint *ep); /* of the two ends: both agree on one */
+
+#endif

@@ -1,0 +1,248 @@
+/* endpoint.c: a connection to one peer. It is opened with the first frame (or at start, on request), and
+ * closed when more connections are open than the budget allows and this one has been idle longest. conn.h
+ * decides; this file acts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+
+static TUNABLE_INT(max_connections, "IB_MAX_CONNECTIONS", 0, 0, 1000000,
+                   "Number of connections that a process keeps open. Beyond it the connection that was idle "
+                   "longest is closed and opened again when it is needed. 0: no limit.");
+
+static COUNTER(opened, "ib_connections_opened", "Connections that were opened.");
+static COUNTER(closed, "ib_connections_closed", "Connections that were closed to stay within the budget.");
+static COUNTER(refused, "ib_connections_kept",
+               "Requests of peers to close a connection that was still needed.");
+
+/* ---- opening and closing ---- */
+
+bool ib_endpoint_is_busy(const struct ib_endpoint *ep)
+{
+    return !list_empty(&ep->peer->pending) || ep->ops > 0 || !list_empty(&ep->held) ||
+           ep->control_pending != 0 || ib_has_unacknowledged(ep) || ep->ib->events->is_busy(ep);
+}
+
+/* ---- the budget ---- */
+
+/* A silent write may go through another queue pair than CLOSE, after which the peer drops both: it must have come before, or it never
+ * does. If that is not known, the adapter is asked, and the connection may close the next time. */
+static bool has_written(struct ib_endpoint *ep)
+{
+    struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
+    for (uint32_t at = lane->tail; ep->ib->lanes > 1 && at != lane->head; at++)
+        if (lane->work[at & (lane->depth - 1)].rdma) {
+            ib_lane_request_completion(lane);
+            return false;
+        }
+    return true;
+}
+
+static bool may_close(struct ib_endpoint *ep)
+{
+    return traffic_is_ready(&ep->traffic) && !leave_is_sent(ep->leave) && !ib_endpoint_is_busy(ep) &&
+           ib_lane_has_room(&ep->lanes[0], 2, true) && has_written(ep);
+}
+
+static struct ib_endpoint *idle_longest(struct ib *ib, const struct ib_endpoint *but)
+{
+    struct ib_endpoint *idle = NULL;
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        if (ep != but && may_close(ep) && (!idle || ep->used < idle->used))
+            idle = ep;
+    }
+    return idle;
+}
+
+/* Asks connections to close, the one that was idle longest first, until no more than `most` are left. Those
+ * that are closing count as closed. A peer may refuse, and all may be busy: then the number is exceeded until
+ * the next time. */
+static void trim(struct ib *ib, uint32_t most, const struct ib_endpoint *but)
+{
+    uint32_t staying = 0;
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        enum conn_state state = ib->endpoints[i]->conn.state;
+        staying +=
+            ib->endpoints[i] != but && (state == CONN_ASKING || state == CONN_HALF || state == CONN_OPEN);
+    }
+    for (struct ib_endpoint *ep; staying > most && (ep = idle_longest(ib, but)) != NULL; staying--)
+        ib_endpoint_act(ep, conn_idle(&ep->conn));
+}
+
+static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
+{
+    if (max_connections.value != 0 && ib->open >= (uint32_t)max_connections.value)
+        trim(ib, (uint32_t)max_connections.value - 1, for_this);
+}
+
+void ib_endpoints_trim(struct ib *ib)
+{
+    if (max_connections.value != 0 && ib->open > (uint32_t)max_connections.value)
+        trim(ib, (uint32_t)max_connections.value, NULL);
+}
+
+bool ib_endpoint_close(struct ib_endpoint *ep)
+{
+    if (may_close(ep))
+        ib_endpoint_act(ep, conn_idle(&ep->conn));
+    return ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED || leave_is_received(ep->leave);
+}
+
+static void destroy(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    ib->events->closing(ep);
+    ib_ring_reset(ep);
+    for (uint32_t i = 0; i < ib->lanes; i++)
+        ib_lane_destroy(&ep->lanes[i]);
+    ep->control_pending = ep->final_markers = 0;
+    list_remove(&ep->control_link);
+    ib->open--;
+    counter_add(&closed, ep->conn.state == CONN_IDLE);
+    log_debug("connection to rank %u closed, %u open", ep->peer->rank, ib->open);
+}
+
+static int lanes_create(struct ib_endpoint *ep)
+{
+    int rc = ib_shared_open(ep->ib, ep->lanes[0].adapter);
+    for (uint32_t i = 0; i < ep->ib->lanes && rc == 0; i++)
+        rc = ib_lane_create(&ep->lanes[i]);
+    return rc;
+}
+
+/* An adapter that has nothing left, or is not there any more, is passed over. */
+static void create(struct ib_endpoint *ep)
+{
+    struct ib *ib = ep->ib;
+    make_room(ib, ep);
+    ib->open++;
+    if (!ep->paths) /* else the numbers go on: the next connection sends what this one lost */
+        ep->next_seq = ep->expected = 0;
+    ep->peer_bell_set = false;
+    ep->used = ib->tick;
+    if (ep->failed_since == 0)
+        ep->leave = LEAVE_NONE;
+    atomic_store((_Atomic uint32_t *)(void *)ep->bell->data, 0);
+    int rc = lanes_create(ep);
+    for (unsigned k = 1; rc != 0 && ep->paths && k < ep->paths->count; k++) {
+        for (uint32_t i = 0; i < ib->lanes; i++)
+            ib_lane_destroy(&ep->lanes[i]);
+        ib_path_use_next(ep);
+        rc = lanes_create(ep);
+    }
+    if (rc != 0)
+        ib_fatal(ib, NULL, "%s", err_detail(rc));
+}
+
+static void unanswered(struct ib_endpoint *ep)
+{
+    if (ep->ib->events->unreachable(ep))
+        return;
+    if (ep->status != IBV_WC_SUCCESS)
+        ib_fatal(ep->ib, ep, "%s (verbs status %d)", ep->ib->device.verbs.wc_status_str(ep->status),
+                 ep->status);
+    ib_fatal(ep->ib, ep, "it does not answer and has probably ended");
+}
+
+void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions)
+{
+    traffic_follow(&ep->traffic, ep->conn.state == CONN_OPEN, ib_has_unacknowledged(ep));
+    if (actions & CONN_DO_DESTROY)
+        destroy(ep);
+    if (actions & CONN_DO_CREATE)
+        create(ep);
+    if (actions & CONN_DO_HELLO)
+        ib_hello_send(ep);
+    if (actions & CONN_DO_OPENED) {
+        counter_add(&opened, 1);
+        log_debug("connection to rank %u open, %u in all", ep->peer->rank, ep->ib->open);
+        ep->ib->events->opened(ep);
+    }
+    if (actions & (CONN_DO_OPENED | CONN_DO_RESUME)) {
+        ep->peer->opening = false;
+        ep->ib->base.idle = false;
+    }
+    if (actions & (CONN_DO_CLOSE | CONN_DO_AGREE))
+        ib_control_send(ep, actions & CONN_DO_CLOSE ? IB_CLOSE : IB_AGREE);
+    if (actions & CONN_DO_KEEP) {
+        counter_add(&refused, 1);
+        ib_control_send(ep, IB_KEEP);
+    }
+    if (actions & CONN_DO_FAIL && !list_empty(&ep->peer->pending))
+        unanswered(ep);
+    if (conn_settled(&ep->conn))
+        list_remove(&ep->opening_link);
+    /* Credits owed since then are not said any more: they end with the connection. */
+    if (ep->conn.state == CONN_AGREED && !(ep->control_pending & IB_FINAL) && ep->final_markers == 0)
+        ib_endpoint_act(ep, conn_left(&ep->conn));
+}
+
+/* By the next way, where there are several. */
+void ib_endpoint_reopen(struct ib_endpoint *ep)
+{
+    unsigned actions = conn_broken(&ep->conn);
+    if (actions & CONN_DO_DESTROY)
+        ib_endpoint_act(ep, CONN_DO_DESTROY);
+    ib_path_use_next(ep);
+    ib_endpoint_act(ep, actions & ~(unsigned)CONN_DO_DESTROY);
+}
+
+void ib_endpoint_open(struct ib_endpoint *ep)
+{
+    if (ep->conn.state == CONN_FAILED) {
+        unanswered(ep);
+        return;
+    }
+    ib_endpoint_act(ep, conn_want(&ep->conn));
+}
+
+static void check_hello(struct ib_endpoint *ep, const struct ib_hello *h)
+{
+    if (h->lanes != ep->ib->lanes || h->scheme != (uint32_t)ep->ib->rules.scheme)
+        ib_fatal(
+            ep->ib, ep,
+            "it uses other settings: FISHPLATE_IB_RECEIVE and FISHPLATE_LAB=IB_FLOW must be the same on all "
+            "ranks");
+}
+
+/* A HELLO: connecting needs what it says, so it is done here, between making the queue pairs and answering.
+ */
+void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h)
+{
+    if (ep->traffic.state ==
+        TRAFFIC_FAILING) /* nothing is connected that is about to be dropped; it says HELLO again */
+        return;
+    unsigned actions = conn_hello(&ep->conn, h->mine, h->yours, h->ready != 0);
+    unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;
+    check_hello(ep, h);
+    if (actions & CONN_DO_BREAK)
+        ep->ib->events->failed(ep, NULL);
+    if (actions & CONN_DO_DESTROY)
+        ib_endpoint_act(ep, CONN_DO_DESTROY);
+    if (actions & CONN_DO_CREATE && ep->paths && ep->paths->next != RAIL_NONE)
+        ib_path_use_next(ep);
+    if (actions & CONN_DO_CREATE)
+        ib_endpoint_act(ep, CONN_DO_CREATE);
+    if (actions & CONN_DO_CONNECT) {
+        ep->address = h->address;
+        ep->peer_adapter = h->adapter;
+        ep->alternate = h->alternate;
+        ep->peer_bell = h->bell;
+        ep->peer_bell_key = h->bell_key;
+        ep->tx_by_imm = h->ring_by_imm != 0;
+        for (uint32_t i = 0; i < ep->ib->lanes; i++) {
+            credit_start(&ep->lanes[i].credit, &ep->ib->rules, h->posted[i]);
+            if (ib_lane_connect(&ep->lanes[i], &h->address, h->qpn[i], h->psn[i], h->rd_atomic) != 0)
+                ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
+        }
+        ep->ib->events->connected(ep, h);
+    }
+    ib_endpoint_act(ep, actions & ~before);
+}

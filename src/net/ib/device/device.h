@@ -1,0 +1,224 @@
+/* device.h: the adapters of this process and their ports, opened; registered memory, of the transport and of the user. Everything is
+ * queried from the device; nothing is assumed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_DEVICE_H
+#define FP_NET_IB_DEVICE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "net/ib/device/survey.h"
+#include "net/ib/device/verbs.h"
+#include "net/regcache.h"
+#include "net/transport.h"
+
+struct boot;
+struct counter;
+struct ib;
+struct ib_endpoint;
+struct ib_lane;
+struct ib_rail_info;
+struct ib_shared;
+
+/* ---- device.c: one open port of one adapter ---- */
+
+#define IB_NAME_MAX     64
+#define IB_RAILS_MAX    8 /* that a process uses */
+#define IB_ADAPTERS_MAX 4 /* a net_key has room for so many keys */
+
+/* How a port is reached. It travels (boot, HELLO): fixed layout, little-endian. */
+struct ib_address {
+    uint8_t gid[16];
+    uint16_t lid;
+    uint8_t mtu;          /* enum ibv_mtu */
+    uint8_t ethernet;     /* RoCE: reached by GID; LIDs mean nothing */
+    uint32_t ud_qpn : 24; /* where HELLOs go */
+    uint32_t rails : 8;   /* how many the process has */
+    uint64_t subnet;      /* GID prefix on InfiniBand: another one needs a global route */
+};
+_Static_assert(sizeof(struct ib_address) == 32, "travels between processes");
+
+struct ib_device {
+    struct verbs verbs;
+    struct ibv_context *context;
+    struct ibv_pd *pd;
+    struct ibv_device_attr attr;
+    struct ibv_port_attr port_attr;
+    char name[IB_NAME_MAX]; /* "mlx5_0 port 1": for messages */
+    uint8_t port;
+    uint8_t gid_index;
+    uint8_t path;  /* added to the port's LID, at both ends: one of several ways through the fabric (LMC) */
+    bool borrowed; /* context and protection domain belong to another port of the adapter */
+    uint16_t pkey_index;
+    bool query_last_byte; /* not decided yet */
+    bool last_byte_last;  /* RDMA data appears in memory with its last byte last */
+    struct ib_address address;
+    struct ib_survey survey; /* all ports of the library, with the reasons for and against each */
+    struct net_port *used;   /* the one that is open, in the survey */
+};
+
+/* Collective over all ranks of a job on several nodes. Opens the best active port; real: softib will not do unless the user named it. 0; or MPI_ERR_OTHER with a
+ * sentence that says why there is none (which may not be an error for the caller: one node needs none). */
+int ib_device_open(struct ib_device *d, struct boot *boot, bool real);
+void ib_device_close(struct ib_device *d);
+
+/* One more port, which `home` has surveyed: of an adapter that is open already (`beside` is a port of it), or NULL. The
+ * library stays that of `home`. 0, or an error with a sentence. */
+int ib_device_open_port(const struct ib_device *home, const struct ib_device *beside, struct net_port *port,
+                        uint8_t path, struct ib_device *out);
+
+/* Its port was down when it was opened and is active now: reads its address again. False: it is on another network. */
+bool ib_device_refresh(struct ib_device *d, const struct ibv_port_attr *attr);
+
+/* For users who ask outside of a job on several nodes: the ports that the library FISHPLATE_VERBS names knows, and
+ * what would be chosen here. 0, or an error with a sentence when there is nothing to show. */
+int ib_device_list(struct ib_survey *out);
+
+/* A device of the library by its name; NULL: there is none, or it cannot be opened. */
+struct ibv_context *ib_device_open_named(const struct verbs *v, const char *name);
+
+/* Finds out, once there is a queue pair to ask about, whether the last byte arrives last. */
+void ib_device_query_order(struct ib_device *d, struct ibv_qp *qp);
+
+/* The adapter can add to memory, its own and that of peers. */
+static inline bool ib_device_has_atomics(const struct ib_device *d)
+{
+    return d->attr.atomic_cap != IBV_ATOMIC_NONE && d->attr.max_qp_rd_atom > 0 &&
+           d->attr.max_qp_init_rd_atom > 0;
+}
+
+/* What peers may do with memory, and through queue pairs. */
+static inline int ib_device_access_flags(const struct ib_device *d)
+{
+    return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+           (ib_device_has_atomics(d) ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+}
+
+/* How to reach an address from this port. */
+void ib_device_fill_route(const struct ib_device *d, const struct ib_address *to, struct ibv_ah_attr *out);
+
+/* ---- rail.c: the rails of this process: the ports that it uses, each a path to every peer that has a port on the same network
+ * [Liu04 8.1]. Rail 0 is the primary rail of the process: it carries the connections, their frames and rings. An adapter is opened
+ * once, though several of its ports or paths are rails; it has one completion queue, and memory is registered once with each ---- */
+
+struct ib_adapter {
+    struct ib_device *device; /* a port of it: for the context and the protection domain */
+    struct ibv_comp_channel *channel;
+    struct ibv_cq *cq;
+    int cq_size, cq_used;
+    uint32_t
+        under_way; /* stripes that will report here; polled only while there are some, but for the primary rail's */
+    uint8_t index;    /* place of its keys in a net_key */
+    _Atomic int gone; /* it was taken out: nothing of it works any more */
+};
+
+static inline bool ib_adapter_is_gone(const struct ib_adapter *a)
+{
+    return atomic_load_explicit(&a->gone, memory_order_relaxed) != 0;
+}
+
+/* So many more connections on the adapter: it is polled while there are some. */
+void ib_adapter_count_users(struct ib_adapter *a, struct ib *ib, int n);
+
+struct ib_rail {
+    struct ib_device *device;
+    struct ib_adapter *adapter;
+    struct counter *bytes, *stripes, *frames;
+    double weight;         /* of weighted striping */
+    uint8_t index;         /* 0: home */
+    bool waiting;          /* its port has not been up yet, and its address may not be known */
+    _Atomic uint64_t down; /* when the port went down, in ns; 0: it is up */
+};
+
+static inline bool ib_rail_is_up(const struct ib_rail *r)
+{
+    return atomic_load(&r->down) == 0;
+}
+
+/* Opens the ports beside ib->device, which is open, and one completion queue for each adapter. */
+int ib_rails_open(struct ib *ib, struct boot *boot);
+void ib_rails_check_waiting(struct ib *ib); /* has a port come up that was down at the start? */
+void ib_rails_close(struct ib *ib);         /* completion queues */
+void ib_rails_free(struct ib *ib);          /* and, when nothing is left on them, the ports */
+
+/* The completion queue must hold whatever can complete at once: it grows with the connections. */
+int ib_adapter_reserve_completions(struct ib_adapter *a, int more);
+
+uint32_t ib_rails_up_set(const struct ib *ib);
+uint32_t ib_rails_describe(const struct ib *ib, struct ib_rail_info *out); /* how many */
+
+/* How many rails lead to a peer with this address; one: nothing is ever striped, and order holds. */
+bool ib_rails_are_several(const struct ib *ib, const struct ib_address *peer);
+
+/* ---- buffer.c: the transport's own registered memory, cut into buffers of a few sizes ---- */
+
+struct ib_chunk {
+    void *memory;
+    size_t size;
+    struct ibv_mr *mr[IB_ADAPTERS_MAX];
+    struct ib_buffer *buffers;
+};
+
+/* A buffer: its descriptor lies apart from its bytes, which the adapter writes. */
+struct ib_buffer {
+    char *data;
+    struct ib_buffer *next;   /* in its pool */
+    struct list link;         /* what a lane has posted, or what waits for its turn */
+    struct ib_lane *lane;     /* where it was posted or came in */
+    struct ib_shared *shared; /* where it was posted, in shared mode */
+    uint32_t lkey[IB_ADAPTERS_MAX], rkey[IB_ADAPTERS_MAX]; /* by adapter */
+    uint32_t length;                                       /* what arrived */
+    uint8_t rail; /* where it waits for a HELLO, or goes out as one */
+};
+
+/* Buffers of one size. */
+struct ib_pool {
+    struct ib *ib;
+    struct ib_buffer *free;
+    size_t size;
+    uint32_t total, in_use;
+};
+
+void ib_pool_init(struct ib_pool *pool, struct ib *ib, size_t size);
+struct ib_buffer *ib_buffer_get(struct ib_pool *pool); /* NULL: memory is out, err_detail says why */
+void ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b);
+void ib_buffers_close(struct ib *ib);
+
+/* ---- memory.c: the user's memory, registered with every adapter through the registration cache ---- */
+
+int ib_memory_open(struct ib *ib);
+void ib_memory_close(struct ib *ib);
+int ib_memory_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                       struct net_key *key);
+int ib_memory_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                             struct net_key *key);
+void ib_memory_release(struct transport *t, struct net_mem *mem);
+bool ib_memory_is_registered(const struct ib *ib, uint64_t address, size_t len,
+                             const struct net_key *key); /* it has that key, and was not released */
+
+struct ib_region {
+    uint32_t lkey[IB_ADAPTERS_MAX], rkey[IB_ADAPTERS_MAX];
+    struct ibv_mr *mr[IB_ADAPTERS_MAX];
+};
+
+static inline uint32_t ib_lkey(const struct net_mem *mem, unsigned adapter)
+{
+    return ((const struct ib_region *)((const struct regcache_entry *)mem->handle)->handle)->lkey[adapter];
+}
+
+/* The owner's adapters in their order, two to a word. */
+static inline uint32_t ib_rkey(const struct net_key *key, unsigned adapter)
+{
+    return (uint32_t)(key->word[adapter / 2] >> (adapter % 2 ? 32 : 0));
+}
+
+/* ---- fatal.c ---- */
+
+/* Ends the job with a sentence that names the peer, the device and the failure. ep NULL: the failure is local. */
+_Noreturn void ib_fatal(struct ib *ib, const struct ib_endpoint *ep, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+#endif

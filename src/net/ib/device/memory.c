@@ -1,0 +1,123 @@
+/* memory.c: registers the user's memory for put and get through the registration cache.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "boot/boot.h"
+#include "net/heap.h"
+#include "net/ib/ib.h"
+#include "net/memlock.h"
+
+static int pin_one(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
+{
+    struct ibv_mr *mr = d->verbs.reg_mr(d->pd, address, len, ib_device_access_flags(d));
+    if (!mr && (errno == EFAULT || errno == EACCES)) /* a constant: it can be read but not written */
+        mr = d->verbs.reg_mr(d->pd, address, len, IBV_ACCESS_REMOTE_READ);
+    if (!mr && (errno == ENOMEM || errno == EAGAIN || errno == ENOSPC))
+        return memlock_limit() == UINT64_MAX
+                   ? err_set(MPI_ERR_NO_MEM, "%s has no free memory region", d->name)
+                   : memlock_refuse(len, memlock_limit(), d->name);
+    if (!mr)
+        return err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes at %p: %s", d->name, len, address,
+                       err_reason(errno));
+    *out = mr;
+    return 0;
+}
+
+static void unpin(void *ctx, void *handle)
+{
+    struct ib *ib = ctx;
+    struct ib_region *r = handle;
+    for (uint32_t i = 0; i < IB_ADAPTERS_MAX; i++)
+        if (r->mr[i])
+            ib->device.verbs.dereg_mr(r->mr[i]);
+    free(r);
+}
+
+static int pin(void *ctx, void *address, size_t len, void **handle)
+{
+    struct ib *ib = ctx;
+    struct ib_region *r = calloc(1, sizeof(*r));
+    int rc = r ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a registration");
+    for (uint32_t i = 0; i < ib->nadapters && rc == 0; i++) {
+        if (ib_adapter_is_gone(&ib->adapters[i]))
+            continue;
+        rc = pin_one(ib->adapters[i].device, address, len, &r->mr[i]);
+        if (rc == 0) {
+            r->lkey[i] = r->mr[i]->lkey;
+            r->rkey[i] = r->mr[i]->rkey;
+        }
+    }
+    if (rc != 0 && r)
+        unpin(ib, r);
+    if (rc == 0)
+        *handle = r;
+    return rc;
+}
+
+int ib_memory_open(struct ib *ib)
+{
+    static const struct regcache_ops ops = {.pin = pin, .unpin = unpin};
+    int rc = regcache_open(&ops, ib, regcache_budget(ib->base.net->boot->nlocal), &ib->regcache);
+    if (rc == 0 && regcache_watch(ib->regcache))
+        heap_keep();
+    return rc;
+}
+
+void ib_memory_close(struct ib *ib)
+{
+    if (ib->regcache)
+        regcache_close(ib->regcache);
+}
+
+static struct net_key key_of(const struct ib_region *r)
+{
+    _Static_assert(IB_ADAPTERS_MAX == 4, "two keys to a word");
+    return (struct net_key){
+        {r->rkey[0] | (uint64_t)r->rkey[1] << 32, r->rkey[2] | (uint64_t)r->rkey[3] << 32}};
+}
+
+static int taken(struct transport *t, int rc, struct regcache_entry *e, const void *address, size_t len,
+                 struct net_mem *mem, struct net_key *key)
+{
+    if (rc != 0)
+        return rc;
+    t->pin = regcache_pin(ib_of(t)->regcache);
+    *mem = (struct net_mem){.address = (uintptr_t)address, .length = len, .handle = e};
+    *key = key_of(e->handle);
+    return 0;
+}
+
+int ib_memory_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                       struct net_key *key)
+{
+    struct regcache_entry *e = NULL;
+    int rc = regcache_get(ib_of(t)->regcache, address, len, &e);
+    return taken(t, rc, e, address, len, mem, key);
+}
+
+int ib_memory_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
+                             struct net_key *key)
+{
+    struct regcache_entry *e = NULL;
+    int rc = regcache_get_piece(ib_of(t)->regcache, address, len, &e);
+    return taken(t, rc, e, address, len, mem, key);
+}
+
+void ib_memory_release(struct transport *t, struct net_mem *mem)
+{
+    regcache_put(ib_of(t)->regcache, mem->handle);
+}
+
+static bool has_key(const void *handle, const void *key)
+{
+    const struct net_key mine = key_of(handle);
+    return memcmp(&mine, key, sizeof(mine)) == 0;
+}
+
+bool ib_memory_is_registered(const struct ib *ib, uint64_t address, size_t len, const struct net_key *key)
+{
+    return regcache_in_use(ib->regcache, (uintptr_t)address, len, has_key, key);
+}

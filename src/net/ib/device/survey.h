@@ -1,0 +1,33 @@
+/* survey.h: which adapters and ports a verbs library has, and everything about them that the choice of a port
+ * or a user needs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_SURVEY_H
+#define FP_NET_IB_SURVEY_H
+
+#include "net/ib/device/verbs.h"
+#include "net/port.h"
+
+struct ib_survey {
+    struct net_port *ports; /* free() it */
+    uint32_t count;
+    uint32_t devices; /* those that could be opened */
+};
+
+/* Looks at every port of every device. 0, or MPI_ERR_NO_MEM. */
+int ib_survey(const struct verbs *v, struct ib_survey *out);
+
+/* The exported function fills only the first members of the structure; a newer one is in the context. */
+int ib_query_port(const struct verbs *v, struct ibv_context *context, int port, struct ibv_port_attr *out);
+
+/* One port again, whose device, number and place are known. */
+void ib_survey_port(const struct verbs *v, struct ibv_context *context, const struct ibv_port_attr *a,
+                    struct net_port *p);
+
+/* The first entry of FISHPLATE_IB_DEVICES that no port here answers to, or NULL. */
+const char *ib_survey_unknown(const struct ib_survey *s, size_t *len);
+
+/* FISHPLATE_IB_DEVICES as the user wrote it. */
+const char *ib_survey_wanted(void);
+
+#endif

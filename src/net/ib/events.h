@@ -1,0 +1,61 @@
+/* events.h: what the files of this transport report upward. A file calls only files below it; an event that a file above must
+ * act on goes through one of these two tables. events.c fills both, and struct ib holds them from the start.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_EVENTS_H
+#define FP_NET_IB_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/ib/wire.h"
+
+struct ib;
+struct ib_buffer;
+struct ib_endpoint;
+struct ib_lane;
+struct ibv_wc;
+
+struct ib_events {
+    /* From queue pairs. */
+    bool (*failed)(struct ib_endpoint *ep, const char *why); /* false: the connection cannot be opened again.
+                                                              * why NULL: the user need not know */
+    void (*last_sent)(struct ib_endpoint *ep);               /* the end of a CLOSE or AGREE has completed */
+
+    /* From the completion queues. */
+    void (*send_failed)(struct ib_lane *lane, const struct ibv_wc *wc);
+    void (*hello_arrived)(struct ib *ib, struct ib_buffer *b, uint32_t length);
+
+    /* From the channels. */
+    void (*wanted)(struct ib_endpoint *ep);      /* a frame or transfer finds no connection */
+    void (*first_frame)(struct ib_endpoint *ep); /* a half-open connection has received something */
+
+    /* From the connection. */
+    bool (*is_busy)(const struct ib_endpoint *ep); /* something above needs the connection: do not close it */
+    void (*closing)(struct ib_endpoint *ep);       /* its queue pairs are about to be destroyed */
+    void (*connected)(struct ib_endpoint *ep, const struct ib_hello *h);
+    void (*opened)(struct ib_endpoint *ep);
+    bool (*unreachable)(struct ib_endpoint *ep); /* false: the job cannot go on without this peer */
+
+    /* From the further rails of a connection. */
+    void (*pairs_known)(struct ib_endpoint *ep);
+    void (*pair_connected)(struct ib_lane *lane);
+    void (*pair_changed)(struct ib_endpoint *ep, unsigned pair, bool up);
+    void (*pair_dropped)(struct ib_lane *lane); /* before its queue pair is destroyed */
+    void (*pair_settled)(struct ib_endpoint *ep,
+                         unsigned pair); /* nothing of its old queue pair can arrive any more */
+    void (*pairs_freed)(struct ib_endpoint *ep);
+};
+
+/* One type of control message. */
+struct ib_message {
+    size_t (*fill)(struct ib_endpoint *ep, void *body); /* writes the body, returns its length; NULL: none */
+    void (*take)(struct ib_endpoint *ep, const struct ib_head *h,
+                 size_t len);               /* NULL: its head has all of it */
+    void (*posted)(struct ib_endpoint *ep); /* after the message was posted; may be NULL */
+};
+
+extern const struct ib_events ib_events;
+extern const struct ib_message ib_messages[IB_TYPES];
+
+#endif

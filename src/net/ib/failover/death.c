@@ -1,0 +1,88 @@
+/* death.c: closes connections to processes that have died, in a job that continues without them. The launcher decides which
+ * process is dead and notifies every rank. If an adapter reports first that a peer is unreachable, this process reports the
+ * peer to the launcher, which ends the peer if it still runs: all ranks learn the same.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/failover/failover.h"
+#include "net/ib/rails/rails.h"
+#include "net/ib/rendezvous/rendezvous.h"
+#include "net/lost.h"
+
+#include <stdlib.h>
+
+#include "boot/boot.h"
+#include "net/ib/queue/queue.h"
+#include "net/ib/device/device.h"
+#include "net/ib/device/survey.h"
+
+/* Of all transfers that have not ended. */
+static struct net_op **ops_of(const struct ib_endpoint *ep, uint32_t *count)
+{
+    struct net_op **ops = malloc((ep->ops + 1) * sizeof(struct net_op *));
+    CHECK_MEMORY(ops != NULL, "the transfers of a process that has died");
+    *count = 0;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        for (uint32_t at = ep->lanes[k].tail; at != ep->lanes[k].head; at++) {
+            struct net_op *op = ep->lanes[k].work[at & (ep->lanes[k].depth - 1)].op;
+            if (op && *count < ep->ops)
+                ops[(*count)++] = op;
+        }
+    return ops;
+}
+
+/* Without its queue pairs nothing of the peer can reach memory of this process any more. */
+void ib_peer_lost(struct transport *t, struct peer *peer)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    struct ib *ib = ib_of(t);
+    uint32_t count;
+    ib_allot_forget_peer(ep);
+    ib_stripes_fail(ep); /* before the lanes that their stripes are on are looked at */
+    struct net_op **ops = ops_of(ep, &count);
+    ib_ring_reset(ep);
+    ib->open -= ep->lanes[0].qp != NULL;
+    for (uint32_t k = 0; k < ib->lanes; k++)
+        ib_lane_destroy(&ep->lanes[k]);
+    list_remove(&ep->opening_link);
+    list_remove(&ep->control_link);
+    ep->control_pending = ep->final_markers = ep->ops = 0;
+    ep->conn = (struct conn){0};
+    traffic_reset(&ep->traffic);
+    ep->failed_since = 0;
+    ib_resend_free(ep, err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));
+    for (uint32_t i = 0; i < count; i++)
+        ops[i]->done(ops[i], err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));
+    free(ops);
+}
+
+/* The event that tells it may come later than the adapter's error: the port itself is asked too. */
+static bool no_port_up(const struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nrails; i++) {
+        const struct ib_device *d = ib->rails[i].device;
+        struct ibv_port_attr attr;
+        if (ib_rail_is_up(&ib->rails[i]) &&
+            ib_query_port(&ib->device.verbs, d->context, d->port, &attr) == 0 &&
+            (attr.state == IBV_PORT_ACTIVE || attr.state == IBV_PORT_ACTIVE_DEFER))
+            return false;
+    }
+    return true;
+}
+
+bool ib_peer_suspect(struct ib_endpoint *ep)
+{
+    struct net *net = ep->ib->base.net;
+    if (!net->lost)
+        return false;
+    if (no_port_up(ep->ib)) /* it is this process that cannot be reached */
+        ib_fatal(ep->ib, NULL, "%s is down%s; check the cable and the switch", ep->ib->device.name,
+                 ep->ib->nrails > 1 ? ", and so are all other ports" : "");
+    if (!ep->suspected && !net_is_lost(net, ep->peer->rank)) {
+        ep->suspected = true;
+        if (ep->peer->card || boot_accuse(net->boot, ep->peer->rank) != 0)
+            net_lost_peer(net, ep->peer->rank); /* of another job: nobody else can say it */
+    }
+    return true;
+}

@@ -1,0 +1,237 @@
+/* reopen.c: decides that a connection has failed, and when it is opened again: at once over another rail, or over the same one when
+ * its port comes up; the job ends if neither happens in time. docs/failover.md has the whole.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/failover/failover.h"
+#include "net/ib/rails/rails.h"
+#include "net/ib/rendezvous/rendezvous.h"
+
+static TUNABLE_INT(
+    patience, "IB_RAIL_PATIENCE", 10, 1, 3600,
+    "Seconds that a process waits for a port to come up again, or for an answer over another rail, when a "
+    "connection has failed. Then the job ends.");
+
+static COUNTER(moves, "ib_connections_moved",
+               "Connections that failed and were opened again, over another rail or the same one.");
+
+#define VAIN_MOST 16
+
+/* What makes connections fail at once, again and again, is not the way: another attempt mends nothing. */
+static void count_vain(struct ib_endpoint *ep, const char *why)
+{
+    bool sent = false;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        sent |= ep->lanes[k].tail != 0;
+    ep->failed_attempts = sent || ep->switched_port ? 0 : ep->failed_attempts + 1;
+    if (ep->failed_attempts > VAIN_MOST)
+        ib_fatal(ep->ib, ep, "%s; it was opened again %d times, and nothing could be sent", why, VAIN_MOST);
+}
+
+bool ib_failover_start(struct ib_endpoint *ep, const char *why)
+{
+    struct ib *ib = ep->ib;
+    if (!ep->paths || ib->closing)
+        return false;
+    if (ep->traffic.state == TRAFFIC_FAILING || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED)
+        return true;
+    if (ep->failed_since == 0 && conn_settled(&ep->conn)) {
+        ep->failed_since = clock_ns();
+        if (why)
+            log_warn("the connection to rank %u over %s failed: %s; it is opened again", ep->peer->rank,
+                     ib->rails[ep->primary].device->name, why);
+    }
+    ep->switched_port = !ib_rail_is_up(&ib->rails[ep->primary]);
+    if (why)
+        count_vain(ep, why);
+    traffic_fail(&ep->traffic);
+    ib->failures = true;
+    atomic_store(&ib->attention, 1);
+    return true;
+}
+
+static bool all_news(const struct ib_endpoint *ep)
+{
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        if (!ib_lane_has_only_credits(&ep->lanes[k]))
+            return false;
+    return true;
+}
+
+/* What a new connection would not mend: it would fail in the same way, again and again. */
+static bool hopeless(enum ibv_wc_status s)
+{
+    return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_REM_INV_REQ_ERR ||
+           s == IBV_WC_REM_ACCESS_ERR || s == IBV_WC_LOC_QP_OP_ERR;
+}
+
+/* A send of this connection failed. Those before it did not. */
+void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    struct ib *ib = ep->ib;
+    uint32_t place = ib_send_place(wc->wr_id);
+    if (lane->failed)
+        return; /* the first failure said it; this one is flushed */
+    lane->failed = true;
+    if (((place - lane->tail) & 0xffffff) != 0)
+        ib_lane_retire_sends(lane, place - 1);
+    if (!lane->bare && lane->index >= IB_LANES && leave_is_received(ep->leave) &&
+        (leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane)))
+        return;
+    if (lane->index >= IB_LANES && lane->given_up) /* whoever gave it up drops it when all was looked at */
+        return;
+    if (lane->index >= IB_LANES) { /* the other rails go on */
+        ib_pair_report_failure(lane, ib->device.verbs.wc_status_str(wc->status));
+        return;
+    }
+    /* The peer has closed already; or it has not heard that it may, and finds out (ib_endpoints_pulse). */
+    if (ep->conn.state == CONN_AGREED && (!ep->paths || all_news(ep))) {
+        ib_endpoint_act(ep, conn_left(&ep->conn));
+        return;
+    }
+    if (!(leave_is_received(ep->leave) && (leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane))) &&
+        !hopeless(wc->status) && ib_failover_start(ep, ib->device.verbs.wc_status_str(wc->status))) {
+        if (wc->status != IBV_WC_WR_FLUSH_ERR)
+            ep->status = wc->status;
+        return;
+    }
+    if ((!leave_is_received(ep->leave) || !(leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane))) &&
+        !ib_peer_suspect(ep)) /* after both LEAVEs we need nothing */
+        ib_fatal(ib, ep, "%s (verbs status %d, vendor code 0x%x)", ib->device.verbs.wc_status_str(wc->status),
+                 wc->status, wc->vendor_err);
+    if (ep->conn.state != CONN_FAILED)
+        log_debug("rank %u has ended: %s", ep->peer->rank, ib->device.verbs.wc_status_str(wc->status));
+    ep->status = wc->status;
+    ib_endpoint_act(ep, conn_lost(&ep->conn));
+}
+
+/* Nothing arrives any more, and all that has is looked at. */
+static void look_at_all(struct ib_endpoint *ep)
+{
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        ib_lane_set_error(&ep->lanes[k]);
+    ib_spread_fail_pairs(ep);
+    ib_completions_drain(ep->ib);
+    if (ep->conn.state == CONN_OPEN || ep->conn.state == CONN_CLOSING)
+        ib_endpoint_drain(ep);
+}
+
+static void move(struct ib_endpoint *ep)
+{
+    look_at_all(ep);
+    traffic_reset(&ep->traffic);
+    if (!ep->peer || ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED) {
+        ep->failed_since = 0; /* what had arrived was the end of it */
+        return;
+    }
+    if (ep->failed_since == 0 && conn_settled(&ep->conn)) /* a frame that had arrived opened it */
+        ep->failed_since = clock_ns();
+    ib_endpoint_reopen(ep);
+}
+
+void ib_failover_reopen_all(struct ib *ib)
+{
+    ib->failures = false;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->peer && ib->endpoints[i]->traffic.state == TRAFFIC_FAILING)
+            move(ib->endpoints[i]);
+}
+
+/* Does the adapter move the connection by itself (migrate.c)? */
+static bool migrates(const struct ib_endpoint *ep)
+{
+    const struct ib_rail *other = ep->ib->alternate;
+    const struct ib_lane *lane = &ep->lanes[0];
+    return ep->primary == 0 && other && ib_rail_is_up(other) &&
+           (lane->path.armed || lane->path.moving || lane->path.moved);
+}
+
+/* A port went down: connections there need not wait until the adapter gives up. One that is up again gets its connections
+ * back, when it has been for a while. */
+void ib_failover_check_ports(struct ib *ib, bool rested)
+{
+    uint32_t up = ib_rails_up_set(ib);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        if (!ep->peer || !ep->paths || leave_is_received(ep->leave))
+            continue;
+        if (!rail_in(up, ep->primary) && up != 0 && !migrates(ep))
+            ib_failover_start(ep, "the port went down");
+        else if (rested && ep->switched_port && traffic_is_ready(&ep->traffic) && ep->paths->at != 0 &&
+                 rail_in(up, ep->paths->path[0].a) && rail_in(ep->paths->peer_up, ep->paths->path[0].b)) {
+            log_info("the connection to rank %u goes back to %s", ep->peer->rank, ib->device.name);
+            ib_failover_start(ep, NULL);
+            ep->paths->next = 0;
+            ep->switched_port = false;
+        }
+    }
+}
+
+void ib_failover_finish(struct ib_endpoint *ep)
+{
+    if (ep->failed_since == 0 || ep->traffic.state == TRAFFIC_FAILING) /* it opens only to be dropped */
+        return;
+    counter_add(&moves, 1);
+    log_info("the connection to rank %u is open again, over %s, after %.0f ms", ep->peer->rank,
+             ep->ib->rails[ep->primary].device->name, (double)(clock_ns() - ep->failed_since) / 1e6);
+    ep->failed_since = 0;
+}
+
+/* Without a port a process reaches nobody, and nobody reaches it. */
+static void require_ports(struct ib *ib, uint64_t now)
+{
+    uint64_t since = 0;
+    for (uint32_t i = 0; i < ib->nrails; i++) {
+        uint64_t down = atomic_load(&ib->rails[i].down);
+        if (down == 0)
+            return;
+        since = MAX(since, down);
+    }
+    if (now - since >= (uint64_t)patience.value * 1000000000u)
+        ib_fatal(ib, NULL, "%s has been down for %d seconds%s; check the cable and the switch",
+                 ib->device.name, (int)patience.value, ib->nrails > 1 ? ", and so have all other ports" : "");
+}
+
+/* Time in which this process was stopped does not count: it could not have seen the port come back. */
+static void forgive(struct ib *ib, uint64_t now)
+{
+    uint64_t gap = now - ib->pulsed, most = 2 * IB_PULSE * UINT64_C(1000000);
+    bool stopped = gap > most;
+    ib->pulsed = now;
+    if (!stopped)
+        return;
+    for (uint32_t i = 0; i < ib->nrails; i++) {
+        uint64_t down = atomic_load(&ib->rails[i].down);
+        if (down != 0) /* an event that comes just now says it better */
+            atomic_compare_exchange_strong(&ib->rails[i].down, &down, MIN(down + gap, now));
+    }
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->failed_since != 0)
+            ib->endpoints[i]->failed_since = MIN(ib->endpoints[i]->failed_since + gap, now);
+}
+
+void ib_failover_check_patience(struct ib *ib)
+{
+    uint64_t now = clock_ns();
+    forgive(ib, now);
+    require_ports(ib, now);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_endpoint *ep = ib->endpoints[i];
+        if (!ep->peer || ep->failed_since == 0 ||
+            now - ep->failed_since < (uint64_t)patience.value * 1000000000u || ib_peer_suspect(ep))
+            continue;
+        ib_fatal(ib, ep, "%s (verbs status %d), and %s in %d seconds",
+                 ib->device.verbs.wc_status_str(ep->status), ep->status,
+                 ep->paths->count > 1 ? "no other way was found" : "it did not come back",
+                 (int)patience.value);
+    }
+}

@@ -1,0 +1,411 @@
+/* resend.c: what the queue pairs of a failed connection did not deliver: collected before they are destroyed, sent again in order
+ * when the connection is open again; see docs/failover.md.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/failover/failover.h"
+#include "net/ib/rails/rails.h"
+#include "net/ib/rendezvous/rendezvous.h"
+
+static COUNTER(resent, "ib_frames_resent", "Frames that were sent again because a connection failed.");
+static COUNTER(queries, "ib_fates_asked",
+               "RDMA writes whose completion was queried at the peer after a connection failed.");
+static COUNTER(redone, "ib_transfers_resent",
+               "RDMA writes and reads that were repeated because a connection failed.");
+
+/* A put or get that may not have been done. */
+struct ib_unacknowledged {
+    struct list link;
+    struct ib_rdma rdma;
+    struct net_op *op;
+    uint32_t asked;     /* in this generation the peer was asked for its fate, or to do it */
+    uint64_t number;    /* ... by this number */
+    enum net_fate told; /* NET_FATE_ASK: not yet */
+    char copy[IB_COPY]; /* of a silent put */
+};
+
+/* ---- what may not have arrived ---- */
+
+static uint16_t seq_of(const struct ib_buffer *b)
+{
+    return ((const struct ib_head *)(const void *)b->data)->seq;
+}
+
+static void keep(struct ib_endpoint *ep, struct ib_buffer *b)
+{
+    struct list *after = ep->unacknowledged.prev;
+    while (after != &ep->unacknowledged &&
+           (int16_t)(seq_of(list_entry(after, struct ib_buffer, link)) - seq_of(b)) > 0)
+        after = after->prev;
+    list_prepend(after, &b->link);
+}
+
+static struct ib_pool *pool_of(struct ib_endpoint *ep, const struct ib_buffer *b)
+{
+    return ib_lane_for_size(ep, b->length - MIN(b->length, sizeof(struct ib_frame)))->pool;
+}
+
+/* What is about the connection itself means nothing in the next one; only its place in the order counts. */
+static bool outlives(const struct ib_head *h)
+{
+    return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
+}
+
+static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t bytes)
+{
+    const struct ib_head *h = (const struct ib_head *)(const void *)data;
+    if (h->type != IB_FRAME && h->type <= IB_LEAVE)
+        return;
+    bool whole = outlives(h);
+    uint32_t length = whole ? bytes : (uint32_t)sizeof(*h);
+    struct ib_buffer *b =
+        ib_buffer_get(ib_lane_for_size(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
+    if (!b)
+        ib_fatal(ep->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
+    memcpy(b->data, data, length);
+    if (!whole)
+        ((struct ib_head *)(void *)b->data)->type = IB_NOTHING;
+    b->length = length;
+    keep(ep, b);
+}
+
+static void keep_ring(struct ib_endpoint *ep)
+{
+    for (uint32_t at = ep->tx.tail; at != ep->tx.head; at++) {
+        const char *slot = ring_slot_at(ep->tx.mirror, at & (ep->tx.slots - 1), ep->tx.slot_size);
+        uint32_t word;
+        memcpy(&word, slot, sizeof(word));
+        keep_message(ep, slot + RING_HEAD_BYTES, word & ((1u << RING_SIZE_BITS) - 1));
+    }
+}
+
+static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t place)
+{
+    struct ib_unacknowledged *k = malloc(sizeof(*k));
+    if (!k)
+        ib_fatal(lane->endpoint->ib, lane->endpoint, "out of memory for a transfer that must be repeated");
+    k->rdma = lane->rdma[place];
+    k->op = w->op;
+    k->asked = 0;
+    k->told = NET_FATE_ASK;
+    if (!k->op) {
+        memcpy(k->copy, lane->copies + (size_t)place * IB_COPY, MIN(k->rdma.len, IB_COPY));
+        k->rdma.local = (uintptr_t)k->copy;
+    }
+    list_append(&lane->endpoint->unacknowledged_rdma, &k->link);
+}
+
+static void keep_work(struct ib_lane *lane, uint32_t place)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    struct ib_work *w = &lane->work[place];
+    if (w->bytes > 0)
+        keep_message(ep, w->buffer ? w->buffer->data : lane->copies + (size_t)place * IB_COPY, w->bytes);
+    if (w->rdma)
+        keep_rdma(lane, w, place);
+    else if (w->op) { /* a stripe: others may take it now. An addition cannot be repeated */
+        if (!ib_is_stripe(w->op))
+            ib_fatal(
+                ep->ib, ep,
+                "the connection failed during an atomic operation (the lock of a window, or an accumulate "
+                "by the adapter), and whether it was done is unknown");
+        struct net_op *op = w->op;
+        w->op = NULL;
+        ep->ops--;
+        op->done(op, MPI_ERR_OTHER);
+    }
+}
+
+void ib_resend_collect_lane(struct ib_lane *lane)
+{
+    for (uint32_t at = lane->tail; at != lane->head; at++)
+        keep_work(lane, at & (lane->depth - 1));
+}
+
+/* It has arrived, and waits for what was sent before it. What it tells of credits and slots ends with the queue pairs; so does
+ * the ring that it offers or takes back. */
+static void orphan(struct ib_buffer *b)
+{
+    struct ib_head *h = (struct ib_head *)(void *)b->data;
+    if (!outlives(h))
+        h->type = IB_NOTHING;
+    memset(h->credits, 0, sizeof(h->credits));
+    h->ring = 0;
+    b->lane = NULL;
+}
+
+void ib_resend_collect(struct ib_endpoint *ep)
+{
+    if (!ep->paths || !ep->lanes[0].qp)
+        return;
+    if (ep->pairs) {
+        ep->pairs->up &= ~rail_bit(0);
+        ib_stripes_set_pair(ep, 0, false);
+    }
+    ib_spread_rejoin_pairs(ep);
+    keep_ring(ep);
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        ib_resend_collect_lane(&ep->lanes[k]);
+    list_foreach_safe(pos, after, &ep->held) orphan(list_entry(pos, struct ib_buffer, link));
+}
+
+static void kept_done(struct ib_endpoint *ep, struct ib_unacknowledged *k)
+{
+    struct net_op *op = k->op;
+    list_remove(&k->link);
+    free(k);
+    if (!op)
+        return;
+    ep->ops--;
+    op->done(op, 0);
+}
+
+/* A frame that was sent behind a put, through the same queue pair, has arrived: so has the put. */
+static void kept_arrived(struct ib_endpoint *ep, uint16_t expected)
+{
+    list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
+    {
+        struct ib_unacknowledged *k = list_entry(pos, struct ib_unacknowledged, link);
+        if (k->rdma.opcode == IBV_WR_RDMA_WRITE && (int16_t)(expected - k->rdma.seq) > 0)
+            kept_done(ep, k);
+    }
+}
+
+/* All before `expected` has arrived; and what is far from it is older than it seems. */
+void ib_resend_acknowledge(struct ib_endpoint *ep, uint16_t expected)
+{
+    if (!ep->paths)
+        return;
+    if (ep->ib->lanes == 1 && !ib_frames_may_spread(ep))
+        kept_arrived(ep, expected);
+    uint16_t missing = (uint16_t)(ep->next_seq - expected);
+    list_foreach_safe(pos, after, &ep->unacknowledged)
+    {
+        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
+        if ((uint16_t)(seq_of(b) - expected) < missing)
+            continue;
+        list_remove(pos);
+        ib_buffer_put(pool_of(ep, b), b);
+    }
+    if (!ep->pairs)
+        return;
+    ep->pairs->pair[0].mine = ep->primary;
+    ep->pairs->pair[0].yours = ep->peer_rail;
+    ib_stripes_repeat(ep, 0);
+}
+
+static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
+{
+    struct ib_head *h = (struct ib_head *)(void *)b->data;
+    bool frame = h->type == IB_FRAME, waited = false;
+    struct ib_lane *lane = frame ? ib_lane_for_size(ep, b->length - sizeof(struct ib_frame)) : &ep->lanes[0];
+    if (frame ? ib_lane_take_credit(lane, &waited) != 0 : !ib_lane_has_room(lane, 1, false))
+        return false;
+    uint16_t seq = h->seq;
+    uint16_t next = ep->next_seq;
+    ib_head_fill(ep, h, (enum ib_type)h->type, waited);
+    ep->next_seq = next;
+    h->seq = seq;
+    list_remove(&b->link);
+    ib_lane_post_message(lane, b, b->data, b->length, false);
+    counter_add(&resent, 1);
+    return true;
+}
+
+/* What nobody here knows, the peer does: it is asked before anything else is sent, since the frames that follow could find
+ * the receive that the transfer is in. What was written before has landed, or never will: both ends have dropped their queue
+ * pairs. So its answer stays true until the transfer is repeated. */
+static enum net_fate fate_of(struct ib_endpoint *ep, struct ib_unacknowledged *k)
+{
+    const struct net *net = ep->ib->base.net;
+    if (!k->op || !net->fate)
+        return NET_FATE_REPEAT;
+    if (k->told != NET_FATE_ASK)
+        return k->told;
+    enum net_fate fate = net->fate(net->deliver_ctx, k->op, &k->number);
+    if (fate == NET_FATE_ASK && k->asked != ep->conn.mine) {
+        k->asked = ep->conn.mine;
+        ep->query = (struct ib_write_status){.number = k->number};
+        ep->control_pending |= 1u << IB_QUERY; /* ib_control_flush says it */
+        counter_add(&queries, 1);
+    }
+    return fate;
+}
+
+static void answered(struct ib_endpoint *ep, const struct ib_write_status *f)
+{
+    list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
+    {
+        struct ib_unacknowledged *k = list_entry(pos, struct ib_unacknowledged, link);
+        if (k->asked == ep->conn.mine && k->number == f->number)
+            k->told = f->seen ? NET_FATE_DONE : NET_FATE_REPEAT;
+    }
+    ib_resend_continue(ep);
+}
+
+void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    const struct net *net = ep->ib->base.net;
+    struct ib_write_status f;
+    if (len != sizeof(*h) + sizeof(f))
+        ib_fatal(ep->ib, ep, "its query about an RDMA write has the wrong length");
+    memcpy(&f, h + 1, sizeof(f));
+    if (h->type == IB_ANSWER) {
+        answered(ep, &f);
+        return;
+    }
+    f.seen = net->asked ? net->asked(net->deliver_ctx, ep->peer, f.number) : 0;
+    ep->answer = f;
+    ib_control_send(ep, IB_ANSWER);
+}
+
+/* A word of a window's lock, which others may have changed since it landed. */
+static bool is_only_once(const struct ib_unacknowledged *k)
+{
+    return k->op && k->op->once && k->rdma.opcode == IBV_WR_RDMA_WRITE;
+}
+
+/* ---- silent writes ---- */
+
+/* One at a time: the first of those that are kept. */
+static bool send_silent(struct ib_endpoint *ep, struct ib_unacknowledged *k)
+{
+    if (k->asked != ep->conn.mine) {
+        k->asked = ep->conn.mine;
+        ep->control_pending |= 1u << IB_WRITE; /* ib_control_flush says it */
+        counter_add(&redone, 1);
+    }
+    return false;
+}
+
+static struct ib_unacknowledged *first_kept(const struct ib_endpoint *ep)
+{
+    return list_entry(ep->unacknowledged_rdma.next, struct ib_unacknowledged, link);
+}
+
+size_t ib_resend_fill_query(struct ib_endpoint *ep, void *body)
+{
+    memcpy(body, &ep->query, sizeof(ep->query));
+    return sizeof(ep->query);
+}
+
+size_t ib_resend_fill_answer(struct ib_endpoint *ep, void *body)
+{
+    memcpy(body, &ep->answer, sizeof(ep->answer));
+    return sizeof(ep->answer);
+}
+
+size_t ib_resend_fill_write(struct ib_endpoint *ep, void *body)
+{
+    struct ib_redo_write *out = body;
+    const struct ib_unacknowledged *k = first_kept(ep);
+    *out = (struct ib_redo_write){
+        .address = k->rdma.remote, .key = k->rdma.key, .length = (uint32_t)MIN(k->rdma.len, IB_COPY)};
+    memcpy(out->bytes, k->copy, out->length);
+    return sizeof(*out);
+}
+
+/* Words as the adapter would write them: whoever looks at one finds it whole. */
+static void write_words(char *to, const char *from, uint32_t length)
+{
+    const bool words = ((uintptr_t)to | length) % sizeof(uint64_t) == 0;
+    for (uint32_t i = 0; words && i < length; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, from + i, sizeof(word));
+        atomic_store_explicit((_Atomic uint64_t *)(void *)(to + i), word, memory_order_release);
+    }
+    for (uint32_t i = 0; !words && i < length; i++)
+        atomic_store_explicit((_Atomic char *)(to + i), from[i], memory_order_release);
+}
+
+void ib_resend_take_write(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    struct ib_redo_write w;
+    if (h->type == IB_WRITTEN) {
+        if (list_empty(&ep->unacknowledged_rdma) || first_kept(ep)->op ||
+            first_kept(ep)->asked != ep->conn.mine)
+            ib_fatal(ep->ib, ep, "it has repeated an RDMA write that was not requested");
+        kept_done(ep, first_kept(ep));
+        ib_resend_continue(ep);
+        return;
+    }
+    if (len != sizeof(*h) + sizeof(w))
+        ib_fatal(ep->ib, ep, "its request to repeat an RDMA write has the wrong length");
+    memcpy(&w, h + 1, sizeof(w));
+    if (w.length > IB_COPY)
+        ib_fatal(ep->ib, ep, "it requested an RDMA write that is too long");
+    if (ib_memory_is_registered(ep->ib, w.address, w.length, &w.key))
+        write_words((char *)(uintptr_t)w.address, w.bytes, w.length);
+    ib_control_send(ep, IB_WRITTEN);
+}
+
+static bool send_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
+{
+    uint32_t ops = ep->ops;
+    if (!k->op)
+        return send_silent(ep, k);
+    if (is_only_once(k))
+        ib_fatal(
+            ep->ib, ep,
+            "the connection failed while the lock of a window was written, and whether it was written is "
+            "unknown");
+    enum net_fate fate = fate_of(ep, k);
+    if (fate == NET_FATE_ASK)
+        return false;
+    if (fate == NET_FATE_DONE) {
+        kept_done(ep, k);
+        return true;
+    }
+    if (ib_rdma_post_primary(ep, &k->rdma, k->op) != 0)
+        return false;
+    ep->ops = ops; /* it was counted when it was asked for */
+    list_remove(&k->link);
+    free(k);
+    counter_add(&redone, 1);
+    return true;
+}
+
+static void kept_send(struct ib_endpoint *ep)
+{
+    if (ep->traffic.state != TRAFFIC_RESENDING)
+        return;
+    while (!list_empty(&ep->unacknowledged_rdma))
+        if (!send_rdma(ep, list_entry(ep->unacknowledged_rdma.next, struct ib_unacknowledged, link)))
+            return;
+    while (!list_empty(&ep->unacknowledged))
+        if (!send_frame(ep, list_entry(ep->unacknowledged.next, struct ib_buffer, link)))
+            return;
+    traffic_resent(&ep->traffic);
+}
+
+void ib_resend_continue(struct ib_endpoint *ep)
+{
+    kept_send(ep);
+    ib_control_flush(ep);
+}
+
+void ib_resend_free(struct ib_endpoint *ep, int status)
+{
+    if (!ep->paths)
+        return;
+    list_foreach_safe(pos, after, &ep->unacknowledged)
+    {
+        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
+        list_remove(pos);
+        ib_buffer_put(pool_of(ep, b), b);
+    }
+    list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
+    {
+        struct ib_unacknowledged *k = list_entry(pos, struct ib_unacknowledged, link);
+        struct net_op *op = k->op;
+        list_remove(pos);
+        free(k);
+        if (op && status)
+            op->done(op, status);
+    }
+}

@@ -1,0 +1,57 @@
+/* traffic.c: whether and where frames may be sent; see traffic.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/policy/traffic.h"
+
+static void choose(struct traffic *t)
+{
+    t->state = t->pairs ? TRAFFIC_SPREAD : t->counted > 0 ? TRAFFIC_COUNTED : TRAFFIC_PRIMARY;
+}
+
+void traffic_follow(struct traffic *t, bool open, bool resend)
+{
+    if (t->state == TRAFFIC_FAILING)
+        return;
+    t->state = open ? TRAFFIC_RESENDING : TRAFFIC_CLOSED;
+    if (open && !resend)
+        choose(t);
+}
+
+void traffic_resent(struct traffic *t)
+{
+    if (t->state == TRAFFIC_RESENDING)
+        choose(t);
+}
+
+void traffic_fail(struct traffic *t)
+{
+    t->state = TRAFFIC_FAILING;
+}
+
+void traffic_reset(struct traffic *t)
+{
+    t->state = TRAFFIC_CLOSED;
+}
+
+void traffic_set_pairs(struct traffic *t, bool pairs)
+{
+    t->pairs = pairs;
+    if (traffic_is_ready(t))
+        choose(t);
+}
+
+void traffic_set_count(struct traffic *t, uint8_t frames)
+{
+    t->counted = frames;
+    if (traffic_is_ready(t))
+        choose(t);
+}
+
+bool traffic_count(struct traffic *t)
+{
+    if (t->counted == 0 || --t->counted > 0)
+        return false;
+    if (traffic_is_ready(t))
+        choose(t);
+    return true;
+}

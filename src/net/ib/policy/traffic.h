@@ -1,0 +1,47 @@
+/* traffic.h: whether frames may be sent on a connection, and over which rails, as a pure state machine. conn.h opens and closes the
+ * connection; failover fails it; rails report whether further rails are there.
+ *
+ *     CLOSED --opened--> RESENDING --all sent--> COUNTED, SPREAD or PRIMARY --failed--> FAILING --queue pairs destroyed--> CLOSED
+ *
+ * FAILING is left only when the queue pairs are destroyed, whatever the connection does meanwhile: frames that have arrived are
+ * still delivered, and may be those that close it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_TRAFFIC_H
+#define FP_NET_IB_TRAFFIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum traffic_state {
+    TRAFFIC_CLOSED,    /* no connection, or it is being opened or closed */
+    TRAFFIC_RESENDING, /* open; messages that the failed connection lost go first */
+    TRAFFIC_FAILING,   /* its queue pairs have failed; the next poll opens it anew */
+    /* Frames may be sent. */
+    TRAFFIC_COUNTED, /* over the primary rail; larger ones are counted until further rails are requested */
+    TRAFFIC_SPREAD,  /* over several rails */
+    TRAFFIC_PRIMARY  /* over the primary rail */
+};
+
+struct traffic {
+    enum traffic_state state;
+    bool pairs;      /* further rails carry frames */
+    uint8_t counted; /* larger frames until further rails are requested; 0: not counted */
+};
+
+static inline bool traffic_is_ready(const struct traffic *t)
+{
+    return t->state >= TRAFFIC_COUNTED;
+}
+
+/* The connection has come into another state. open: frames may be sent; resend: messages of before go first. */
+void traffic_follow(struct traffic *t, bool open, bool resend);
+void traffic_resent(struct traffic *t); /* all of them are sent */
+void traffic_fail(struct traffic *t);
+void traffic_reset(
+    struct traffic *t); /* the queue pairs are destroyed, or about to be with nothing left to deliver */
+void traffic_set_pairs(struct traffic *t, bool pairs);
+void traffic_set_count(struct traffic *t, uint8_t frames);
+bool traffic_count(struct traffic *t); /* a larger frame; true: it was the last to be counted */
+
+#endif

@@ -1,0 +1,438 @@
+/* lane.c: one queue pair of a connection: its creation, its receive buffers, and its send queue. Most send
+ * requests are unsignalled; every Nth one requests a completion, which reports that all requests before it
+ * are done [Liu04 6.2.3].
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/tunable.h"
+#include "net/ib/ib.h"
+#include "net/ib/policy/posted.h"
+
+static LABORATORY_INT(send_depth, "IB_SEND_DEPTH", 256, 32, 16384,
+                      "Number of requests that the send queue of a connection holds.");
+static LABORATORY_INT(signal_every, "IB_SIGNAL_EVERY", 32, 1, 4096,
+                      "Request a completion for every Nth send. Larger values save processor time and need a "
+                      "deeper send queue.");
+static TUNABLE_INT(timeout, "IB_TIMEOUT", 14, 1, 31,
+                   "How long the adapter waits for an acknowledgement before it repeats a packet: 4 "
+                   "microseconds times two to this power (14: 67 ms).");
+static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
+                   "How often the adapter repeats a packet that is not acknowledged before the connection "
+                   "fails. On soft-RoCE 7 means for ever.");
+
+#define RNR_TIMER    1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
+#define RNR_FOR_EVER 7
+#define INLINE_WISH  256
+
+/* ---- which lane a queue pair is: shared receive queues do not tell ---- */
+
+static uint32_t slot_of(const struct ib *ib, uint32_t qpn)
+{
+    return (uint32_t)((qpn * 0x9e3779b97f4a7c15ull) >> 40) & (ib->by_qpn_size - 1);
+}
+
+/* Adapters number their queue pairs alike. */
+struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared)
+{
+    if (ib->by_qpn_size == 0)
+        return NULL;
+    uint32_t at = slot_of(ib, qpn);
+    for (; ib->by_qpn[at]; at = (at + 1) & (ib->by_qpn_size - 1))
+        if (ib->by_qpn[at]->qp && ib->by_qpn[at]->qp->qp_num == qpn && ib->by_qpn[at]->shared == shared)
+            return ib->by_qpn[at];
+    return NULL;
+}
+
+static void index_put(struct ib *ib, struct ib_lane *lane)
+{
+    uint32_t at = slot_of(ib, lane->qp->qp_num);
+    while (ib->by_qpn[at])
+        at = (at + 1) & (ib->by_qpn_size - 1);
+    ib->by_qpn[at] = lane;
+}
+
+static void index_known(struct ib *ib, struct ib_lane *lane)
+{
+    if (!lane->qp || !lane->shared)
+        return;
+    index_put(ib, lane);
+    ib->by_qpn_used++;
+}
+
+/* Builds the table anew with those lanes that have queue pairs: after growth, and after one went away. */
+static int index_rebuild(struct ib *ib, uint32_t size)
+{
+    struct ib_lane **table = calloc(size, sizeof(struct ib_lane *));
+    if (!table)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a connection");
+    free(ib->by_qpn);
+    ib->by_qpn = table;
+    ib->by_qpn_size = size;
+    ib->by_qpn_used = 0;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        for (uint32_t k = 0; k < ib->lanes; k++)
+            index_known(ib, &ib->endpoints[i]->lanes[k]);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        struct ib_pairs *j = ib->endpoints[i]->pairs;
+        for (uint32_t k = 1; j && k < j->count; k++)
+            index_known(ib, &j->pair[k].lane);
+    }
+    return 0;
+}
+
+static int index_add(struct ib *ib, struct ib_lane *lane)
+{
+    if (2 * (ib->by_qpn_used + 1) > ib->by_qpn_size)
+        return index_rebuild(ib, MAX(2 * ib->by_qpn_size, 64)); /* finds this lane too */
+    index_put(ib, lane);
+    ib->by_qpn_used++;
+    return 0;
+}
+
+/* ---- making and dropping ---- */
+
+uint8_t ib_lane_ack_timeout(void)
+{
+    return (uint8_t)timeout.value;
+}
+
+static uint32_t receive_depth(const struct ib_lane *lane)
+{
+    return lane->shared || lane->bare ? 0 : posted_for_peer(lane->endpoint->ib->rules.most);
+}
+
+static struct ibv_qp *create_qp(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    struct ibv_cq *cq = lane->rail->adapter->cq;
+    struct ibv_qp_init_attr a = {.qp_context = lane,
+                                 .send_cq = cq,
+                                 .recv_cq = cq,
+                                 .srq = lane->shared ? lane->shared->srq : NULL,
+                                 .qp_type = IBV_QPT_RC,
+                                 .cap = {.max_send_wr = lane->depth,
+                                         .max_recv_wr = receive_depth(lane),
+                                         .max_send_sge = 1,
+                                         .max_recv_sge = 1,
+                                         .max_inline_data = lane->bare ? 0 : ib->inline_max}};
+    return ib->device.verbs.create_qp(lane->rail->device->pd, &a);
+}
+
+/* What only a queue pair can tell, before the first peer asks what the transport can do. There is no asking
+ * how much can be inline: less is tried until it works. */
+int ib_lane_probe_device(struct ib *ib)
+{
+    const struct verbs *v = &ib->device.verbs;
+    struct ibv_qp *qp = NULL;
+    for (uint32_t wish = INLINE_WISH; !qp; wish /= 2) {
+        struct ibv_qp_init_attr a = {.send_cq = ib->adapters[0].cq,
+                                     .recv_cq = ib->adapters[0].cq,
+                                     .qp_type = IBV_QPT_RC,
+                                     .cap = {.max_send_wr = 1,
+                                             .max_recv_wr = 1,
+                                             .max_send_sge = 1,
+                                             .max_recv_sge = 1,
+                                             .max_inline_data = wish}};
+        qp = v->create_qp(ib->device.pd, &a);
+        if (qp)
+            ib->inline_max = MIN(a.cap.max_inline_data, wish);
+        else if (wish == 0)
+            return err_set(MPI_ERR_OTHER, "%s: cannot create a queue pair: %s", ib->device.name,
+                           err_reason(errno));
+    }
+    ib_device_query_order(&ib->device, qp);
+    v->destroy_qp(qp);
+    return 0;
+}
+
+int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+                            .pkey_index = d->pkey_index,
+                            .port_num = d->port,
+                            .qp_access_flags = (unsigned)ib_device_access_flags(d)};
+    return d->verbs.modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+static uint32_t power_of_two_below(uint32_t n)
+{
+    uint32_t p = 1;
+    while (2 * p <= n)
+        p *= 2;
+    return p;
+}
+
+void ib_lane_use_primary(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    lane->rail = &ib->rails[lane->endpoint->primary];
+    lane->adapter = lane->rail->adapter->index;
+    lane->shared = ib->lanes > 1 ? &ib->shared[lane->adapter][lane->index] : NULL;
+}
+
+/* The records of the send queue; and what it takes to send again, where a connection may move. */
+static int lane_memory(struct ib_lane *lane)
+{
+    bool moves = lane->endpoint->paths && !lane->bare;
+    if (!lane->work) {
+        lane->depth =
+            power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)lane->rail->device->attr.max_qp_wr));
+        lane->work = calloc(lane->depth, sizeof(*lane->work));
+    }
+    if (moves && !lane->copies)
+        lane->copies = malloc((size_t)lane->depth * IB_COPY);
+    if (moves && !lane->rdma)
+        lane->rdma = malloc(lane->depth * sizeof(*lane->rdma)); /* untouched while nothing is put or got */
+    if (!lane->work || (moves && (!lane->copies || !lane->rdma)))
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a connection to rank %u",
+                       lane->endpoint->peer->rank);
+    return 0;
+}
+
+/* All or nothing: of what cannot be made, or not be made ready, nothing stays. */
+static int queue_pair(struct ib_lane *lane)
+{
+    const struct ib_device *d = lane->rail->device;
+    struct ibv_qp *qp = create_qp(lane);
+    const int rc = qp ? ib_qp_init(d, qp) : -1, why = rc > 0 ? rc : errno;
+    if (rc == 0) {
+        lane->qp = qp;
+        return 0;
+    }
+    if (qp)
+        d->verbs.destroy_qp(qp);
+    return err_set(MPI_ERR_OTHER,
+                   "%s: cannot create a queue pair for rank %u (%s): %u connections are open, the device "
+                   "has %d queue pairs; "
+                   "set FISHPLATE_IB_MAX_CONNECTIONS to use fewer",
+                   d->name, lane->endpoint->peer->rank, err_reason(why), lane->endpoint->ib->open,
+                   d->attr.max_qp);
+}
+
+int ib_lane_create(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    int rc = lane_memory(lane);
+    const int completions = (int)(lane->depth + receive_depth(lane));
+    rc = rc ? rc : ib_adapter_reserve_completions(lane->rail->adapter, completions);
+    if (rc != 0)
+        return rc;
+    lane->head = lane->tail = lane->quiet = 0;
+    lane->id = ib_send_id(lane->endpoint->id, lane->index);
+    lane->signal_every = MIN((uint32_t)signal_every.value, lane->depth / 4);
+    lane->failed = lane->given_up = false;
+    lane->path.armed = lane->path.moving = lane->path.moved = lane->path.left_first = false;
+    atomic_store(&lane->path.events, 0);
+    lane->psn = (uint32_t)(clock_ns() >> 8) & 0xffffff;
+    rc = queue_pair(lane);
+    if (rc != 0) {
+        lane->rail->adapter->cq_used -= completions;
+        return rc;
+    }
+    if (lane->bare)
+        return 0;
+    ib_adapter_count_users(lane->rail->adapter, ib, 1);
+    if (!lane->shared) {
+        ib_lane_post_receives(lane, posted_for_peer(ib->rules.first));
+        return 0;
+    }
+    rc = index_add(ib, lane);
+    if (rc != 0)
+        ib_lane_destroy(lane);
+    return rc;
+}
+
+int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
+                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic)
+{
+    const struct verbs *v = &d->verbs;
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = (enum ibv_mtu)MIN(to->mtu, d->address.mtu),
+                            .dest_qp_num = qpn,
+                            .rq_psn = psn,
+                            .max_dest_rd_atomic = (uint8_t)MIN(d->attr.max_qp_rd_atom, 16),
+                            .min_rnr_timer = RNR_TIMER};
+    ib_device_fill_route(d, to, &a.ah_attr);
+    int rc = v->modify_qp(qp, &a,
+                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTS,
+                            .timeout = (uint8_t)timeout.value,
+                            .retry_cnt = (uint8_t)retries.value,
+                            .rnr_retry = RNR_FOR_EVER,
+                            .sq_psn = my_psn,
+                            .max_rd_atomic =
+                                (uint8_t)MIN(rd_atomic, (uint32_t)MIN(d->attr.max_qp_init_rd_atom, 16))};
+    if (rc == 0)
+        rc = v->modify_qp(qp, &b,
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    return rc;
+}
+
+int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
+                    uint32_t rd_atomic)
+{
+    const struct ib_device *d = lane->rail->device;
+    int rc = ib_qp_connect(d, lane->qp, lane->psn, to, qpn, psn, rd_atomic);
+    return rc == 0 ? 0
+                   : err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name,
+                             lane->endpoint->peer->rank, to->lid, err_reason(rc > 0 ? rc : errno));
+}
+
+void ib_lane_destroy(struct ib_lane *lane)
+{
+    struct ib *ib = lane->endpoint->ib;
+    if (!lane->qp)
+        return;
+    ib->device.verbs.destroy_qp(lane->qp);
+    lane->qp = NULL;
+    if (!lane->bare)
+        ib_adapter_count_users(lane->rail->adapter, ib, -1);
+    lane->rail->adapter->cq_used -= (int)(lane->depth + receive_depth(lane));
+    if (lane->shared && !ib->closing)
+        index_rebuild(ib, ib->by_qpn_size);
+    for (; lane->tail != lane->head; lane->tail++) {
+        struct ib_work *w = &lane->work[lane->tail & (lane->depth - 1)];
+        if (w->buffer)
+            ib_buffer_put(lane->pool, w->buffer);
+        *w = (struct ib_work){0};
+    }
+    list_foreach_safe(pos, after, &lane->posted)
+    {
+        struct ib_buffer *b = list_entry(pos, struct ib_buffer, link);
+        list_remove(pos);
+        b->lane = NULL; /* the lane of a further rail may go altogether */
+        ib_buffer_put(lane->pool, b);
+    }
+}
+
+/* Nothing of it can arrive here any more once the queue pair is gone. */
+void ib_lane_abandon(struct ib_lane *lane)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    uint32_t tail = lane->tail, head = lane->head;
+    if (!lane->qp)
+        return;
+    for (uint32_t at = tail; at != head; at++) {
+        struct ib_work *w = &lane->work[at & (lane->depth - 1)];
+        if (w->buffer)
+            ib_buffer_put(lane->pool, w->buffer);
+        w->buffer = NULL;
+    }
+    lane->tail = head;
+    ib_lane_destroy(lane);
+    for (; tail != head; tail++) {
+        struct ib_work w = lane->work[tail & (lane->depth - 1)];
+        ep->final_markers -= w.last;
+        if (w.op) {
+            ep->ops--;
+            w.op->done(w.op, MPI_ERR_OTHER);
+        }
+    }
+}
+
+void ib_lane_set_error(struct ib_lane *lane)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+    if (!lane->qp)
+        return;
+    lane->given_up = true;
+    lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_STATE);
+}
+
+/* ---- receive buffers ---- */
+
+void ib_lane_post_receive(struct ib_lane *lane, struct ib_buffer *b)
+{
+    struct ib *ib = lane->endpoint->ib;
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)b->data, .length = (uint32_t)lane->pool->size, .lkey = b->lkey[lane->adapter]};
+    struct ibv_recv_wr wr = {.wr_id = (uintptr_t)b, .sg_list = &piece, .num_sge = 1}, *bad;
+    b->lane = lane;
+    list_append(&lane->posted, &b->link);
+    int rc = ibv_post_recv(lane->qp, &wr, &bad);
+    if (unlikely(rc != 0) && !ib->events->failed(lane->endpoint, "a receive buffer was refused"))
+        ib_fatal(ib, lane->endpoint, "a receive buffer was refused (%s)", err_reason(rc));
+}
+
+void ib_lane_post_receives(struct ib_lane *lane, uint32_t n)
+{
+    while (n-- > 0) {
+        struct ib_buffer *b = ib_buffer_get(lane->pool);
+        if (unlikely(!b))
+            ib_fatal(lane->endpoint->ib, NULL, "%s", err_detail(MPI_ERR_NO_MEM));
+        ib_lane_post_receive(lane, b);
+    }
+}
+
+/* ---- the send queue ---- */
+
+__attribute__((noinline, cold)) void ib_lane_report_refusal(struct ib_lane *lane, int rc)
+{
+    struct ib *ib = lane->endpoint->ib;
+    if (!lane->bare && ib->events->failed(lane->endpoint, "a send request was refused"))
+        return; /* it is kept */
+    ib_fatal(ib, lane->endpoint, "a send request was refused (%s)", err_reason(rc));
+}
+
+/* A request that does nothing but report, once all before it are done. */
+void ib_lane_post_marker(struct ib_lane *lane, bool last)
+{
+    struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
+    ib_lane_next_work(lane, &wr, true)->last = last;
+    ib_lane_post_send(lane, &wr);
+}
+
+void ib_lane_request_completion(struct ib_lane *lane)
+{
+    if (lane->quiet > 0 && ib_lane_has_room(lane, 1, true))
+        ib_lane_post_marker(lane, false);
+}
+
+/* Nothing is lost when credits do not reach a peer that has taken its leave. What was sent through another
+ * lane and did not arrive reports for itself. */
+bool ib_lane_has_only_credits(const struct ib_lane *lane)
+{
+    for (uint32_t at = lane->tail; at != lane->head; at++)
+        if (lane->work[at & (lane->depth - 1)].frame)
+            return false;
+    return true;
+}
+
+bool ib_lane_carries_frames(const struct ib_lane *lane)
+{
+    if (lane->bare || !lane->qp)
+        return false;
+    for (uint32_t at = lane->tail; at != lane->head; at++) {
+        const struct ib_work *w = &lane->work[at & (lane->depth - 1)];
+        if (w->frame && !w->op)
+            return true;
+    }
+    return false;
+}
+
+/* Requests complete in order, so a completion speaks for everything before it. */
+void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place)
+{
+    struct ib_endpoint *ep = lane->endpoint;
+    uint32_t n = ((place - lane->tail) & 0xffffff) + 1;
+    while (n-- > 0 && lane->tail != lane->head) {
+        struct ib_work w = lane->work[lane->tail++ & (lane->depth - 1)];
+        if (w.buffer)
+            ib_buffer_put(lane->pool, w.buffer);
+        if (w.op) {
+            ep->ops--;
+            w.op->done(w.op, 0);
+        }
+        if (w.last) {
+            ep->final_markers--;
+            ep->ib->events->last_sent(ep);
+            return;
+        }
+    }
+}

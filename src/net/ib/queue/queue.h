@@ -1,0 +1,186 @@
+/* queue.h: queue pairs of connections (lane.c): receive buffers, send queue, credits; shared receive queues (shared.c); and the queue
+ * pair of this process with itself (self.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_QUEUE_H
+#define FP_NET_IB_QUEUE_H
+
+#include <stdatomic.h>
+
+#include "net/ib/device/device.h"
+#include "net/ib/policy/credit.h"
+#include "net/ib/wire.h"
+
+struct ib_endpoint;
+struct ib_rail;
+struct net_op;
+
+/* A work request that has not completed. Unsignalled ones are retired by the next signalled one. */
+struct ib_work {
+    struct ib_buffer *buffer; /* to give back, or NULL */
+    struct net_op *op;        /* to tell, or NULL */
+    bool signalled;
+    bool frame;     /* carries something the peer waits for */
+    bool last;      /* the end of a lane of a connection that closes */
+    bool rdma;      /* ib_lane.rdma says what */
+    uint32_t bytes; /* of a message: in the buffer, or in ib_lane.copies */
+};
+
+/* A put or get as it was asked for: it may have to go another way. */
+struct ib_rdma {
+    enum ibv_wr_opcode opcode;
+    uintptr_t local;
+    uint64_t remote;
+    size_t len;
+    struct net_mem mem;
+    struct net_key key;
+    uint16_t seq; /* of the next frame when it was asked for: where that has arrived, so has a put */
+};
+
+struct ib_lane {
+    /* What every send touches: one cache line and a half. */
+    struct ib_endpoint *endpoint;
+    struct ibv_qp *qp; /* NULL: not there */
+    struct ib_work *work;
+    uint64_t id;    /* of its requests, without their place */
+    uint32_t depth; /* a power of two; work is numbered without end */
+    uint32_t head, tail;
+    uint32_t quiet;        /* unsignalled requests in a row */
+    uint32_t signal_every; /* one in so many is signalled */
+    uint8_t index;
+    uint8_t adapter; /* whose keys it takes */
+    struct credit credit;
+
+    struct ib_rail *rail;
+    struct ib_shared *shared; /* where its receives are posted, or NULL: own ones */
+    struct ib_pool *pool;     /* what it receives into and sends from */
+    struct list posted;       /* own receive buffers */
+    size_t frame_max;         /* payload */
+    char *copies; /* of what went inline, IB_COPY bytes for each place; NULL: nobody would send it again */
+    struct ib_rdma *rdma; /* for each place, as copies */
+    uint32_t psn;
+    struct {
+        _Atomic uint32_t events; /* times the adapter has moved it, not looked at yet */
+        bool armed;              /* the other path is loaded */
+        bool moving;             /* the adapter was told to take the other path */
+        bool moved;              /* it travels by the alternate path */
+        bool left_first;         /* because the primary rail port here went down: move back when it is up */
+    } path;
+    bool failed;   /* a send has: all behind it fail too */
+    bool given_up; /* by this process (ib_lane_set_error): that its requests are flushed is no news */
+    bool bare;     /* for put and get alone: no receives, no credits */
+};
+
+int ib_lane_probe_device(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
+uint8_t ib_lane_ack_timeout(void);
+void ib_lane_use_primary(struct ib_lane *lane); /* on the primary rail of its connection */
+/* The verbs of it, for queue pairs of other kinds: 0 or an errno. */
+int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp);
+int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
+                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic);
+int ib_lane_create(struct ib_lane *lane);
+int ib_lane_connect(struct ib_lane *lane, const struct ib_address *to, uint32_t qpn, uint32_t psn,
+                    uint32_t rd_atomic);
+void ib_lane_destroy(struct ib_lane *lane);
+void ib_lane_post_receives(struct ib_lane *lane, uint32_t n);         /* receive buffers */
+void ib_lane_post_receive(struct ib_lane *lane, struct ib_buffer *b); /* this one again */
+void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place); /* this one and all before it are done */
+void ib_lane_abandon(struct ib_lane *lane);                      /* fails what is under way; then destroys */
+void ib_lane_report_refusal(struct ib_lane *lane, int rc);       /* the adapter does not take a request */
+void ib_lane_post_marker(struct ib_lane *lane, bool last);
+bool ib_lane_has_only_credits(const struct ib_lane *lane); /* nothing is on its way that the peer waits for */
+bool ib_lane_carries_frames(const struct ib_lane *lane);   /* a frame is under way there */
+void ib_lane_request_completion(
+    struct ib_lane *lane); /* has all that was sent arrived? asks the adapter to tell */
+struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared);
+void ib_lane_set_error(
+    struct ib_lane *lane); /* puts the queue pair into the error state: nothing arrives any more */
+
+/* Who a completion is for: the two low bits of a request's id. Sends name their place in the queue, receives
+ * and handshakes their buffer. */
+enum ib_kind { IB_KIND_RECEIVE, IB_KIND_SEND, IB_KIND_HELLO_SENT, IB_KIND_HELLO };
+
+static inline uint64_t ib_send_id(uint32_t endpoint, uint32_t lane) /* place 0 */
+{
+    return (uint64_t)endpoint << 32 | lane << 2 | IB_KIND_SEND;
+}
+static inline uint32_t ib_send_endpoint(uint64_t id)
+{
+    return (uint32_t)(id >> 32);
+}
+static inline uint32_t ib_send_lane(uint64_t id)
+{
+    return (id >> 2) & 63;
+}
+static inline uint32_t ib_send_place(uint64_t id)
+{
+    return (id >> 8) & 0xffffff;
+}
+
+#define IB_CONTROL_ROOM 8 /* places in the send queue that only control messages may use */
+
+static inline bool ib_lane_has_room(const struct ib_lane *lane, uint32_t n, bool control)
+{
+    return lane->head - lane->tail + n + (control ? 0 : IB_CONTROL_ROOM) <= lane->depth;
+}
+
+/* The record for a request that is about to be posted; decides whether it is signalled. */
+static inline struct ib_work *ib_lane_next_work(struct ib_lane *lane, struct ibv_send_wr *wr, bool signal)
+{
+    struct ib_work *w = &lane->work[lane->head & (lane->depth - 1)];
+    bool due = ++lane->quiet >= lane->signal_every;
+    *w = (struct ib_work){.signalled = signal || due};
+    if (w->signalled) {
+        lane->quiet = 0;
+        wr->send_flags |= IBV_SEND_SIGNALED;
+    }
+    return w;
+}
+
+/* Posts; the queue had room. */
+static inline void ib_lane_post_send(struct ib_lane *lane, struct ibv_send_wr *wr)
+{
+    struct ibv_send_wr *bad;
+    wr->wr_id = lane->id | (uint64_t)(lane->head++ & 0xffffff) << 8;
+    int rc = ibv_post_send(lane->qp, wr, &bad);
+    if (unlikely(rc != 0))
+        ib_lane_report_refusal(lane, rc);
+}
+
+/* A shared receive queue and its buffers. */
+struct ib_shared {
+    struct ib *ib;
+    struct ibv_srq *srq;
+    struct ib_pool *pool;
+    uint32_t adapter;
+    uint32_t target; /* log2(n) * k + b */
+    uint32_t posted;
+    uint32_t most; /* what the device allows */
+    struct list buffers;
+    _Atomic int low; /* the limit event came */
+};
+
+/* shared.c */
+int ib_shared_open(struct ib *ib, uint32_t adapter); /* once; when the first connection is there */
+void ib_shared_close(struct ib *ib);
+void ib_shared_refill(struct ib_shared *s);     /* when half of its buffers are out */
+void ib_shared_refill_low(struct ib_shared *s); /* the limit event came */
+void ib_shared_grow(struct ib_shared *s, uint32_t n);
+
+/* own.c */
+int ib_self_open(struct transport *t);
+int ib_self_atomic(struct transport *t, const struct net_atomic *change, uint64_t *old, void *word,
+                   const struct net_key *key);
+void ib_self_close(struct ib *ib);
+
+static inline void ib_lane_fill_atomic(const struct net_atomic *change, uint64_t remote, uint32_t rkey,
+                                       struct ibv_send_wr *out)
+{
+    out->opcode = change->swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD;
+    out->wr.atomic.remote_addr = remote;
+    out->wr.atomic.rkey = rkey;
+    out->wr.atomic.compare_add = change->operand;
+    out->wr.atomic.swap = change->value;
+}
+
+#endif

@@ -1,0 +1,334 @@
+/* spread.c: frames over several rails [Liu04 8.2.4]: small messages and the control messages of protocols, multiplexed by
+ * FISHPLATE_IB_MESSAGES. net/rails/mux.h chooses a pair of rails for each frame; see rails.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/counter.h"
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/rails/rails.h"
+
+static COUNTER(further, "ib_frames_spread",
+               "Frames sent over rails other than that of the connection (FISHPLATE_IB_MESSAGES).");
+
+/* Of auto. The shortest messages cost the processor more where they change rails; from about 1 KiB on the link is the limit
+ * (lab/notes/rails.md). Receive buffers on further rails are for peers that are sent more than a few such messages. */
+#define KEPT_BELOW 1024
+#define FEW        16
+
+#define WINDOW_MESSAGES 16
+#define WINDOW_BYTES    (64 * 1024)
+
+static struct ib_spread *of(const struct ib_endpoint *ep)
+{
+    return ep->pairs ? ep->pairs->spread : NULL;
+}
+
+static unsigned pair_of(const struct ib_lane *lane)
+{
+    return lane->index >= IB_LANES ? (unsigned)(lane->index - IB_LANES) : 0;
+}
+
+/* ---- which pairs ---- */
+
+/* Of auto, the rates: a slow end makes a slow pair. */
+static double weight_of(const struct ib_endpoint *ep, const struct ib_pair *pair)
+{
+    const struct ib_rail *mine = &ep->ib->rails[pair->mine];
+    if (ib_frames_policy() != IB_FRAMES_AUTO)
+        return mine->weight;
+    return MAX(MIN(mine->device->used->rate, ep->pairs->peer[pair->yours].rate), 1u);
+}
+
+void ib_spread_open(struct ib_endpoint *ep)
+{
+    struct ib_pairs *j = ep->pairs;
+    if (!ib_frames_may_spread(ep) || j->count < 2)
+        return;
+    struct ib_spread *s = calloc(1, sizeof(*s));
+    if (!s)
+        return; /* the primary rail alone will do */
+    double weight[RAILS_MAX];
+    for (unsigned k = 0; k < j->count; k++)
+        weight[k] = weight_of(ep, &j->pair[k]);
+    enum mux_policy how = ib_frames_policy() == IB_FRAMES_AUTO
+                              ? MUX_WEIGHTS
+                              : (enum mux_policy)(ib_frames_policy() - IB_FRAMES_BINDING + MUX_BINDING);
+    mux_open(&s->mux, how, j->count, 0);
+    mux_settings(&s->mux, weight, how == MUX_WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
+    mux_keep(&s->mux, ib_frames_policy() == IB_FRAMES_AUTO ? KEPT_BELOW + 1
+                                                           : 0); /* it counts one byte more for each frame */
+    j->spread = s;
+}
+
+void ib_spread_close(struct ib_endpoint *ep)
+{
+    struct ib_spread *s = of(ep);
+    for (unsigned k = 0; s && k < RAILS_MAX; k++)
+        free(s->bytes[k]);
+    free(s);
+    if (ep->pairs)
+        ep->pairs->spread = NULL;
+    ib_spread_update_route(ep);
+}
+
+void ib_spread_update_route(struct ib_endpoint *ep)
+{
+    const struct ib_spread *s = of(ep);
+    traffic_set_pairs(&ep->traffic, s && ep->pairs->frames > 0 && (ep->pairs->up & ~rail_bit(0)) != 0);
+}
+
+/* The queue pair is new, and nothing is under way on it. */
+static void begin_anew(struct ib_spread *s, const struct ib_lane *lane, unsigned k)
+{
+    s->seen[k] = 0;
+    s->quiet[k] = 0;
+    mux_done(&s->mux, k, UINT64_MAX);
+    if (s->bytes[k])
+        memset(s->bytes[k], 0, lane->depth * sizeof(uint32_t));
+}
+
+void ib_spread_reset_pair(struct ib_lane *lane)
+{
+    struct ib_spread *s = of(lane->endpoint);
+    if (s)
+        begin_anew(s, lane, pair_of(lane));
+}
+
+void ib_spread_reset_primary(struct ib_endpoint *ep)
+{
+    if (of(ep))
+        begin_anew(of(ep), &ep->lanes[ep->ib->lanes - 1], 0);
+    ib_spread_update_route(ep);
+}
+
+static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair, size_t len)
+{
+    return pair == 0 ? ib_lane_for_size(ep, len) : &ep->pairs->pair[pair].lane;
+}
+
+/* Tells mux what has arrived since it was last asked. Where the primary rail has two queue pairs, that of large frames counts. */
+static void count_arrived(struct ib_endpoint *ep, struct ib_spread *s)
+{
+    for (unsigned k = 0; k < s->mux.rails; k++) {
+        const struct ib_lane *lane = lane_of(ep, k, SIZE_MAX);
+        for (; s->bytes[k] && s->seen[k] != lane->tail; s->seen[k]++) {
+            uint32_t *bytes = &s->bytes[k][s->seen[k] & (lane->depth - 1)];
+            if (*bytes)
+                mux_done(&s->mux, k, *bytes);
+            *bytes = 0;
+        }
+    }
+}
+
+/* The frame is about to be posted on the lane: true when its end must be reported, so that the window moves. */
+static bool count_sent(struct ib_spread *s, const struct ib_lane *lane, unsigned k, size_t bytes)
+{
+    if (s->mux.policy != MUX_ROOM || (k == 0 && lane->index != lane->endpoint->ib->lanes - 1)) {
+        mux_done(&s->mux, k, bytes);
+        return false;
+    }
+    if (!s->bytes[k]) {
+        s->bytes[k] = calloc(lane->depth, sizeof(uint32_t));
+        s->seen[k] = lane->tail;
+    }
+    if (!s->bytes[k])
+        return false;
+    s->bytes[k][lane->head & (lane->depth - 1)] = (uint32_t)bytes;
+    s->quiet[k] += bytes;
+    if (s->quiet[k] < WINDOW_BYTES / 4)
+        return false;
+    s->quiet[k] = 0;
+    return true;
+}
+
+static unsigned choose(struct ib_endpoint *ep, struct ib_spread *s, size_t bytes)
+{
+    uint32_t changed = s->mux.up ^ ep->pairs->up;
+    for (unsigned k = 0; unlikely(changed != 0) && k < s->mux.rails; k++)
+        if (rail_in(changed, k))
+            mux_up(&s->mux, k, rail_in(ep->pairs->up, k));
+    if (s->mux.policy == MUX_ROOM)
+        count_arrived(ep, s);
+    return mux_next(&s->mux, bytes);
+}
+
+/* ---- sending ---- */
+
+void ib_spread_start(struct ib_endpoint *ep)
+{
+    if (!ib_frames_may_spread(ep))
+        return;
+    bool counts = ib_frames_policy() == IB_FRAMES_AUTO;
+    traffic_set_count(&ep->traffic, counts ? FEW : 0);
+    if (!counts)
+        ib_pairs_request(ep);
+}
+
+static void watch(struct ib_endpoint *ep, size_t len)
+{
+    if (len >= KEPT_BELOW && traffic_count(&ep->traffic))
+        ib_pairs_request(ep);
+}
+
+static void sent(struct ib_endpoint *ep, unsigned k, size_t bytes)
+{
+    const struct ib_rail *rail = lane_of(ep, k, 0)->rail;
+    counter_add(&further, k > 0);
+    counter_add(rail->frames, 1);
+    counter_add(rail->bytes, bytes);
+}
+
+static bool by_ring(const struct ib_endpoint *ep, unsigned k, size_t len)
+{
+    return ep->tx_on && len <= ep->tx_frame_max && (k == 0 || (ep->pairs->rings && !ep->tx_by_imm));
+}
+
+static int send_over(struct ib_endpoint *ep, unsigned k, uint64_t head, uint64_t from, uint64_t word,
+                     const void *payload, size_t len)
+{
+    struct ib_spread *s = of(ep);
+    struct ib_lane *lane = lane_of(ep, k, len), *ring = k == 0 ? &ep->lanes[0] : lane;
+    char *room = by_ring(ep, k, len) ? ib_ring_reserve_slot(ep, ring) : NULL;
+    if (!room) {
+        uint32_t place = lane->head;
+        bool signal = count_sent(s, lane, k, len + 1);
+        int rc = ib_lane_send_frame(lane, head, from, word, payload, len, signal);
+        if (rc != 0 && s->bytes[k])
+            s->bytes[k][place & (lane->depth - 1)] = 0;
+        if (rc != 0)
+            mux_done(&s->mux, k, len + 1);
+        return rc;
+    }
+    struct ib_frame *f = (struct ib_frame *)(void *)room;
+    bool signal = count_sent(s, ring, k, len + 1);
+    ib_head_fill(ep, &f->head, IB_FRAME, false);
+    frame_write(&f->header, head, from, word);
+    if (len > 0)
+        memcpy(f->payload, payload, len);
+    ib_ring_post_slot_over(ep, ring,
+                           k == 0 ? ep->peer_adapter : ep->pairs->peer[ep->pairs->pair[k].yours].adapter,
+                           sizeof(*f) + len, signal);
+    return 0;
+}
+
+static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uint64_t word,
+                       const void *payload, size_t len)
+{
+    if (!traffic_is_ready(&ep->traffic))
+        return ib_frame_open_connection(ep);
+    if (ep->traffic.state != TRAFFIC_SPREAD) {
+        watch(ep, len);
+        return ib_primary_send_frame(ep, head, from, word, payload, len);
+    }
+    struct ib_spread *s = of(ep);
+    unsigned k = choose(ep, s, len + 1);
+    if (k == RAIL_NONE) /* all windows are full; the ends of what is under way are reported */
+        return ERR_AGAIN;
+    int rc = send_over(ep, k, head, from, word, payload, len);
+    if (rc != 0 && k > 0) /* the primary rail may have room */
+        rc = send_over(ep, k = 0, head, from, word, payload, len);
+    if (rc == 0)
+        sent(ep, k, len);
+    return rc;
+}
+
+/* Built in place: on a further rail, a buffer of the send/receive channel, which all of them have. */
+static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
+{
+    if (!traffic_is_ready(&ep->traffic))
+        return ib_frame_open_connection(ep);
+    if (ep->traffic.state != TRAFFIC_SPREAD) {
+        watch(ep, len);
+        return ib_primary_reserve_frame(ep, len, payload);
+    }
+    struct ib_spread *s = of(ep);
+    unsigned k = choose(ep, s, len + 1);
+    if (k == RAIL_NONE)
+        return ERR_AGAIN;
+    mux_done(&s->mux, k, len + 1); /* counted when it goes */
+    if (k > 0 && ib_lane_reserve_frame(lane_of(ep, k, len), payload) == 0)
+        return 0;
+    return ib_primary_reserve_frame(ep, len, payload);
+}
+
+/* ---- frames ---- */
+
+int ib_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    if (unlikely(ep->traffic.state != TRAFFIC_PRIMARY))
+        return spread_send(ep, head, from, word, payload, len);
+    return ib_primary_send_inline(ep, head, from, word, payload, len);
+}
+
+int ib_reserve(struct peer *peer, size_t len, void **payload)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    return likely(ep->traffic.state == TRAFFIC_PRIMARY) ? ib_primary_reserve_frame(ep, len, payload)
+                                                        : spread_reserve(ep, len, payload);
+}
+
+void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
+{
+    struct ib_endpoint *ep = peer->endpoint;
+    const struct ib_lane *lane = ep->reserved_lane;
+    if (likely(lane->index < IB_LANES)) {
+        ib_primary_commit_frame(ep, header, len);
+        return;
+    }
+    ib_lane_commit_frame(ep, header, len);
+    sent(ep, pair_of(lane), len);
+}
+
+/* ---- the end of pairs ---- */
+
+void ib_spread_fail_pairs(struct ib_endpoint *ep)
+{
+    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++) {
+        enum joint_state state = ep->pairs->pair[k].joint.state;
+        if (state == JOINT_READY || state == JOINT_USED) /* else it is not connected */
+            ib_lane_set_error(&ep->pairs->pair[k].lane);
+    }
+}
+
+void ib_spread_rejoin_pairs(struct ib_endpoint *ep)
+{
+    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++)
+        ib_pair_rejoin(ep, k);
+}
+
+bool ib_spread_is_quiet(struct ib_endpoint *ep)
+{
+    bool quiet = true;
+    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++) {
+        struct ib_lane *lane = &ep->pairs->pair[k].lane;
+        if (!ib_lane_carries_frames(lane))
+            continue;
+        quiet = false;
+        ib_lane_request_completion(lane);
+    }
+    return quiet;
+}
+
+bool ib_spread_has_room(const struct ib_endpoint *ep)
+{
+    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++)
+        if (ep->pairs->pair[k].lane.qp && !ib_lane_has_room(&ep->pairs->pair[k].lane, 2, true))
+            return false;
+    return true;
+}
+
+void ib_spread_post_markers(struct ib_endpoint *ep)
+{
+    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++) {
+        struct ib_lane *lane = &ep->pairs->pair[k].lane;
+        if (!lane->qp || lane->head == lane->tail)
+            continue;
+        ep->final_markers++;
+        ib_lane_post_marker(lane, true);
+    }
+}

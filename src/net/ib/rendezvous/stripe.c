@@ -1,0 +1,461 @@
+/* stripe.c: large puts and gets, cut into a stripe for each rail and moved straight into their final memory [Liu04 8.2.3]. net/rails
+ * decides: stripe.h cuts, adapt.h follows the speed of the rails, least.h finds how finely to divide, filter.h reports the transfer
+ * once, when every stripe has arrived, and repeats stripes that a rail failed to deliver.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/rails/rails.h"
+#include "net/ib/rendezvous/rendezvous.h"
+#include "net/rails/filter.h"
+
+enum { ADAPTIVE, EVEN, WEIGHTED, OFF, TURNS, SHARES, WINDOW, ROOM, BASIC, LOCAL, DYNAMIC, HYBRID };
+
+static TUNABLE_CHOICE_FEW(policy, "IB_STRIPE", ADAPTIVE,
+                          "adaptive|even|weighted|off|turns|shares|window|room|basic|local|dynamic|hybrid",
+                          OFF + 1,
+                          "How large messages use several rails: divided in proportion to the measured speed "
+                          "of each rail (adaptive), in equal "
+                          "parts (even), by FISHPLATE_IB_WEIGHTS (weighted), or whole over the rail of the "
+                          "process (off). Must be the "
+                          "same on all ranks. For experiments, by FISHPLATE_LAB, messages go whole: over all "
+                          "rails in turns (turns), by "
+                          "FISHPLATE_IB_WEIGHTS (shares), 16 at a time (window), where fewer than 256 KiB "
+                          "are under way (room), or by "
+                          "reservation of rails (basic, local, dynamic, hybrid).");
+static LABORATORY_SIZE(smallest, "IB_STRIPE_MIN", 0, 0, 1 << 30,
+                       "Smallest part of a message in bytes that is sent over a rail of its own. A message "
+                       "smaller than twice this size uses one rail. 0: measured for each peer and size from "
+                       "8 KiB to 512 KiB, and 32 KiB for longer messages.");
+
+static COUNTER(messages, "ib_striped",
+               "Large transfers (RDMA writes and reads) that were divided among several rails.");
+static COUNTER(measured, "ib_stripe_trials",
+               "Sizes of messages for which it was measured whether dividing them among rails is faster.");
+static COUNTER(repeated, "ib_stripes_repeated",
+               "Parts of large messages sent again over another rail after their rail failed.");
+
+#define ALIGNMENT       4096
+#define MEASURED        8192 /* bytes: shorter messages are not divided where it is measured which should be */
+#define ORDERED         256 /* bytes: shorter requests are done in the order of the calls, by one queue pair */
+#define WINDOW_MESSAGES 16
+#define WINDOW_BYTES    (256 * 1024)
+
+/* A stripe reports as any transfer does. */
+struct stripe_op {
+    struct net_op op;
+    struct ib_striped *message;
+    struct ib_rail *rail;
+    uint32_t ticket;
+};
+
+struct ib_striped {
+    struct list link; /* ib_pairs.under_way */
+    struct ib_endpoint *ep;
+    struct net_op *op;
+    struct filter filter;
+    enum ibv_wr_opcode opcode;
+    uint32_t set, reserved; /* pairs that were allotted to it; those of them that are reserved (allot.h) */
+    uint8_t first;          /* pair of the first stripe */
+    uint64_t whole;         /* its bytes, where it takes one pair and others are to know (mux.h) */
+    bool timed;             /* its delivery is measured (least.h) */
+    struct least_ticket least;
+    uint64_t began, bytes;
+    uint32_t failed[RAILS_MAX]; /* by pair: stripes that failed there and may still arrive, a bit each */
+    uintptr_t local;
+    uint64_t remote;
+    struct net_mem memory;
+    struct net_key key;
+    struct stripe_op ops[RAILS_MAX];
+};
+
+static bool whole(void)
+{
+    return policy.value >= OFF && policy.value <= ROOM;
+}
+
+static bool multiplexed(void)
+{
+    return policy.value >= TURNS && policy.value <= ROOM;
+}
+
+int ib_stripe_open(struct ib *ib)
+{
+    uint64_t least = smallest.value > 0 ? (uint64_t)smallest.value : LEAST_DEFAULT;
+    ib->stripe_rules =
+        (struct stripe_rules){.smallest = whole() ? UINT64_MAX / 4 : least, .align = ALIGNMENT};
+    ib->stripe_measured = smallest.value == 0 && policy.value <= WEIGHTED;
+    ib->stripe_from = multiplexed()         ? ORDERED + 1
+                      : ib->stripe_measured ? MEASURED
+                                            : 2 * ib->stripe_rules.smallest;
+    pool_init(&ib->striped, sizeof(struct ib_striped), 8);
+    return policy.value >= BASIC && ib->nrails > 1
+               ? ib_allot_open(ib, (enum alloc_policy)(policy.value - BASIC + ALLOC_BASIC))
+               : 0;
+}
+
+void ib_stripe_close(struct ib *ib)
+{
+    ib_allot_close(ib);
+    pool_destroy(&ib->striped);
+}
+
+static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair)
+{
+    return pair == 0 ? &ep->lanes[ep->ib->lanes - 1] : &ep->pairs->pair[pair].lane;
+}
+
+static void count(struct ib *ib, const struct ib_rail *rail, int n)
+{
+    ib_adapter_count_users(rail->adapter, ib, n);
+}
+
+/* ---- issuing ---- */
+
+static void stripe_done(struct net_op *op, int status);
+
+static void post(struct ib_striped *m, unsigned i, uint32_t ticket)
+{
+    struct ib_endpoint *ep = m->ep;
+    const struct stripe *s = &m->filter.stripes[i].stripe;
+    struct ib_lane *lane = lane_of(ep, s->rail);
+    uint8_t theirs = ep->pairs->peer[ep->pairs->pair[s->rail].yours].adapter;
+    struct stripe_op *o = &m->ops[i];
+    struct ib_transfer t = {.opcode = m->opcode,
+                            .local = m->local + s->offset,
+                            .remote = m->remote + s->offset,
+                            .lkey = ib_lkey(&m->memory, lane->rail->adapter->index),
+                            .rkey = ib_rkey(&m->key, theirs)};
+    *o = (struct stripe_op){.op = {.done = stripe_done}, .message = m, .rail = lane->rail, .ticket = ticket};
+    if (ib_rdma_post(lane, &t, s->bytes, &o->op) != 0) {
+        filter_not_issued(&m->filter, i);
+        ep->ib->stripes_blocked = true;
+        atomic_store(&ep->ib->attention, 1);
+        return;
+    }
+    count(ep->ib, lane->rail, 1);
+    counter_add(lane->rail->bytes, s->bytes);
+    counter_add(lane->rail->stripes, 1);
+}
+
+/* Whatever waits goes, but for what finds no room in its send queue: ib_stripes_retry tries that again. */
+static void issue(struct ib_striped *m)
+{
+    uint32_t ticket;
+    uint64_t now = clock_ns();
+    for (unsigned n = 0; n < m->filter.count; n++) {
+        int i = filter_next(&m->filter, now, &ticket);
+        if (i < 0)
+            return;
+        if (m->filter.stripes[i].attempt > 1)
+            counter_add(&repeated, 1);
+        post(m, (unsigned)i, ticket);
+    }
+}
+
+static bool lanes_have_room(struct ib_endpoint *ep, const struct stripe *cut, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!ib_lane_has_room(lane_of(ep, cut[i].rail), (uint32_t)(cut[i].bytes >> 30) + 1, false))
+            return false;
+    return true;
+}
+
+/* A whole message, over one pair. 0: none has room. */
+static unsigned choose_one(struct ib_pairs *j, size_t len, struct stripe *cut)
+{
+    for (unsigned k = 0; k < j->count; k++)
+        if (rail_in(j->mux.up, k) != rail_in(j->up, k))
+            mux_up(&j->mux, k, rail_in(j->up, k));
+    unsigned pair = mux_next(&j->mux, len);
+    *cut = (struct stripe){.bytes = len, .rail = (uint8_t)pair};
+    return pair != RAIL_NONE;
+}
+
+/* A trial has ended. */
+static void found(const struct ib_endpoint *ep, size_t len)
+{
+    uint64_t least = least_found(&ep->pairs->least, len);
+    counter_add(&measured, 1);
+    if (least == UINT64_MAX)
+        log_debug("messages of about %zu bytes to rank %u are fastest whole, over one rail", len,
+                  ep->peer->rank);
+    else
+        log_debug("messages of about %zu bytes to rank %u are fastest in parts of %llu bytes and more", len,
+                  ep->peer->rank, (unsigned long long)least);
+}
+
+static unsigned divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut,
+                       struct least_ticket *least)
+{
+    struct ib_pairs *j = ep->pairs;
+    struct stripe_rules rules = ep->ib->stripe_rules;
+    const double *weight = policy.value == ADAPTIVE ? j->adapt.weight : j->weight;
+    uint32_t probe = policy.value == ADAPTIVE ? adapt_probe(&j->adapt) & set : 0;
+    if (multiplexed())
+        return choose_one(j, len, cut);
+    if (ep->ib->stripe_measured) {
+        uint32_t trials = j->least.trials;
+        *least = least_next(&j->least, rules.align, weight, set, probe != 0, len);
+        rules.smallest = least->smallest;
+        if (unlikely(trials != j->least.trials))
+            found(ep, len);
+    }
+    return stripe_cut(&rules, weight, set, probe, len, cut);
+}
+
+static int refused(const struct ib *ib, struct ib_pairs *j, size_t len, const struct stripe *cut, unsigned n,
+                   const struct least_ticket *least)
+{
+    if (n > 0 && multiplexed())
+        mux_done(&j->mux, cut->rail, len);
+    if (ib->stripe_measured)
+        least_never(&j->least, least);
+    return ERR_AGAIN;
+}
+
+int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
+                       const struct net_mem *mem, uint64_t remote, const struct net_key *key, size_t len,
+                       struct net_op *op)
+{
+    struct ib *ib = ep->ib;
+    struct stripe cut[RAILS_MAX];
+    if (!ep->pairs)
+        ib_pairs_request(ep);
+    if (!ep->pairs || ep->pairs->up == rail_bit(0)) { /* not joined yet, or all others are down */
+        if (unlikely(ib->allot != NULL))
+            ib_allot_cancel(ep);
+        return ib_rdma_post_primary(
+            ep, &(struct ib_rdma){opcode, local, remote, len, *mem, *key, ep->next_seq}, op);
+    }
+    uint32_t set = ep->pairs->up;
+    int rc = unlikely(ib->allot != NULL) ? ib_allot_rails(ep, len, &set) : 0;
+    if (rc != 0)
+        return rc;
+    struct least_ticket least = {0};
+    unsigned n = divide(ep, len, set, cut, &least);
+    if (n == 0 || !lanes_have_room(ep, cut, n))
+        return refused(ib, ep->pairs, len, cut, n, &least);
+    struct ib_striped *m = pool_get(&ib->striped);
+    if (!m) {
+        refused(ib, ep->pairs, len, cut, n, &least);
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a message of %zu bytes", len);
+    }
+    m->ep = ep;
+    m->op = op;
+    m->opcode = opcode;
+    m->local = local;
+    m->remote = remote;
+    m->memory = *mem;
+    m->key = *key;
+    m->set = set;
+    m->reserved = ib->allot ? ib_allot_start(ep, set) : 0;
+    m->whole = multiplexed() ? len : 0;
+    m->first = cut[0].rail;
+    m->timed = ib->stripe_measured;
+    m->least = least;
+    m->began = m->timed ? clock_ns() : 0;
+    m->bytes = len;
+    memset(m->failed, 0, sizeof(m->failed));
+    list_append(&ep->pairs->under_way, &m->link);
+    filter_open(&m->filter, cut, n, ep->pairs->up);
+    counter_add(&messages, n > 1);
+    ep->ops++; /* the message itself: stripes of it may wait */
+    issue(m);
+    return 0;
+}
+
+/* ---- what becomes of stripes ---- */
+
+/* It is over: its rails are free for others. */
+static void let_go(struct ib_striped *m)
+{
+    struct ib_endpoint *ep = m->ep;
+    if (unlikely(ep->ib->allot != NULL))
+        ib_allot_release(ep, m->set, m->reserved);
+    if (m->whole > 0)
+        mux_done(&ep->pairs->mux, m->first, m->whole);
+    if (m->timed)
+        least_never(&ep->pairs->least, &m->least);
+}
+
+static bool repeats(const struct filter *f)
+{
+    for (unsigned i = 0; i < f->count; i++)
+        if (f->stripes[i].attempt != 1)
+            return true;
+    return false;
+}
+
+/* It has arrived. The time of one that a rail has failed tells nothing. */
+static void measure(struct ib_striped *m)
+{
+    struct least *l = &m->ep->pairs->least;
+    if (!m->timed || repeats(&m->filter))
+        return;
+    least_done(l, &m->least, m->bytes, m->began, m->ep->ib->completions_ns);
+    m->timed = false;
+}
+
+static void heard(struct ib_striped *m, enum filter_verdict v)
+{
+    struct ib_endpoint *ep = m->ep;
+    if (v == FILTER_AGAIN)
+        issue(m);
+    if (v != FILTER_DONE)
+        return;
+    struct net_op *op = m->op;
+    list_remove(&m->link);
+    measure(m);
+    let_go(m);
+    pool_put(&ep->ib->striped, m);
+    ep->ops--;
+    op->done(op, 0);
+}
+
+/* A write that failed may still be on its way to the peer until that has dropped its end; what was read cannot arrive
+ * once the queue pair here is gone. */
+static void stripe_failed(struct ib_striped *m, uint32_t ticket)
+{
+    unsigned i = ticket >> 8;
+    unsigned pair = m->filter.stripes[i].stripe.rail;
+    if (m->opcode == IBV_WR_RDMA_READ)
+        heard(m, filter_failed(&m->filter, ticket));
+    else
+        m->failed[pair] |= rail_bit(i);
+}
+
+static void stripe_done(struct net_op *op, int status)
+{
+    struct stripe_op *o = (struct stripe_op *)op;
+    struct ib_striped *m = o->message;
+    struct ib_endpoint *ep = m->ep;
+    struct ib *ib = ep->ib;
+    count(ib, o->rail, -1);
+    if (status != 0) {
+        stripe_failed(m, o->ticket);
+        return;
+    }
+    if (ib->completions_ns == 0)
+        ib->completions_ns = clock_ns();
+    heard(m, filter_completed(&m->filter, o->ticket, ib->completions_ns,
+                              policy.value == ADAPTIVE ? &ep->pairs->adapt : NULL));
+}
+
+bool ib_is_stripe(const struct net_op *op)
+{
+    return op->done == stripe_done;
+}
+
+void ib_stripes_repeat(struct ib_endpoint *ep, unsigned pair)
+{
+    list_foreach_safe(pos, after, &ep->pairs->under_way)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        uint32_t set = m->failed[pair];
+        m->failed[pair] = 0;
+        enum filter_verdict v = FILTER_NOTHING;
+        for (unsigned i = 0; i < m->filter.count; i++)
+            if (rail_in(set, i))
+                v = filter_failed(&m->filter, m->ops[i].ticket);
+        if (set)
+            heard(m, v);
+    }
+}
+
+void ib_stripes_set_pair(struct ib_endpoint *ep, unsigned pair, bool up)
+{
+    list_foreach_safe(pos, after, &ep->pairs->under_way)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        heard(m, filter_rail(&m->filter, pair, up));
+    }
+}
+
+void ib_stripes_retry(struct ib *ib)
+{
+    ib->stripes_blocked = false;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->pairs)
+            list_foreach_safe(pos, after, &ib->endpoints[i]->pairs->under_way)
+                issue(list_entry(pos, struct ib_striped, link));
+}
+
+/* A slow end makes a slow pair. */
+void ib_stripes_set_weights(struct ib_endpoint *ep)
+{
+    struct ib_pairs *j = ep->pairs;
+    least_open(&j->least);
+    for (unsigned k = 0; k < j->count; k++)
+        j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pair[k].mine].weight;
+    if (!multiplexed())
+        return;
+    mux_open(&j->mux, (enum mux_policy)(policy.value - TURNS + MUX_TURNS), j->count, 0);
+    mux_settings(&j->mux, j->weight, policy.value == WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
+}
+
+static void stop_counting(struct ib_striped *m)
+{
+    for (unsigned i = 0; i < m->filter.count; i++) {
+        const struct filter_stripe *s = &m->filter.stripes[i];
+        if (s->state == FILTER_UNDER_WAY && !rail_in(m->failed[s->stripe.rail], i))
+            count(m->ep->ib, m->ops[i].rail, -1);
+    }
+}
+
+/* The connection is gone, and nobody waits any more. */
+void ib_stripes_forget(struct ib_endpoint *ep)
+{
+    list_foreach_safe(pos, after, &ep->pairs->under_way)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        stop_counting(m);
+        let_go(m);
+        list_remove(pos);
+        pool_put(&ep->ib->striped, m);
+    }
+}
+
+/* The home's lanes stay for a moment: what is left there must not tell messages that are gone. */
+static void lane_forget(struct ib_lane *lane)
+{
+    for (uint32_t at = lane->tail; at != lane->head; at++) {
+        struct ib_work *w = &lane->work[at & (lane->depth - 1)];
+        if (w->op && w->op->done == stripe_done)
+            w->op = NULL;
+    }
+}
+
+void ib_stripes_fail(struct ib_endpoint *ep)
+{
+    struct ib_pairs *j = ep->pairs;
+    if (!j)
+        return;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++)
+        lane_forget(&ep->lanes[k]);
+    struct list lost;
+    list_init(&lost);
+    list_foreach_safe(pos, after, &j->under_way)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        stop_counting(m);
+        let_go(m);
+        list_remove(pos);
+        list_append(&lost, pos);
+    }
+    ib_pairs_free(ep);
+    list_foreach_safe(pos, after, &lost)
+    {
+        struct ib_striped *m = list_entry(pos, struct ib_striped, link);
+        struct net_op *op = m->op;
+        list_remove(pos);
+        pool_put(&ep->ib->striped, m);
+        op->done(op, err_set(MPIX_ERR_PROC_FAILED, "the peer process has died"));
+    }
+}

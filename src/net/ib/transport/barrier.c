@@ -1,0 +1,128 @@
+/* barrier.c: barriers that the fabric performs, where the verbs library offers them: in softib's switch, and by a device that
+ * has the wires of a barrier network [Hoefler05 3.1, 3.2].
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/failover/failover.h"
+#include "net/ib/multicast/multicast.h"
+#include "net/ib/rails/rails.h"
+#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/transport/transport.h"
+
+static const struct verbs_barrier *verbs_of(const struct transport_barrier *b)
+{
+    return container_of(b, struct ib_barrier, base)->verbs;
+}
+
+static int get(const struct transport_barrier *b, uint32_t *group)
+{
+    return verbs_of(b)->get_id(group) == 0 ? 0 : ERR_AGAIN;
+}
+
+static void give_back(const struct transport_barrier *b, uint32_t group)
+{
+    verbs_of(b)->free(group);
+}
+
+static void *join(const struct transport_barrier *b, uint32_t group)
+{
+    return verbs_of(b)->join(group);
+}
+
+static void enter(const struct transport_barrier *b, void *member)
+{
+    verbs_of(b)->enter(member);
+}
+
+static bool over(const struct transport_barrier *b, void *member)
+{
+    return verbs_of(b)->test(member) != 0;
+}
+
+static void leave(const struct transport_barrier *b, void *member)
+{
+    verbs_of(b)->leave(member);
+}
+
+/* ---- wires ---- */
+
+static const struct ib_wires *wires_of(const struct transport_barrier *b)
+{
+    return container_of(b, struct ib_wires, base);
+}
+
+static int wires_get(const struct transport_barrier *b, uint32_t *group)
+{
+    const struct ib_wires *w = wires_of(b);
+    return w->verbs->take(w->context, group) == 0 ? 0 : ERR_AGAIN;
+}
+
+static void wires_give_back(const struct transport_barrier *b, uint32_t group)
+{
+    wires_of(b)->verbs->give_back(wires_of(b)->context, group);
+}
+
+static void *wires_join(const struct transport_barrier *b, uint32_t group)
+{
+    return wires_of(b)->verbs->plug(wires_of(b)->context, group);
+}
+
+static void wires_enter(const struct transport_barrier *b, void *member)
+{
+    wires_of(b)->verbs->enter(member);
+}
+
+static bool wires_over(const struct transport_barrier *b, void *member)
+{
+    return wires_of(b)->verbs->test(member) != 0;
+}
+
+static void wires_leave(const struct transport_barrier *b, void *member)
+{
+    wires_of(b)->verbs->unplug(member);
+}
+
+/* The survey has found it by its capability. */
+static void open_wires(struct ib *ib)
+{
+    const struct ib_survey *s = &ib->device.survey;
+    for (uint32_t i = 0; i < s->count && !ib->wires.context; i++) {
+        struct net_port *p = &s->ports[i];
+        if (p->link != NET_WIRES || p->place < 0)
+            continue;
+        ib->wires = (struct ib_wires){.base = {.get = wires_get,
+                                               .give_back = wires_give_back,
+                                               .join = wires_join,
+                                               .enter = wires_enter,
+                                               .over = wires_over,
+                                               .leave = wires_leave},
+                                      .verbs = &ib->device.verbs.wires,
+                                      .context = ib_device_open_named(&ib->device.verbs, p->device)};
+        p->chosen = ib->wires.context != NULL;
+        snprintf(p->why, sizeof(p->why), "%s",
+                 p->chosen ? "it is there for barriers of MPI_COMM_WORLD" : "it could not be opened");
+    }
+    ib->base.wires = ib->wires.context ? &ib->wires.base : NULL;
+}
+
+void ib_barriers_open(struct ib *ib)
+{
+    const struct verbs_barrier *verbs = &ib->device.verbs.barrier;
+    open_wires(ib);
+    if (!verbs->get_id)
+        return;
+    ib->barrier = (struct ib_barrier){
+        .base =
+            {.get = get, .give_back = give_back, .join = join, .enter = enter, .over = over, .leave = leave},
+        .verbs = verbs};
+    ib->base.barrier = &ib->barrier.base;
+}
+
+void ib_barriers_close(struct ib *ib)
+{
+    if (ib->wires.context)
+        ib->device.verbs.close_device(ib->wires.context);
+    ib->wires.context = NULL;
+}

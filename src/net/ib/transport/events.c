@@ -1,0 +1,180 @@
+/* events.c: which file acts on which event and on which control message; see events.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/failover/failover.h"
+#include "net/ib/multicast/multicast.h"
+#include "net/ib/rails/rails.h"
+#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/transport/transport.h"
+#include "net/ib/events.h"
+
+#include <string.h>
+
+/* ---- queue pairs and channels ---- */
+
+static void last_sent(struct ib_endpoint *ep)
+{
+    ib_endpoint_act(ep, 0); /* closing may have waited for nothing else */
+}
+
+static void first_frame(struct ib_endpoint *ep)
+{
+    ib_endpoint_act(ep, conn_frame(&ep->conn));
+}
+
+/* ---- connections ---- */
+
+static bool is_busy(const struct ib_endpoint *ep)
+{
+    return (unlikely(ep->ib->allot != NULL) && ib_allot_is_busy(ep)) || !ib_spread_has_room(ep);
+}
+
+static void closing(struct ib_endpoint *ep)
+{
+    ib_resend_collect(ep);
+    if (!conn_goes_on(&ep->conn))
+        ib_pairs_free(ep);
+}
+
+static void connected(struct ib_endpoint *ep, const struct ib_hello *h)
+{
+    ib_resend_acknowledge(ep, h->expected);
+    for (uint32_t i = 0; i < ep->ib->lanes; i++)
+        ib_migration_arm(&ep->lanes[i]);
+}
+
+static void home_is_back(struct ib_endpoint *ep)
+{
+    ep->pairs->up |= rail_bit(0);
+    adapt_back(&ep->pairs->adapt, 0);
+    ib_stripes_set_pair(ep, 0, true);
+    ib_spread_reset_primary(ep);
+    ep->control_pending |= 1u << IB_RAILS | (ib_allot_has_frames(ep) ? 1u << IB_RESERVE : 0);
+}
+
+/* The peer has destroyed the old queue pairs: what they did not deliver can be sent again. */
+static void opened(struct ib_endpoint *ep)
+{
+    if (ep->paths) {
+        ib_failover_finish(ep);
+        if (ep->pairs)
+            home_is_back(ep);
+        if (leave_is_sent(ep->leave))
+            ep->control_pending |= 1u << IB_LEAVE;
+        ib_resend_continue(ep);
+    }
+    ib_spread_start(ep);
+}
+
+/* ---- further rails ---- */
+
+static void pairs_known(struct ib_endpoint *ep)
+{
+    ib_stripes_set_weights(ep);
+    ib_spread_open(ep);
+}
+
+static void pair_changed(struct ib_endpoint *ep, unsigned pair, bool up)
+{
+    ib_stripes_set_pair(ep, pair, up);
+    ib_spread_update_route(ep);
+}
+
+static void pairs_freed(struct ib_endpoint *ep)
+{
+    ib_stripes_forget(ep);
+    ib_spread_close(ep);
+}
+
+const struct ib_events ib_events = {.failed = ib_failover_start,
+                                    .last_sent = last_sent,
+                                    .send_failed = ib_failover_send_failed,
+                                    .hello_arrived = ib_hello_receive,
+                                    .wanted = ib_endpoint_open,
+                                    .first_frame = first_frame,
+                                    .is_busy = is_busy,
+                                    .closing = closing,
+                                    .connected = connected,
+                                    .opened = opened,
+                                    .unreachable = ib_peer_suspect,
+                                    .pairs_known = pairs_known,
+                                    .pair_connected = ib_spread_reset_pair,
+                                    .pair_changed = pair_changed,
+                                    .pair_dropped = ib_resend_collect_lane,
+                                    .pair_settled = ib_stripes_repeat,
+                                    .pairs_freed = pairs_freed};
+
+/* ---- control messages ---- */
+
+static void take_leave(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    (void)h;
+    (void)len;
+    ep->leave = leave_receive(ep->leave);
+}
+
+static void take_rails(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    struct ib_rails_message said;
+    if (len != sizeof(*h) + sizeof(said))
+        ib_fatal(ep->ib, ep, "it sent a list of rails in a message of the wrong length");
+    memcpy(&said, h + 1, sizeof(said));
+    ib_pairs_take_message(ep, &said);
+}
+
+static void take_close(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    (void)h;
+    (void)len;
+    ib_endpoint_act(ep, conn_close(&ep->conn, ib_endpoint_is_busy(ep)));
+}
+
+static void take_agree(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    (void)h;
+    (void)len;
+    ib_endpoint_act(ep, conn_agree(&ep->conn));
+}
+
+static void take_keep(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    (void)h;
+    (void)len;
+    ib_endpoint_act(ep, conn_keep(&ep->conn));
+    ib_endpoint_return_credits(
+        ep); /* for frames that arrived meanwhile: the peer may be out of credits and send nothing that requests them */
+}
+
+/* The ends of other queue pairs count too. */
+static void end_posted(struct ib_endpoint *ep)
+{
+    if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {
+        ib_lane_post_marker(&ep->lanes[1], true);
+        ep->final_markers++;
+    }
+    ib_spread_post_markers(ep);
+}
+
+static void reserve_posted(struct ib_endpoint *ep)
+{
+    if (ib_allot_has_frames(ep))
+        ep->control_pending |= 1u << IB_RESERVE;
+}
+
+const struct ib_message ib_messages[IB_TYPES] = {
+    [IB_QUERY] = {.fill = ib_resend_fill_query, .take = ib_resend_take_status},
+    [IB_ANSWER] = {.fill = ib_resend_fill_answer, .take = ib_resend_take_status},
+    [IB_WRITE] = {.fill = ib_resend_fill_write, .take = ib_resend_take_write},
+    [IB_WRITTEN] = {.take = ib_resend_take_write},
+    [IB_LEAVE] = {.take = take_leave},
+    [IB_RING_ON] = {.fill = ib_ring_fill_offer, .take = ib_ring_take_control},
+    [IB_RING_OFF] = {.take = ib_ring_take_control},
+    [IB_RING_STOPPED] = {.take = ib_ring_take_control},
+    [IB_RAILS] = {.fill = ib_pairs_fill_message, .take = take_rails},
+    [IB_RESERVE] = {.fill = ib_allot_fill_message, .take = ib_allot_take_message, .posted = reserve_posted},
+    [IB_CLOSE] = {.take = take_close, .posted = end_posted},
+    [IB_AGREE] = {.take = take_agree, .posted = end_posted},
+    [IB_KEEP] = {.take = take_keep},
+};

@@ -1,0 +1,418 @@
+/* transport.c: start and end of the InfiniBand and RoCE transport, and its table of operations.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/log.h"
+#include "base/tunable.h"
+#include "boot/boot.h"
+#include "net/ib/channel/channel.h"
+#include "net/ib/connection/connection.h"
+#include "net/ib/failover/failover.h"
+#include "net/ib/multicast/multicast.h"
+#include "net/ib/rails/rails.h"
+#include "net/ib/rendezvous/rendezvous.h"
+#include "net/ib/transport/transport.h"
+#include "net/guest.h"
+#include "net/memlock.h"
+#include "net/registry.h"
+
+static TUNABLE_CHOICE(require_ib, "REQUIRE", 0, "nothing|ib",
+                      "ib: end the job in MPI_Init unless an InfiniBand or RoCE port can be used. softib "
+                      "counts only when FISHPLATE_VERBS names it.");
+static TUNABLE_CHOICE(connect_when, "IB_CONNECT", 0, "on-demand|static",
+                      "When connections are opened: each with the first message to the peer (on-demand), or "
+                      "all of them in MPI_Init (static).");
+static TUNABLE_CHOICE(receive_mode, "IB_RECEIVE", 0, "peer|shared",
+                      "Where receive buffers are posted: for each peer (peer), or in shared receive queues "
+                      "for all peers (shared), which need less memory with many peers.");
+static LABORATORY_CHOICE(
+    flow, "IB_FLOW", 2, "hw|static|dynamic",
+    "Flow control between two ranks: by the adapter alone, which repeats what finds no buffer (hw), by a "
+    "fixed number of credits (static), or by credits whose number grows when a sender waits (dynamic).");
+static LABORATORY_CHOICE(growth, "IB_GROWTH", 1, "linear|exponential",
+                         "How dynamic flow control adds receive buffers: FISHPLATE_IB_BUFFERS more at a "
+                         "time (linear), or twice as many (exponential).");
+static TUNABLE_INT(buffers, "IB_BUFFERS", 8, 1, 4096,
+                   "Receive buffers that are posted for each peer when its connection opens. With "
+                   "dynamic flow control the number grows when a sender has to wait.");
+static LABORATORY_INT(buffers_max, "IB_BUFFERS_MAX", 128, 1, 16384,
+                      "Upper limit of receive buffers for each peer with dynamic flow control.");
+static LABORATORY_INT(
+    credit_message, "IB_CREDIT_MESSAGE", 0, 0, 4096,
+    "Number of credits owed to a peer at which a message is sent only to return them. 0: half "
+    "of the buffers that are posted for the peer.");
+static TUNABLE_SIZE(frame_size, "IB_FRAME", 32 * 1024, 1024, 1024 * 1024,
+                    "Largest payload of one frame in bytes. A message up to this size can be sent at once. "
+                    "Every receive buffer has this size.");
+static TUNABLE_INT(
+    poll_limit, "IB_POLLSET", -1, -1, POLLSET_MAX,
+    "Number of peers whose small messages arrive by RDMA write in a ring that the receiver polls (the RDMA "
+    "channel). 0: none. -1: 16 where the adapter writes the last byte last, else none.");
+static LABORATORY_CHOICE(poll_policy, "IB_POLL_POLICY", 0, "first|traffic",
+                         "Which peers get a ring of the RDMA channel: the first that send (first), or those "
+                         "that send most (traffic), which may take the place of quieter ones.");
+static LABORATORY_CHOICE(
+    poll_order, "IB_POLL_ORDER", 0, "sequential|circular|prioritised",
+    "Order in which the rings of the RDMA channel are polled: always the same, each time "
+    "beginning with the next, or those with most traffic first.");
+static LABORATORY_INT(
+    ring_slots, "IB_RING_SLOTS", 64, 2, 4096,
+    "Number of slots of a ring of the RDMA channel, a power of two. Must be the same on all ranks.");
+static LABORATORY_SIZE(
+    ring_slot, "IB_RING_SLOT", 2048, 128, 65536,
+    "Size in bytes of one slot of a ring of the RDMA channel. A message larger than a slot "
+    "uses send and receive instead. Must be the same on all ranks.");
+
+#define POLLSET_AUTO 16
+#define SMALL_FRAME  2048       /* bytes of a buffer of the small shared receive queue */
+#define START_PINNED (8u << 20) /* what a job cannot do without; the rest of the limit is for messages */
+
+static void settings(struct ib *ib)
+{
+    ib->lanes = receive_mode.value ? 2 : 1;
+    ib->rules = (struct credit_rules){
+        .scheme = (enum credit_scheme)flow.value,
+        .growth = (enum credit_growth)growth.value,
+        .first = (uint32_t)buffers.value,
+        .most =
+            (uint32_t)(flow.value == CREDIT_DYNAMIC ? MAX(buffers.value, buffers_max.value) : buffers.value),
+        .step = (uint32_t)buffers.value,
+        .tell_at = (uint32_t)credit_message.value,
+        .calm_after = 1024};
+    uint32_t most_receives = (uint32_t)MAX(ib->device.attr.max_qp_wr, 32) - 16;
+    ib->rules.most = MIN(ib->rules.most, most_receives);
+    ib->rules.first = MIN(ib->rules.first, ib->rules.most);
+    uint32_t slots = 2;
+    while (2 * slots <= (uint32_t)ring_slots.value)
+        slots *= 2;
+    ib->ring_slots = slots;
+    ib->ring_slot_size = (uint32_t)ALIGN_UP((size_t)ring_slot.value, CACHE_LINE);
+    ib->ring_frame_max = ring_frame_max(ib->ring_slot_size);
+    ib_pool_init(&ib->small, ib, SMALL_FRAME);
+    ib_pool_init(&ib->large, ib, sizeof(struct ib_frame) + (size_t)frame_size.value);
+    ib_pool_init(&ib->rings, ib, (size_t)slots * ib->ring_slot_size);
+    ib_pool_init(&ib->bells, ib, CACHE_LINE);
+}
+
+/* Where the end of a frame cannot be polled for, a ring takes the receive and the completion of a send, and a
+ * key to look up and slots to account for besides: no use by itself. Only the device can tell. */
+static void choose_polling(struct ib *ib)
+{
+    int64_t limit = poll_limit.value;
+    if (limit < 0)
+        limit = ib->device.last_byte_last ? POLLSET_AUTO : 0;
+    pollset_open(&ib->pollset, (enum pollset_policy)poll_policy.value, (enum pollset_order)poll_order.value,
+                 (uint32_t)limit);
+}
+
+static int start(struct ib *ib, struct boot *boot)
+{
+    const struct verbs *v = &ib->device.verbs;
+    if (!v->softib && memlock_check(START_PINNED, ib->device.name) != 0) /* softib pins nothing */
+        return MPI_ERR_NO_MEM;
+    settings(ib);
+    int rc = ib_rails_open(ib, boot);
+    if (rc == 0)
+        ib_migration_find_alternate(ib);
+    rc = rc ? rc : ib_stripe_open(ib);
+    rc = rc ? rc : ib_lane_probe_device(ib);
+    choose_polling(ib);
+    rc = rc ? rc : ib_memory_open(ib);
+    rc = rc ? rc : ib_shared_open(ib, 0);
+    rc = rc ? rc : ib_hello_open(ib);
+    rc = rc ? rc : ib_event_open(ib);
+    struct ib_rail_info said[IB_RAILS_MAX];
+    memset(said, 0, sizeof(said));
+    return rc ? rc : boot_put(boot, "ib", said, ib_rails_describe(ib, said) * sizeof(*said));
+}
+
+static void stop(struct ib *ib)
+{
+    ib_event_close(ib);
+    ib_barriers_close(ib);
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        ib_resend_free(ib->endpoints[i], 0);
+        ib_pairs_free(ib->endpoints[i]);
+    }
+    ib_self_close(ib);
+    ib_hello_close(ib);
+    ib_shared_close(ib);
+    ib_memory_close(ib);
+    ib_rails_close(ib);
+    ib_buffers_close(ib);
+    ib_rails_free(ib);
+    ib_device_close(&ib->device);
+    ib_stripe_close(ib);
+    ib_endpoints_free(ib);
+    free(ib);
+}
+
+/* One line a node: what is used, what is not, and why. */
+static void report_ports(const struct ib *ib, const struct boot *boot)
+{
+    char line[1500], text[128];
+    const struct ib_survey *s = &ib->device.survey;
+    net_port_describe(ib->device.used, text, sizeof(text));
+    int n = snprintf(line, sizeof(line), "node %u uses %s, MTU %u: %s", boot->node, text,
+                     ib->device.used->mtu, ib->device.used->why);
+    for (uint32_t i = 0; i < s->count && n > 0 && (size_t)n < sizeof(line); i++) {
+        if (&s->ports[i] == ib->device.used)
+            continue;
+        net_port_describe(&s->ports[i], text, sizeof(text));
+        n += snprintf(line + n, sizeof(line) - (size_t)n, "; %s %s: %s", s->ports[i].chosen ? "and" : "not",
+                      text, s->ports[i].why);
+    }
+    log_info("%s", line);
+}
+
+static void report(const struct ib *ib, const struct boot *boot)
+{
+    static const char *const schemes[] = {"by the adapter", "static", "dynamic"};
+    if (boot->rank == 0)
+        log_info(
+            "nodes are connected over %s, %s: %s receive buffers, flow control %s, RDMA channel for up to "
+            "%u peers",
+            ib->device.name, net_port_kind(ib->device.used), ib->lanes > 1 ? "shared" : "per-peer",
+            schemes[ib->rules.scheme], ib->pollset.limit);
+    if (boot->local_rank == 0 && log_threshold >= LOG_INFO)
+        report_ports(ib, boot);
+}
+
+static int ib_ports(struct transport *t, struct net_port **ports, uint32_t *count)
+{
+    struct ib_survey s;
+    if (!t) {
+        int rc = ib_device_list(&s);
+        if (rc != 0)
+            return rc;
+        *ports = s.ports;
+        *count = s.count;
+        return 0;
+    }
+    s = ib_of(t)->device.survey;
+    struct net_port *copy = calloc(s.count + 1, sizeof(*copy));
+    if (!copy)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for a list of %u ports", s.count);
+    memcpy(copy, s.ports, s.count * sizeof(*copy));
+    *ports = copy;
+    *count = s.count;
+    return 0;
+}
+
+/* With several rails a connection moves when one fails. Puts and gets are repeated then, but whether an atomic operation was done is
+ * unknown; and several adapters are each atomic only by themselves. */
+static bool adds(const struct ib *ib)
+{
+    return ib->nrails <= 1 && ib_device_has_atomics(&ib->device);
+}
+
+static int ib_open(struct net *net, struct boot *boot, struct transport **out)
+{
+    if (boot->nnodes < 2 && !boot->several && !require_ib.value)
+        return 0;
+    struct ib *ib = calloc(1, sizeof(*ib));
+    if (!ib)
+        return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
+    ib->base = (struct transport){.ops = &ib_transport, .net = net};
+    ib->events = &ib_events;
+    ib->messages = ib_messages;
+    ib->job = net->world;
+    ib->next_timer = UINT64_MAX;
+    ib->stop_fd = -1;
+    list_init(&ib->opening);
+    list_init(&ib->control_waiting);
+    list_init(&ib->multicasts);
+    int rc = ib_device_open(&ib->device, boot, require_ib.value != 0);
+    if (rc != 0) {
+        free(ib);
+        if (require_ib.value)
+            return err_set(MPI_ERR_OTHER, "FISHPLATE_REQUIRE=ib, but %s", err_detail(rc));
+        net->why_missing = strdup(err_detail(rc));
+        return 0;
+    }
+    rc = start(ib, boot);
+    if (rc != 0) {
+        stop(ib);
+        return rc;
+    }
+    net->published = true;
+    ib->base.port = ib->device.used;
+    ib->base.adds = adds(ib);
+    ib->base.adds_beside_cpu = ib->base.adds && ib->device.attr.atomic_cap == IBV_ATOMIC_GLOB;
+    ib_barriers_open(ib);
+    ib->base.multicast = &ib_multicast;
+    report(ib, boot);
+    *out = &ib->base;
+    return 0;
+}
+
+static void ib_close(struct transport *t)
+{
+    stop(ib_of(t));
+}
+
+static bool ib_reaches(struct transport *t, uint32_t rank)
+{
+    return rank != t->net->rank;
+}
+
+static void ib_card(struct transport *t, struct net_card *card)
+{
+    _Static_assert(sizeof(card->ib) == sizeof(struct ib_address), "a card has room for an address");
+    memcpy(card->ib, &ib_of(t)->device.address, sizeof(card->ib));
+    card->has_ib = 1;
+}
+
+/* Whether the two ports are on one network nobody can tell beforehand; between kinds of network there is no way.
+ * Nor is there one from one software fabric to another, however much their addresses look alike. */
+static bool ib_meets(struct transport *t, const struct net_card *card)
+{
+    const struct ib_device *d = &ib_of(t)->device;
+    struct ib_address theirs;
+    struct net_card mine;
+    memcpy(&theirs, card->ib, sizeof(theirs));
+    if (!card->has_ib || theirs.ethernet != d->address.ethernet)
+        return false;
+    return !d->verbs.softib || (net_card(t->net, &mine) == 0 && mine.fabric == card->fabric);
+}
+
+/* ---- start and end of a job ---- */
+
+/* A connection that has opened may be closed again before the last one opens, to stay within the budget. */
+static bool all_settled(const struct ib *ib)
+{
+    for (uint32_t i = 0; i < ib->nendpoints; i++) {
+        if (ib->endpoints[i]->conn.state == CONN_FAILED)
+            ib_endpoint_open(ib->endpoints[i]); /* ends the job, and says why */
+        if (!conn_settled(&ib->endpoints[i]->conn))
+            return false;
+    }
+    return true;
+}
+
+/* Static connections: to everyone on other nodes, before MPI_Init returns. */
+static int ib_settle(struct transport *t)
+{
+    struct ib *ib = ib_of(t);
+    struct net *net = t->net;
+    if (connect_when.value == 0)
+        return 0;
+    for (uint32_t r = 0; r < net->size; r++) {
+        struct peer *peer;
+        if (net->boot->node_of[r] == net->boot->node)
+            continue;
+        int rc = net_peer(net, r, &peer);
+        if (rc != 0)
+            return rc;
+        if (peer->transport == t)
+            ib_endpoint_open(peer->endpoint);
+    }
+    ib->opening_all = true;
+    while (!all_settled(ib))
+        if (net_progress(net) == 0)
+            usleep(50);
+    ib->opening_all = false;
+    return 0;
+}
+
+/* What was sent has reached the peer's adapter; of what only tells of credits, nobody minds the loss. */
+static bool flushed(struct ib_endpoint *ep)
+{
+    bool done = ep->control_pending == 0;
+    for (uint32_t k = 0; k < ep->ib->lanes; k++) {
+        struct ib_lane *lane = &ep->lanes[k];
+        if (lane->qp && !ib_lane_has_only_credits(lane)) {
+            done = false;
+            if (!leave_is_sent(ep->leave)) /* LEAVE reports by itself, and behind it nobody may listen */
+                ib_lane_request_completion(lane);
+        }
+    }
+    return ib_spread_is_quiet(ep) && done;
+}
+
+/* Nobody is to take the end of this process for its death: it says LEAVE on every connection, also on those
+ * that open meanwhile. When all end together, each waits for the other's: who went as soon as its own had
+ * arrived would leave the other to send to nobody, and to wait until its adapter gives up. */
+static bool endpoint_finished(struct ib_endpoint *ep, bool together)
+{
+    if (ep->failed_since != 0 || ep->traffic.state == TRAFFIC_FAILING)
+        return leave_is_received(ep->leave); /* what it lost must arrive */
+    switch (ep->conn.state) {
+    case CONN_OPEN:
+        if (!traffic_is_ready(&ep->traffic) || !flushed(ep))
+            return false;
+        if (!leave_is_sent(ep->leave))
+            ib_control_send(ep, IB_LEAVE);
+        ep->leave = leave_send(ep->leave);
+        return flushed(ep) && (leave_is_received(ep->leave) || !together);
+    case CONN_HALF: /* the peer wants something, and will be open when it has my answer */
+    case CONN_CLOSING:
+    case CONN_AGREED:
+        return !together;
+    default:
+        return true;
+    }
+}
+
+static bool all_finished(struct ib *ib, bool together)
+{
+    bool done = true;
+    for (uint32_t i = 0; i < ib->nendpoints; i++)
+        if (ib->endpoints[i]->peer) /* guests end when they like */
+            done &= endpoint_finished(ib->endpoints[i], together && !ib->endpoints[i]->peer->card);
+    return done;
+}
+
+static void ib_finish(struct transport *t, bool together)
+{
+    struct ib *ib = ib_of(t);
+    uint64_t end = clock_ns() + 10000000000u;
+    while (!all_finished(ib, together) && clock_ns() < end)
+        if (net_progress(t->net) == 0)
+            usleep(20);
+    ib->closing = true;
+}
+
+static void ib_disarm(struct transport *t)
+{
+    atomic_store_explicit(&ib_of(t)->sleeps_with_rings, 0, memory_order_relaxed);
+}
+
+const struct transport_ops ib_transport = {
+    .name = "ib",
+    .doc = "InfiniBand and RoCE through verbs, between nodes",
+    .open = ib_open,
+    .close = ib_close,
+    .reaches = ib_reaches,
+    .card = ib_card,
+    .meets = ib_meets,
+    .part = ib_peer_part,
+    .connect = ib_peer_connect,
+    .disconnect = ib_peer_disconnect,
+    .lost = ib_peer_lost,
+    .settle = ib_settle,
+    .finish = ib_finish,
+    .send = ib_send,
+    .reserve = ib_reserve,
+    .commit = ib_commit,
+    .put = ib_put,
+    .get = ib_get,
+    .atomic = ib_atomic,
+    .atomic_open = ib_self_open,
+    .atomic_here = ib_self_atomic,
+    .mem_register = ib_memory_register,
+    .mem_release = ib_memory_release,
+    .mem_register_piece = ib_memory_register_piece,
+    .poll = ib_poll,
+    .arm = ib_arm,
+    .disarm = ib_disarm,
+    .ports = ib_ports,
+};

@@ -1,0 +1,28 @@
+/* transport.h: start and end of the transport (transport.c), one poll (poll.c), sleep and asynchronous events (sleep.c), endpoints of
+ * peers (peers.c), barriers in the fabric (barrier.c), and which file acts on which event (events.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_IB_TRANSPORT_H
+#define FP_NET_IB_TRANSPORT_H
+
+#include "net/ib/ib.h"
+
+/* peers.c */
+int ib_peer_connect(struct transport *t, struct peer *peer);
+void ib_peer_disconnect(struct transport *t, struct peer *peer);
+void ib_peer_part(struct transport *t, struct peer *peer, bool begin);
+void ib_endpoints_free(struct ib *ib); /* the memory of all, when the transport closes */
+
+/* poll.c */
+int ib_poll(struct transport *t);
+
+/* sleep.c */
+int ib_event_open(struct ib *ib);
+void ib_event_close(struct ib *ib);
+bool ib_arm(struct transport *t);
+
+/* barrier.c */
+void ib_barriers_open(struct ib *ib);
+void ib_barriers_close(struct ib *ib);
+
+#endif

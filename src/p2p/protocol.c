@@ -1,0 +1,207 @@
+/* protocol.c: see protocol.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/protocol.h"
+
+#include "base/clock.h"
+#include "base/tunable.h"
+#include "p2p/pipe_policy.h"
+#include "tune/setting.h"
+
+enum {
+    RENDEZVOUS_AUTO,
+    RENDEZVOUS_RPUT,
+    RENDEZVOUS_GETCQE,
+    RENDEZVOUS_GET,
+    RENDEZVOUS_PUTNR,
+    RENDEZVOUS_PUT,
+    RENDEZVOUS_SPLIT,
+    RENDEZVOUS_PIPE,
+    RENDEZVOUS_R3
+};
+static TUNABLE_CHOICE(
+    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|pipe|r3",
+    "How large messages move: written by the sender (rput), read by the receiver, which is notified (getcqe) "
+    "or "
+    "sees (get) when that is done, written into a receive that was offered before (putnr, put), read by "
+    "the receiver and written by the sender at the same time, a part each (split), registered and written "
+    "piece by piece (pipe), copied in pieces (r3), "
+    "or as measured to be fastest (auto). A protocol that cannot be used for a message is replaced by one "
+    "that can.");
+
+static bool is_automatic(void)
+{
+    return rendezvous.value == RENDEZVOUS_AUTO;
+}
+
+/* Where a processor must do the copying anyway, an offer gains nothing. */
+enum p2p_protocol protocol_offers(const struct peer *peer)
+{
+    if (!peer->caps.put)
+        return PROTOCOL_RENDEZVOUS;
+    switch (rendezvous.value) {
+    case RENDEZVOUS_PUTNR:
+        return PROTOCOL_PUTNR;
+    case RENDEZVOUS_PUT:
+        return PROTOCOL_PUT;
+    case RENDEZVOUS_AUTO:
+        return peer->caps.cpu_moves || peer->caps.software ? PROTOCOL_RENDEZVOUS : PROTOCOL_PUT;
+    default:
+        return PROTOCOL_RENDEZVOUS;
+    }
+}
+
+bool protocol_awaits_offers(void)
+{
+    return !is_automatic();
+}
+
+static struct traffic *traffic_of(struct p2p *p, const struct peer *peer)
+{
+    return &p->traffic[peer->caps.cpu_moves];
+}
+
+/* If each rank has a processor, the cost of a message is its time. If ranks take turns on processors, that would mostly be the turns
+ * of others; the cost is the work then: this rank's copy, and an equal one at the sender if there is one. */
+void protocol_end(struct p2p_request *r, int status)
+{
+    struct p2p *p = r->base.p2p;
+    struct traffic *t = traffic_of(p, r->peer);
+    const uint64_t now = clock_ns();
+    if (status == 0 &&
+        r->state != STATE_RECV_RPUT && /* which the sender measures: its write alone, without its answer */
+        r->state != STATE_RECV_PIPE)   /* which is mostly the registering */
+        peer_pace_end(r->peer, PACE_IN, 0, (uint64_t)r->base.bytes, r->mark, now);
+    if (status != 0)
+        traffic_cancel(t, &r->ticket);
+    else
+        traffic_end(t, &r->ticket, now,
+                    unlikely(p->net->oversubscribed) && r->state == STATE_RECV_PIECES ? 2 * r->pieces.copying
+                                                                                      : 0);
+}
+
+void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes)
+{
+    traffic_cancel(traffic_of(p, r->peer), &r->ticket);
+    r3_start(p, r, bytes);
+}
+
+/* Reading, in the way asked for if the last byte can tell: it must be the message's own, and there must be
+ * few enough to look at. */
+static enum p2p_protocol reading(struct p2p *p, const struct peer *from, uint64_t bytes, uint64_t length)
+{
+    bool tells = from->caps.last_byte_last && bytes == length && last_bytes_room(&p->looks);
+    return tells && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
+}
+
+/* ---- memory that is new ---- */
+
+static bool pieces_open(const struct p2p_request *r)
+{
+    return r->block && r->peer->caps.put && r->peer->transport->ops->mem_register_piece;
+}
+
+bool protocol_can_pipe(const struct p2p_request *r)
+{
+    return pieces_open(r) && r->length > 0;
+}
+
+uint64_t protocol_piece(const struct p2p_request *r, uint64_t bytes)
+{
+    const struct net_pin *pin = &r->peer->transport->pin;
+    const uint64_t best = pipe_piece_bytes(bytes, pin->base_ns, pin->unit_ns);
+    return best ? best : pipe_piece_forced(bytes);
+}
+
+/* Only when it is asked for: over softib, where the processor that registers the next piece is the one that would move this one, a
+ * message has been faster as one, and on other adapters nobody has measured it yet. */
+static bool in_pieces(const struct p2p_request *r, uint64_t bytes)
+{
+    return rendezvous.value == RENDEZVOUS_PIPE && pieces_open(r) && bytes > 0;
+}
+
+bool protocol_forces_pipe(const struct p2p_request *r)
+{
+    return in_pieces(r, r->length);
+}
+
+/* A message has at most PIPE_PIECES, whatever the sender says. */
+uint64_t protocol_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+{
+    uint64_t wanted = rts->can & RTS_WRITE ? 0 : rts->address;
+    if (wanted == 0 || wanted > bytes)
+        wanted = protocol_piece(r, bytes);
+    return MAX(wanted, (bytes + PIPE_PIECES - 1) / PIPE_PIECES);
+}
+
+#define SPLIT_MIN 16384 /* bytes: below this a second control message costs more than a half saves */
+
+/* This rank has announced large messages to the sender of this one, whose processor is busy with them. */
+static bool is_exchange(const struct peer *from)
+{
+    return from->caps.cpu_moves && from->announced > 0;
+}
+
+/* The paths that may pay. Where a processor moves the bytes, two of them move more than one, unless ranks share
+ * processors or the other rank has its own bytes to move; an adapter moves them by itself. */
+static uint32_t open_paths(const struct p2p *p, const struct peer *from, uint64_t bytes, bool write)
+{
+    uint32_t open = PATH_BIT(PATH_READ);
+    if (from->caps.cpu_moves)
+        open |= PATH_BIT(PATH_PIECES);
+    else if (write)
+        open |= PATH_BIT(PATH_WRITE);
+    if ((from->caps.cpu_moves || from->caps.software) && write && !p->net->oversubscribed &&
+        bytes >= SPLIT_MIN && !is_exchange(from))
+        open |= PATH_BIT(PATH_SPLIT);
+    return open;
+}
+
+static enum p2p_protocol automatic(struct p2p *p, struct p2p_request *r, const struct announcement *a,
+                                   bool write)
+{
+    const uint64_t bytes = (uint64_t)r->base.bytes;
+    struct traffic *t = traffic_of(p, a->from);
+    enum path path = t->rule;
+    if (tune_is_enabled())
+        path = traffic_begin(t, bytes, open_paths(p, a->from, bytes, write), is_exchange(a->from), clock_ns(),
+                             &r->ticket);
+    switch (path) {
+    case PATH_PIECES:
+        return PROTOCOL_R3;
+    case PATH_WRITE:
+        return PROTOCOL_RPUT;
+    case PATH_SPLIT:
+        return PROTOCOL_SPLIT;
+    default:
+        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : reading(p, a->from, bytes, a->length);
+    }
+}
+
+enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a)
+{
+    uint64_t bytes = (uint64_t)r->base.bytes;
+    bool read = r->block && a->rts->can & RTS_READ && a->from->caps.get;
+    bool write = r->block && a->rts->can & RTS_WRITE && bytes > 0;
+    r->ticket = (struct traffic_ticket){.bytes = bytes};
+    if (bytes == 0 && read)
+        return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
+    const bool pipe = bytes > 0 && a->rts->can & RTS_PIPE && pieces_open(r);
+    if (pipe && rendezvous.value != RENDEZVOUS_R3 && ((!read && !write) || in_pieces(r, bytes)))
+        return PROTOCOL_PIPE;
+    if (rendezvous.value == RENDEZVOUS_R3 || (!read && !write))
+        return PROTOCOL_R3;
+    if (!read || (write && rendezvous.value == RENDEZVOUS_RPUT))
+        return PROTOCOL_RPUT;
+    if (rendezvous.value == RENDEZVOUS_SPLIT && write && bytes >= 2)
+        return PROTOCOL_SPLIT;
+    return is_automatic() ? automatic(p, r, a, write) : reading(p, a->from, bytes, a->length);
+}
+
+/* ---- for people ---- */
+
+size_t p2p_describe_choices(const struct p2p *p, char *out, size_t size)
+{
+    const size_t at = traffic_describe(&p->traffic[1], "shared memory", out, size);
+    return at + traffic_describe(&p->traffic[0], "adapter", out + at, size - at);
+}

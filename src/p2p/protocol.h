@@ -1,0 +1,30 @@
+/* protocol.h: which protocol a large message takes, by what both sides can do, what the user forces, and what the protocols have
+ * cost (traffic.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_PROTOCOL_H
+#define FP_P2P_PROTOCOL_H
+
+#include "p2p/rendezvous.h"
+
+/* The protocol for this announced message; r->base.bytes of it are wanted. */
+enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a);
+/* The large receive is complete, or has failed: reports its cost, and its speed to the record of links (net/pace.h). */
+void protocol_end(struct p2p_request *r, int status);
+/* The chosen protocol is not possible after all: R3, which always is. */
+void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes);
+
+/* Messages that are registered in pieces (rendezvous_pipe.c): whether this send can be; whether the user wants it; bytes of a
+ * piece. */
+bool protocol_can_pipe(const struct p2p_request *r);
+bool protocol_forces_pipe(const struct p2p_request *r);
+uint64_t protocol_piece(const struct p2p_request *r, uint64_t bytes);
+/* The receiver: bytes of a piece, as the sender requests or else its own. */
+uint64_t protocol_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes);
+
+/* How a receive is to be offered to this peer: PROTOCOL_PUT, PROTOCOL_PUTNR, or PROTOCOL_RENDEZVOUS: not at all. */
+enum p2p_protocol protocol_offers(const struct peer *peer);
+/* Whether sends wait a moment for an offer. */
+bool protocol_awaits_offers(void);
+
+#endif

@@ -1,0 +1,83 @@
+/* traffic.h: what large messages cost, by which path their bytes move, and which path the next one is to take. The receiver decides, with
+ * one tuner (tune/tune.h) for each class of sizes and kind of traffic. Pure: times in, paths out.
+ *
+ * Three kinds, because the best path differs by up to half between them on the recorded machines (docs/tuning.md):
+ * - isolated messages: one at a time, as in a ping-pong. A message is one sample.
+ * - bursts: a message comes before the one ahead of it is complete, or right after. They share their time, so a
+ *   batch of them takes the same path and is one sample: the time that each adds, and its bytes.
+ * - exchanges: this rank has announced messages to the sender meanwhile; both processors are busy. Sampled as bursts are.
+ *
+ * Each receiver measures its own messages and decides for itself: no rank follows another.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_TRAFFIC_H
+#define FP_P2P_TRAFFIC_H
+
+#include "tune/tune.h"
+
+/* In frames; read by the receiver; written by the sender; a part each. */
+enum path { PATH_PIECES, PATH_READ, PATH_WRITE, PATH_SPLIT, PATHS };
+#define PATH_BIT(path) (1u << (path))
+
+enum traffic_kind { TRAFFIC_ISOLATED, TRAFFIC_BURST, TRAFFIC_EXCHANGE, TRAFFIC_KINDS };
+
+#define TRAFFIC_SIZES 12 /* classes by factors of two, from 4 KiB to 8 MiB and more */
+/* Messages of a sample: at least, if none is under way then; at most. */
+#define TRAFFIC_BATCH      16
+#define TRAFFIC_BATCH_MOST 64
+
+struct traffic_ticket {
+    uint64_t began; /* ns */
+    uint64_t bytes;
+    uint32_t number; /* of all messages */
+    struct tune_ticket tune;
+    uint8_t size, kind;
+    bool open; /* the cost is to be reported */
+};
+
+/* Messages of one class and kind. */
+struct traffic_key {
+    struct tune tune;         /* opened by the first message */
+    struct tune_ticket batch; /* what the messages of this batch use */
+    uint64_t ns, bytes;       /* of the messages that are complete and make the next sample */
+    uint32_t turn;            /* ... all of this run of the tuner */
+    uint8_t started, done;    /* messages of the batch; of the sample */
+};
+
+/* Messages that came after a pause say what the next one of their class will be. */
+struct traffic_class {
+    bool bursty;   /* one of several */
+    bool isolated; /* the last one was alone so far */
+};
+
+struct traffic {
+    struct traffic_key keys[TRAFFIC_KINDS][TRAFFIC_SIZES];
+    struct traffic_class classes[TRAFFIC_SIZES];
+    uint64_t ended;     /* when the last message was complete */
+    uint64_t last_cost; /* ns that it took or added */
+    uint32_t messages;
+    uint32_t under_way;
+    uint8_t rule; /* enum path: candidate 0 */
+};
+
+void traffic_open(struct traffic *t, enum path rule);
+
+/* The path for a message of `bytes` whose data can move now, one of `open` (a set of PATH_BIT, not empty). Each ticket is
+ * given back by traffic_end or traffic_cancel. `exchange`: messages of this rank are on their way to the sender. */
+enum path traffic_begin(struct traffic *t, uint64_t bytes, uint32_t open, bool exchange, uint64_t now,
+                        struct traffic_ticket *ticket);
+
+/* The message is complete. It has cost the time since it began; or `work` ns, if that is not 0: where ranks take turns on
+ * processors, time would mostly be the others' turns. */
+void traffic_end(struct traffic *t, struct traffic_ticket *ticket, uint64_t now, uint64_t work);
+
+/* The message failed, or took another path. */
+void traffic_cancel(struct traffic *t, struct traffic_ticket *ticket);
+
+/* Bytes of a split message that the receiver reads. */
+uint64_t traffic_share(const struct traffic_ticket *ticket);
+
+/* A line for each key that was used: "64 KiB, isolated: split 5.37 us by cost, read 5.70 us; 120 of 4000 messages examined". */
+size_t traffic_describe(const struct traffic *t, const char *place, char *out, size_t size);
+
+#endif

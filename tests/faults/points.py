@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The kill points (src/base/kill_point.h): a rank dies or stops at every named point of the library. No hang, no lost message, no wrong
+byte; `fishplate why` shows a rank that is stopped.
+
+    points.py --build build                      every point, on shared memory and on virtual nodes: killed, killed with
+                                                 -enable-recovery, stopped and continued
+    points.py --build build --only area_marked   one point
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import cell
+
+RANKS = 4
+LIMIT = 60  # seconds that mpiexec gives a job
+LAYOUTS = {"shm": [], "nodes": ["-vnodes", "2"]}
+MODES = ("killed", "recovered", "stopped", "held")
+# A point that is not on the way of every rank is tried at others: (count, rank).
+PLACES = ((3, 1), (1, 1), (1, 0), (1, 2))
+REACHED = re.compile(r"kill point \w+: process (\d+)")
+
+
+def points():
+    table = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../src/base/kill_points.def")
+    with open(table) as f:
+        return re.findall(r"^KILL_POINT_ENTRY\((\w+),", f.read(), re.M)
+
+
+class Job:
+    """One job with a rank that is killed or stopped at a point."""
+
+    def __init__(self, build, layout, mode, place):
+        self.build, self.mode = build, mode
+        self.rank = int(place.split(":")[2])
+        self.mark = f"FAULTS_CELL={os.getpid()}-{place}-{layout}-{mode}"
+        self.folder = tempfile.mkdtemp(prefix="points-")
+        options = ["-enable-recovery"] if mode == "recovered" else []
+        argument = "hold" if mode == "held" else os.path.join(self.folder, "file")
+        self.command = [f"{build}/bin/mpiexec", "-n", str(RANKS), *LAYOUTS[layout], *options, "-timeout", str(LIMIT),
+                        f"{build}/tests/faults/faults_points", argument]
+        keep = {k: v for k, v in os.environ.items() if not k.startswith(("FISHPLATE_", "SOFTIB_", "PMI_"))}
+        stops = mode in ("stopped", "held")
+        self.env = {**keep, "LD_LIBRARY_PATH": f"{build}/lib/kill", "SOFTIB": f"{build}/bin/softib", "TMPDIR": self.folder,
+                    "FISHPLATE_KILL_AT": place + (":stop" if stops else "")}
+        self.env.update([self.mark.split("=", 1)])
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def read(self, name):
+        with open(self.path(name), errors="replace") as f:
+            return f.read()
+
+    def answer(self, pid):
+        try:
+            done = subprocess.run([f"{self.build}/bin/fishplate", "why", "--json", str(pid)], capture_output=True, text=True,
+                                  timeout=10, check=False)
+        except subprocess.TimeoutExpired:
+            return {}
+        return json.loads(done.stdout) if done.returncode in (0, 1) else {}
+
+    def is_explained(self, pid):
+        """Does `fishplate why` show the stopped rank and, if it holds a lock, another rank that waits for that?"""
+        ranks = {r["rank"]: r for r in self.answer(pid).get("ranks", [])}
+        if ranks.get(self.rank, {}).get("state") != "stopped":
+            return False
+        items = [item for r in ranks.values() for item in r.get("items", [])]
+        return self.mode != "held" or any(i["kind"] == "lock" and i.get("peer") == self.rank for i in items)
+
+    def attend(self, job):
+        """Until the job ends; a rank that has stopped goes on once it has been explained. Returns whether it was."""
+        explained, end = False, time.monotonic() + LIMIT + cell.GRACE
+        while job.poll() is None and time.monotonic() < end:
+            try:
+                job.wait(0.05)
+            except subprocess.TimeoutExpired:
+                pass
+            stopped = REACHED.search(self.read("err")) if self.mode in ("stopped", "held") and not explained else None
+            if stopped and self.is_explained(job.pid):
+                explained = True
+                os.kill(int(stopped[1]), signal.SIGCONT)
+        return explained
+
+    def run(self):
+        try:
+            with open(self.path("out"), "wb") as o, open(self.path("err"), "wb") as e:
+                job = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=o, stderr=e, env=self.env,
+                                       start_new_session=True)
+            explained = self.attend(job)
+            ended = job.poll() is not None
+            if not ended:
+                job.kill()
+                job.wait()
+            left = cell.processes(self.mark)
+            for pid in left:
+                os.kill(pid, signal.SIGKILL)
+            return self.judge(job.returncode, ended and job.returncode != 124, explained, left)
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def judge(self, status, ended, explained, left):
+        """(verdict, detail)"""
+        out, err = self.read("out"), self.read("err")
+        detail = f"exit status {status}\n{out}{err}"
+        got_through = out.count("got through")
+        if "WRONG BYTES" in out:
+            return "WRONG", detail
+        if not ended:
+            return "HANG", detail
+        if left:
+            return "LEFT", detail
+        if not REACHED.search(err):
+            return ("not reached", "") if got_through == RANKS and status == 0 else ("BAD", detail)
+        if self.mode in ("stopped", "held"):
+            good = got_through == RANKS and status == 0
+            return ("ok" if good and explained else "UNEXPLAINED" if good else "BAD"), detail
+        if self.mode == "recovered":
+            return ("ok" if got_through == RANKS - 1 else "BAD"), detail
+        return ("ok" if re.search(rf"Rank {self.rank} .*signal 9", err) and status != 0 else "BAD"), detail
+
+
+def run_cell(build, layout, mode, point):
+    for count, rank in PLACES if mode != "held" else ((1, 1),):
+        verdict, detail = Job(build, layout, mode, f"{point}:{count}:{rank}").run()
+        if verdict != "not reached":
+            break
+    return verdict, detail
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--build", default="build", help="the build folder")
+    p.add_argument("--only", action="append", default=[], metavar="POINT[/LAYOUT[/MODE]]")
+    p.add_argument("--reached", action="store_true", help="a point that is not reached is an error")
+    args = p.parse_args()
+    build = os.path.abspath(args.build)
+    count, began = {}, time.monotonic()
+    reached = set()
+    for point, layout, mode in itertools.product(points(), LAYOUTS, MODES):
+        names = (point, f"{point}/{layout}", f"{point}/{layout}/{mode}")
+        if args.only and not any(name in args.only for name in names):
+            continue
+        if mode == "held" and (point not in ("rma_locked", "rma_changed") or layout != "shm"):
+            continue
+        verdict, detail = run_cell(build, layout, mode, point)
+        if verdict == "ok":
+            reached.add(point)
+        if args.reached and verdict == "not reached":
+            verdict, detail = "NOT REACHED", "no rank came to this point"
+        count[verdict] = count.get(verdict, 0) + 1
+        if verdict not in ("ok", "not reached"):
+            print(f"NOT RIGHT: {point}/{layout}/{mode}: {verdict}\n    " + "\n    ".join(detail.splitlines()[:40]), flush=True)
+    cells = sum(count.values())
+    if not cells:
+        sys.exit("points: no such cell; points: " + " ".join(points()))
+    print(f"{len(reached)} of {len(points())} points were reached, {cells} cells in {time.monotonic() - began:.0f} s: "
+          + ", ".join(f"{n} {verdict}" for verdict, n in sorted(count.items())))
+    never = [point for point in points() if point not in reached]
+    if never and not args.only:
+        print("Not reached: " + ", ".join(never))
+    sys.exit(0 if set(count) <= {"ok", "not reached"} else 1)
+
+
+main()

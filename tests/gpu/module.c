@@ -1,0 +1,297 @@
+/* module.c: src/gpu on a CUDA driver, softcuda or a real one: kinds of memory, copies of all kinds, memory of another process.
+ * The program loads the driver library after gpu_open, as programs do that use CUDA later than MPI.
+ *
+ *     module              all of it
+ *     module late         the driver is loaded after gpu_open
+ *     module fails        copies and allocations fail (SOFTCUDA_FAIL is set)
+ *     module abi          nothing but the driver's version
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/tunable.h"
+#include "gpu/gpu.h"
+#include "program.h"
+#include "test.h"
+
+#define SIZE ((size_t)3 << 20)
+
+static void fill(unsigned char *bytes, size_t size, unsigned seed)
+{
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (unsigned char)((i * 31 + seed) ^ (i >> 9));
+}
+
+static size_t first_difference(const unsigned char *a, const unsigned char *b, size_t size)
+{
+    size_t i = 0;
+    while (i < size && a[i] == b[i])
+        i++;
+    return i;
+}
+
+static void kinds_of_memory(void)
+{
+    static char of_program[64];
+    char of_stack[64];
+    char *of_heap = malloc(SIZE), *registered = aligned_alloc(4096, 1 << 20);
+    void *mapped = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+         *pinned = NULL;
+    cuda_pointer managed = 0, pooled = 0, plain = program_alloc(SIZE);
+    EXPECT_EQ(cu.alloc_managed(&managed, SIZE, 1), CUDA_OK);
+    EXPECT_EQ(cu.alloc_async(&pooled, SIZE, NULL), CUDA_OK);
+    EXPECT_EQ(cu.alloc_host(&pinned, SIZE), CUDA_OK);
+    EXPECT_EQ(cu.host_register(registered, 1 << 20, 0), CUDA_OK);
+    EXPECT_EQ(cu.synchronize(), CUDA_OK);
+    for (int turn = 0; turn < 2; turn++) {
+        EXPECT(!gpu_memory_is_device(of_program));
+        EXPECT(!gpu_memory_is_device(of_stack));
+        EXPECT(!gpu_memory_is_device(of_heap + SIZE / 2));
+        EXPECT(!gpu_memory_is_device(mapped));
+        EXPECT(!gpu_memory_is_device(pinned));
+        EXPECT(!gpu_memory_is_device(registered));
+        EXPECT(!gpu_memory_is_device(NULL));
+        EXPECT_EQ(gpu_classify_address((void *)managed), GPU_MEMORY_MANAGED);
+        EXPECT(gpu_memory_is_device((void *)pooled));
+        EXPECT(gpu_memory_is_device((void *)plain));
+        EXPECT(gpu_memory_is_device((void *)(plain + SIZE - 1)));
+    }
+    struct gpu_range range, again;
+    EXPECT_EQ(gpu_find_range((void *)(plain + 5), &range), 0);
+    EXPECT_EQ(range.start, plain);
+    EXPECT_EQ(range.size, SIZE);
+    EXPECT(range.is_exportable);
+    EXPECT_EQ(gpu_find_range((void *)pooled, &again), 0);
+    EXPECT(!again.is_exportable);
+    EXPECT(again.id != range.id);
+    EXPECT(gpu_find_range(of_heap, &range) != 0);
+    EXPECT_EQ(gpu_check_buffer((void *)plain, SIZE), 0);
+    EXPECT_EQ(gpu_check_buffer((void *)(plain + 1), SIZE), MPI_ERR_BUFFER);
+    EXPECT_EQ(gpu_check_buffer(of_heap, SIZE), 0);
+    EXPECT_EQ(cu.free(plain), CUDA_OK);
+    EXPECT_EQ(cu.free(managed), CUDA_OK);
+    EXPECT_EQ(cu.free(pooled), CUDA_OK);
+    EXPECT_EQ(cu.free_host(pinned), CUDA_OK);
+    EXPECT_EQ(cu.host_unregister(registered), CUDA_OK);
+    munmap(mapped, SIZE);
+    free(of_heap);
+    free(registered);
+}
+
+/* Host memory that is unmapped, whose addresses become device memory: the hooks report it. Here the hooks are called by hand. */
+static void cached_host_memory_is_forgotten(void)
+{
+    char *mapped = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    gpu_trust_hooks();
+    EXPECT(!gpu_memory_is_device(mapped));
+    EXPECT(!gpu_memory_is_device(mapped));
+    gpu_forget_range(NULL, (uintptr_t)mapped, SIZE);
+    munmap(mapped, SIZE);
+    cuda_pointer plain[64];
+    for (int i = 0; i < 64; i++) {
+        plain[i] = program_alloc(SIZE);
+        EXPECT(gpu_memory_is_device((void *)plain[i]));
+    }
+    for (int i = 0; i < 64; i++)
+        EXPECT_EQ(cu.free(plain[i]), CUDA_OK);
+}
+
+static void copies(void)
+{
+    unsigned char *a = malloc(SIZE), *b = calloc(1, SIZE);
+    cuda_pointer x = program_alloc(SIZE), y = program_alloc(SIZE);
+    fill(a, SIZE, 1);
+    static const size_t sizes[] = {0, 1, 8, 4095, 65536, SIZE};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        const size_t n = sizes[i];
+        memset(b, 0, SIZE);
+        EXPECT_EQ(gpu_copy((void *)x, a, n), 0);
+        EXPECT_EQ(gpu_copy((void *)y, (void *)x, n), 0);
+        EXPECT_EQ(gpu_copy(b, (void *)y, n), 0);
+        EXPECT_EQ(first_difference(a, b, n), n);
+    }
+    /* Three columns of a matrix of 1000 rows with 64 bytes, to dense memory and back into another matrix. */
+    memset(b, 0, SIZE);
+    EXPECT_EQ(gpu_copy((void *)x, a, SIZE), 0);
+    EXPECT_EQ(gpu_copy_rows(b, 3, (void *)(x + 5), 64, 3, 1000), 0);
+    for (size_t row = 0; row < 1000; row++)
+        EXPECT_EQ(first_difference(a + row * 64 + 5, b + row * 3, 3), 3);
+    EXPECT_EQ(gpu_copy_rows((void *)(y + 7), 100, b, 3, 3, 1000), 0);
+    unsigned char *c = malloc(SIZE);
+    EXPECT_EQ(gpu_copy(c, (void *)y, SIZE), 0);
+    for (size_t row = 0; row < 1000; row++)
+        EXPECT_EQ(first_difference(b + row * 3, c + 7 + row * 100, 3), 3);
+    /* Started copies, several at a time, through pinned buffers. */
+    void *staging[4];
+    struct gpu_transfer transfer[4];
+    for (size_t i = 0; i < 4; i++) {
+        staging[i] = gpu_get_staging();
+        EXPECT(staging[i] != NULL);
+        EXPECT_EQ(
+            gpu_start_copy(staging[i], (void *)(x + i * GPU_STAGING_SIZE), GPU_STAGING_SIZE, &transfer[i]),
+            0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        int rc;
+        while ((rc = gpu_poll_copy(&transfer[i])) == ERR_AGAIN)
+            ;
+        EXPECT_EQ(rc, 0);
+        EXPECT_EQ(first_difference(staging[i], a + i * GPU_STAGING_SIZE, GPU_STAGING_SIZE), GPU_STAGING_SIZE);
+        gpu_put_staging(staging[i]);
+    }
+    EXPECT_EQ(cu.free(x), CUDA_OK);
+    EXPECT_EQ(cu.free(y), CUDA_OK);
+    free(a);
+    free(b);
+    free(c);
+}
+
+/* The child: gets exports from the parent, reads each, and answers with its first and last byte. */
+static int importer(int from_parent, int to_parent)
+{
+    struct gpu_export exported;
+    program_load();
+    program_start();
+    EXPECT_EQ(gpu_open(), 0);
+    while (read(from_parent, &exported, sizeof(exported)) == (ssize_t)sizeof(exported)) {
+        unsigned char ends[2] = {0, 0};
+        void *memory = NULL;
+        EXPECT_EQ(gpu_import_range(&exported, &memory), 0);
+        if (memory) {
+            EXPECT(gpu_memory_is_device(memory));
+            EXPECT_EQ(gpu_copy(&ends[0], memory, 1), 0);
+            EXPECT_EQ(gpu_copy(&ends[1], (char *)memory + exported.size - 1, 1), 0);
+            gpu_release_import(memory);
+        }
+        if (write(to_parent, ends, sizeof(ends)) != (ssize_t)sizeof(ends))
+            break;
+    }
+    gpu_close();
+    return test_result();
+}
+
+static void memory_of_another_process(int to_child, int from_child)
+{
+    unsigned char *a = malloc(SIZE);
+    for (unsigned turn = 0; turn < 100; turn++) {
+        cuda_pointer x = program_alloc(SIZE);
+        struct gpu_range range;
+        struct gpu_export exported;
+        unsigned char ends[2];
+        fill(a, SIZE, turn);
+        EXPECT_EQ(gpu_copy((void *)x, a, SIZE), 0);
+        EXPECT_EQ(gpu_find_range((void *)x, &range), 0);
+        EXPECT_EQ(gpu_export_range(&range, &exported), 0);
+        EXPECT_EQ(write(to_child, &exported, sizeof(exported)), sizeof(exported));
+        EXPECT_EQ(read(from_child, ends, sizeof(ends)), sizeof(ends));
+        EXPECT_EQ(ends[0], a[0]);
+        EXPECT_EQ(ends[1], a[SIZE - 1]);
+        EXPECT_EQ(cu.free(x), CUDA_OK);
+    }
+    free(a);
+}
+
+static void descriptors_for_adapters(void)
+{
+    cuda_pointer x = program_alloc(SIZE);
+    int fd = -1;
+    uint64_t offset = 0;
+    EXPECT_EQ(gpu_order_copies((void *)x), 0);
+    const int rc = gpu_open_dmabuf((void *)(x + 4100), 10000, &fd, &offset);
+    EXPECT(rc == 0 || rc == ERR_AGAIN);
+    if (rc == 0) {
+        EXPECT_EQ(offset, 4);
+        EXPECT(fd >= 0);
+        close(fd);
+    }
+    EXPECT_EQ(cu.free(x), CUDA_OK);
+}
+
+static void failures_are_errors(void)
+{
+    cuda_pointer x = program_alloc(SIZE);
+    char byte = 0;
+    EXPECT(gpu_copy(&byte, (void *)x, 1) != 0);
+    EXPECT(gpu_copy_rows(&byte, 1, (void *)x, 1, 1, 1) != 0);
+    struct gpu_range range;
+    struct gpu_export exported;
+    int fd;
+    uint64_t offset;
+    EXPECT_EQ(gpu_find_range((void *)x, &range), 0);
+    EXPECT_EQ(gpu_export_range(&range, &exported), ERR_AGAIN);
+    EXPECT_EQ(gpu_open_dmabuf((void *)x, 1, &fd, &offset), ERR_AGAIN);
+    void *staging = gpu_get_staging(); /* not pinned, but there */
+    EXPECT(staging != NULL);
+    memset(staging, 1, GPU_STAGING_SIZE);
+    gpu_put_staging(staging);
+    EXPECT_EQ(cu.free(x), CUDA_OK);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    int down[2], up[2];
+    tunables_load();
+    if (strcmp(what, "late") == 0) {
+        EXPECT_EQ(gpu_open(), 0);
+        EXPECT(!gpu_is_active());
+        EXPECT(!gpu_memory_is_device(what));
+        program_load();
+    } else if (strcmp(what, "off") == 0) { /* FISHPLATE_GPU=off */
+        program_load();
+        EXPECT_EQ(gpu_open(), 0);
+        program_start();
+        cuda_pointer x = program_alloc(SIZE);
+        EXPECT(!gpu_memory_is_device((void *)x));
+        EXPECT_STR(gpu_reason_inactive(), "FISHPLATE_GPU=off");
+        return test_result();
+    } else if (strcmp(what, "required") == 0) { /* FISHPLATE_GPU=cuda without a GPU */
+        EXPECT_EQ(gpu_open(), MPI_ERR_OTHER);
+        printf("%s\n", err_detail(MPI_ERR_OTHER));
+        return test_result();
+    }
+    /* The child is made before CUDA is used: a process with CUDA cannot fork. */
+    if (pipe(down) || pipe(up))
+        return 1;
+    const pid_t child = fork();
+    if (child == 0) {
+        close(down[1]);
+        close(up[0]);
+        _exit(importer(down[0], up[1]));
+    }
+    close(down[0]);
+    close(up[1]);
+    if (strcmp(what, "late") != 0) {
+        program_load();
+        EXPECT_EQ(gpu_open(), 0);
+    }
+    program_start();
+    if (strcmp(what, "fails") == 0) {
+        TEST_RUN(failures_are_errors);
+    } else {
+        TEST_RUN(kinds_of_memory);
+        TEST_RUN(copies);
+        TEST_RUN(descriptors_for_adapters);
+        memory_of_another_process(down[1], up[0]);
+        TEST_RUN(cached_host_memory_is_forgotten);
+        EXPECT(gpu_is_active());
+        EXPECT(gpu_count_devices() >= 1);
+        struct gpu_device device;
+        EXPECT_EQ(gpu_describe_device(0, &device), 0);
+        printf("%s, %s, %llu MiB, driver %d, dma-buf %d\n", device.name, device.pci,
+               (unsigned long long)device.bytes >> 20, gpu_driver_version(), device.has_dmabuf);
+    }
+    close(down[1]);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    gpu_close();
+    cu.release(0);
+    return test_result();
+}

@@ -1,0 +1,40 @@
+/* program.h: a program that uses CUDA memory by functions of the driver that it looks up by name, so that it is not linked with a
+ * driver. Exits with status 77 where there is no driver or no GPU.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TESTS_GPU_PROGRAM_H
+#define FP_TESTS_GPU_PROGRAM_H
+
+#include "cuda_program.h"
+
+struct program_cuda {
+    cuda_result (*init)(unsigned);
+    cuda_result (*get)(cuda_device *, int);
+    cuda_result (*retain)(cuda_context *, cuda_device);
+    cuda_result (*release)(cuda_device);
+    cuda_result (*set_current)(cuda_context);
+    cuda_result (*alloc)(cuda_pointer *, size_t);
+    cuda_result (*alloc_async)(cuda_pointer *, size_t, cuda_stream);
+    cuda_result (*alloc_managed)(cuda_pointer *, size_t, unsigned);
+    cuda_result (*alloc_host)(void **, size_t);
+    cuda_result (*free)(cuda_pointer);
+    cuda_result (*free_host)(void *);
+    cuda_result (*host_register)(void *, size_t, unsigned);
+    cuda_result (*host_unregister)(void *);
+    cuda_result (*to_device)(cuda_pointer, const void *, size_t);
+    cuda_result (*to_host)(void *, cuda_pointer, size_t);
+    cuda_result (*synchronize)(void);
+};
+extern struct program_cuda cu;
+
+/* Loads the driver library. */
+void program_load(void);
+/* Makes the primary context of device 0 current. */
+cuda_context program_start(void);
+/* Both, and gpu_open with the settings of the environment. */
+void program_open(void);
+/* Ends the program if there is no memory. */
+cuda_pointer program_alloc(size_t size);
+void program_free(cuda_pointer address);
+
+#endif

@@ -1,0 +1,72 @@
+/* refused.c: MPI calls with a buffer in GPU memory return MPI_ERR_BUFFER with a sentence, and do not crash. CUDA is loaded after
+ * MPI_Init.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cuda_program.h"
+
+static void *driver;
+static int errors;
+
+#define LOAD(name) __typeof__(name) *load_##name = (__typeof__(name) *)dlsym(driver, #name)
+
+static void expect_refused(int rc, const char *what, const char *parameter)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int class = 0, length;
+    MPI_Error_class(rc, &class);
+    MPI_Error_string(rc, text, &length);
+    if (class == MPI_ERR_BUFFER && strstr(text, "GPU memory") && strstr(text, parameter))
+        return;
+    printf("%s returned %d: \"%s\", expected MPI_ERR_BUFFER and a sentence about %s in GPU memory\n", what,
+           class, text, parameter);
+    errors++;
+}
+
+int main(int argc, char **argv)
+{
+    cuda_context context;
+    cuda_pointer memory;
+    MPI_Request request;
+    double host = 0;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    if (!(driver = dlopen("libcuda.so.1", RTLD_NOW))) {
+        printf("no libcuda.so.1: %s\n", dlerror());
+        MPI_Finalize();
+        return 77;
+    }
+    LOAD(cuInit);
+    LOAD(cuDevicePrimaryCtxRetain);
+    LOAD(cuCtxSetCurrent);
+    LOAD(cuMemAlloc_v2);
+    LOAD(cuMemFree_v2);
+    if (load_cuInit(0) != CUDA_OK || load_cuDevicePrimaryCtxRetain(&context, 0) != CUDA_OK ||
+        load_cuCtxSetCurrent(context) != CUDA_OK || load_cuMemAlloc_v2(&memory, 1 << 20) != CUDA_OK) {
+        printf("no GPU memory\n");
+        MPI_Finalize();
+        return 77;
+    }
+    void *device = (void *)memory;
+    expect_refused(MPI_Send(device, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD), "MPI_Send", "buf");
+    expect_refused(MPI_Irecv(device, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, &request), "MPI_Irecv", "buf");
+    expect_refused(MPI_Allreduce(&host, device, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), "MPI_Allreduce",
+                   "recvbuf");
+    if (MPI_Bcast(device, 0, MPI_DOUBLE, 0, MPI_COMM_WORLD) != MPI_SUCCESS) {
+        printf("a broadcast of no elements was refused\n");
+        errors++;
+    }
+    expect_refused(MPI_Bcast(device, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD), "MPI_Bcast", "buffer");
+    if (MPI_Allreduce(MPI_IN_PLACE, &host, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS) {
+        printf("an allreduce in host memory failed\n");
+        errors++;
+    }
+    load_cuMemFree_v2(memory);
+    MPI_Finalize();
+    return errors ? 1 : 0;
+}

@@ -1,0 +1,60 @@
+# Programs that were not linked by our mpicc, and have no path to the library, find it under mpiexec; others keep their own.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+command -v cc >/dev/null || skip "there is no C compiler"
+unset LD_LIBRARY_PATH
+build=$(dirname "$(dirname "$MPIEXEC")")
+[ -z "${SANITIZED:-}" ] || skip "a sanitizer's library cannot be linked by cc alone"
+cat >"$T/prog.c" <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+    int size;
+    const char *path = getenv("LD_LIBRARY_PATH");
+    MPI_Init(NULL, NULL);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    printf("size %d path %s\n", size, path ? path : "none");
+    return MPI_Finalize();
+}
+END
+compile() {
+    name=$1
+    shift
+    cc -I"$build/include" "$T/prog.c" -o "$T/$name" -L"$build/lib" -lmpi_abi "$@" || fail "cc failed"
+}
+
+compile plain
+run -n 2 "$T/plain"
+expect_rc 0
+expect_out "size 2 path $build/lib" "size 2 path $build/lib"
+run -env LD_LIBRARY_PATH /nowhere -n 1 "$T/plain"
+expect_rc 0
+expect_out "size 1 path /nowhere:$build/lib"
+make_shell
+run -launcher-exec "$T/shell" -hosts a:1,b:1 -n 2 "$T/plain"
+expect_rc 0
+
+# A script that starts such a program.
+run -n 1 sh -c "'$T/plain'"
+expect_rc 0
+
+# Those that find a library by themselves.
+compile own "-Wl,--enable-new-dtags,-rpath,$build/lib"
+run -n 1 "$T/own"
+expect_out "size 1 path none"
+mkdir "$T/lib"
+ln -s "$build/lib/libmpi_abi.so.1" "$T/lib/"
+compile near '-Wl,--enable-new-dtags,-rpath,/nowhere:$ORIGIN/lib'
+run -n 1 "$T/near"
+expect_out "size 1 path none"
+run -env LD_LIBRARY_PATH "$T/lib" -n 1 "$T/plain"
+expect_out "size 1 path $T/lib"
+
+if command -v python3 >/dev/null; then
+    run -n 2 python3 -c 'import ctypes; mpi = ctypes.CDLL("libmpi_abi.so.1"); mpi.MPI_Init(None, None); mpi.MPI_Finalize(); print("ok")'
+    expect_rc 0
+    expect_out ok ok
+fi
+finish

@@ -1,0 +1,113 @@
+/* names_folder.c: the folder of names is exchanged, again and again, for one that others can write, while names are looked
+ * up and published: what lies in that folder is never returned, and nothing is written there.
+ *
+ * ranks: 1
+ * nodes: no
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "mpitest.h"
+
+#define ROUNDS 5000
+
+static atomic_int done;
+static char top[] = "/tmp/fishplate-names-test-XXXXXX", own[PATH_MAX], open_to_all[PATH_MAX];
+
+static void *exchange_folders(void *unused)
+{
+    (void)unused;
+    while (!done)
+        renameat2(AT_FDCWD, own, AT_FDCWD, open_to_all, RENAME_EXCHANGE);
+    return NULL;
+}
+
+/* The only file of a folder; a copy with another port goes to the other folder. */
+static void plant_false_port(const char *from, const char *to)
+{
+    char path[2 * PATH_MAX], line[512] = "";
+    DIR *d = opendir(from);
+    struct dirent *e = NULL;
+    while (d && (e = readdir(d)) && e->d_name[0] == '.')
+        ;
+    EXPECT(e != NULL);
+    if (!e)
+        return;
+    snprintf(path, sizeof(path), "%s/%s", from, e->d_name);
+    FILE *f = fopen(path, "r");
+    EXPECT(f && fgets(line, sizeof(line), f));
+    fclose(f);
+    snprintf(path, sizeof(path), "%s/%s", to, e->d_name);
+    f = fopen(path, "w");
+    EXPECT(f && fprintf(f, "%sfalse port\n", line) > 0 && fclose(f) == 0);
+    closedir(d);
+}
+
+static int count_files(const char *folder, int remove)
+{
+    char path[2 * PATH_MAX];
+    int n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] != '.') {
+            n++;
+            snprintf(path, sizeof(path), "%s/%s", folder, e->d_name);
+            if (remove)
+                unlink(path);
+        }
+    if (d)
+        closedir(d);
+    return n;
+}
+
+int main(int argc, char **argv)
+{
+    EXPECT(mkdtemp(top) != NULL);
+    snprintf(own, sizeof(own), "%s/own", top);
+    snprintf(open_to_all, sizeof(open_to_all), "%s/open", top);
+    EXPECT(mkdir(open_to_all, 0700) == 0 && chmod(open_to_all, 0777) == 0);
+    setenv("FISHPLATE_NAME_DIR", own, 1);
+    mpitest_begin(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+
+    char found[MPI_MAX_PORT_NAME];
+    EXPECT_EQ(MPI_Publish_name("service", MPI_INFO_NULL, "true port"), MPI_SUCCESS);
+    plant_false_port(own, open_to_all);
+
+    pthread_t thread;
+    int right = 0, wrong = 0, published = 0;
+    pthread_create(&thread, NULL, exchange_folders, NULL);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (MPI_Lookup_name("service", MPI_INFO_NULL, found) != MPI_SUCCESS)
+            continue;
+        right += strcmp(found, "true port") == 0;
+        wrong += strcmp(found, "true port") != 0;
+    }
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        char service[32];
+        snprintf(service, sizeof(service), "other %d", i);
+        published += MPI_Publish_name(service, MPI_INFO_NULL, "other port") == MPI_SUCCESS;
+    }
+    done = 1;
+    pthread_join(thread, NULL);
+    printf("%d lookups and %d publications of names succeeded\n", right, published);
+    EXPECT_EQ(wrong, 0);
+
+    struct stat s;
+    EXPECT(stat(own, &s) == 0);
+    const int exchanged = (s.st_mode & 0777) == 0777;
+    EXPECT_EQ(count_files(exchanged ? own : open_to_all, 1), 1);
+    EXPECT_EQ(count_files(exchanged ? open_to_all : own, 1), 1 + published);
+    rmdir(own);
+    rmdir(open_to_all);
+    EXPECT(rmdir(top) == 0);
+    return mpitest_end();
+}

@@ -1,0 +1,134 @@
+/* multicast_tuned.c: communicators on several nodes measure multicast among the candidates of broadcasts, allgathers and allreduces. All
+ * ranks choose alike, every byte arrives before, during and after the sessions, nonblocking broadcasts are under way meanwhile, and
+ * communicators on two nodes do not measure it. With a small share of the time, communicators are freed before all is measured.
+ *
+ * ranks: 6
+ * nodes: only 3
+ * env: FISHPLATE_COLL_TRY=100
+ * also: FISHPLATE_COLL_TRY=2
+ * also: FISHPLATE_COLL_TRY=0
+ * also: FISHPLATE_COLL_TRY=100 SOFTIB_FABRIC=ud_drop=0.1,seed=4
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "counters.h"
+#include "late.h"
+
+enum { CALLS = 180, MOST = 100000 }; /* 36 of each size */
+
+static const int sizes[] = {1, 256, 5000, 60000, MOST};
+static unsigned char data[MOST], other[MOST];
+
+static unsigned char byte_of(int call, int i)
+{
+    return (unsigned char)(call * 7 + i * 3 + (i >> 8));
+}
+
+static void fill(unsigned char *b, int call, int n, int is_root)
+{
+    for (int i = 0; i < n; i++)
+        b[i] = is_root ? byte_of(call, i) : 0;
+}
+
+static void check(const unsigned char *b, int call, int n)
+{
+    int wrong = 0;
+    for (int i = 0; i < n; i++)
+        wrong += b[i] != byte_of(call, i);
+    EXPECT_EQ(wrong, 0);
+}
+
+static void all_of(MPI_Comm comm, int rank, int size, int call)
+{
+    int ranks[64], sum;
+    const int mine = rank + call;
+    MPI_Allgather(&mine, 1, MPI_INT, ranks, 1, MPI_INT, comm);
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+    for (int r = 0; r < size; r++)
+        EXPECT_EQ(ranks[r], r + call);
+    EXPECT_EQ(sum, size * call + size * (size - 1) / 2);
+}
+
+static void broadcasts(MPI_Comm comm, unsigned *dice)
+{
+    int rank, size;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    for (int call = 0; call < CALLS; call++) {
+        const int n = sizes[call % 5], root = call % size;
+        MPI_Request request;
+        fill(data, call, n, rank == root);
+        fill(other, call + 1, 3000, rank == 0);
+        MPI_Ibcast(other, 3000, MPI_BYTE, 0, comm, &request);
+        be_late(dice);
+        MPI_Bcast(data, n, MPI_BYTE, root, comm);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        all_of(comm, rank, size, call);
+        check(data, call, n);
+        check(other, call + 1, 3000);
+    }
+}
+
+/* The same at all ranks of the world. */
+static void agree(unsigned long long value)
+{
+    unsigned long long ends[2] = {value, ~value};
+    MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+    EXPECT_EQ(ends[0], ~ends[1]);
+}
+
+/* The lines of MPI_T: which had multicast among the candidates. */
+static void check_text(int share)
+{
+    static char text[64000];
+    MPI_T_pvar_handle handle;
+    int index, count = 0, with = 0;
+    EXPECT_EQ(MPI_T_pvar_get_index("coll_choices", MPI_T_PVAR_CLASS_GENERIC, &index), MPI_SUCCESS);
+    MPI_T_pvar_handle_alloc(counters_session, index, NULL, &handle, &count);
+    EXPECT(count > 0 && count < (int)sizeof(text));
+    EXPECT_EQ(MPI_T_pvar_read(counters_session, handle, text), MPI_SUCCESS);
+    MPI_T_pvar_handle_free(counters_session, &handle);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        const int has = strstr(line, " multicast ") != NULL;
+        with += has;
+        EXPECT(!has || strstr(line, "6 ranks on 3 nodes: "));
+    }
+    EXPECT(share != 100 || with > 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *text = getenv("FISHPLATE_COLL_TRY");
+    const int share = text ? atoi(text) : 0;
+    counters_begin();
+    MPI_T_pvar_handle tuned = counter_open("coll_tuned"), changed = counter_open("coll_tuned_changed"),
+                      multicasts = counter_open("coll_bcast_multicast");
+    mpitest_begin(&argc, &argv);
+    unsigned dice = 7u + (unsigned)mpitest_rank;
+    for (int round = 0; round < 2; round++) {
+        MPI_Comm twin, two;
+        MPI_Comm_dup(MPI_COMM_WORLD, &twin);
+        MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank < 4 ? 0 : MPI_UNDEFINED, 0, &two);
+        broadcasts(twin, &dice);
+        if (round == 0) { /* later some ranks have measured more, in the communicator on two nodes */
+            agree(counter(tuned));
+            agree(counter(changed));
+        }
+        const unsigned long long before = counter(multicasts);
+        if (share == 100 && round == 0)
+            EXPECT(counter(tuned) > 0 && before > 0);
+        if (share == 0)
+            EXPECT(counter(tuned) == 0 && before == 0);
+        if (two != MPI_COMM_NULL) {
+            broadcasts(two, &dice);
+            EXPECT_EQ(counter(multicasts), before);
+            MPI_Comm_free(&two);
+        }
+        MPI_Comm_free(&twin);
+    }
+    check_text(share);
+    counters_end();
+    return mpitest_end();
+}

@@ -1,0 +1,283 @@
+/* copy.c: streams, events and copies of the stand-in. A stream is a queue of operations without a thread of its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "softcuda.h"
+
+struct operation {
+    struct operation *next;
+    cuda_event event;         /* not NULL: the event has come */
+    struct cuda_copy_2d copy; /* else rows */
+};
+
+struct cuda_stream {
+    struct cuda_stream *next_stream;
+    struct operation *first, **end;
+    uint64_t queries; /* since the first operation was issued */
+    cuda_result result;
+    unsigned flags;
+};
+
+struct cuda_event {
+    cuda_stream stream; /* of the record that is under way; NULL: complete */
+    cuda_result result;
+    int pending; /* records in queues */
+    bool is_destroyed;
+};
+
+static struct cuda_stream legacy = {.end = &legacy.first}; /* the default stream */
+static struct cuda_stream *streams = &legacy;
+
+static struct cuda_stream *get_stream(cuda_stream stream)
+{
+    return stream ? stream : &legacy;
+}
+
+static cuda_result run_copy(const struct cuda_copy_2d *c)
+{
+    const uintptr_t from = c->source_type == CUDA_MEMORY_HOST ? (uintptr_t)c->source_host : c->source_device;
+    const uintptr_t to = c->target_type == CUDA_MEMORY_HOST ? (uintptr_t)c->target_host : c->target_device;
+    for (size_t row = 0; row < c->height; row++) {
+        const char *source =
+            softcuda_translate(from + (c->source_y + row) * c->source_pitch + c->source_x, c->width);
+        char *target = softcuda_translate(to + (c->target_y + row) * c->target_pitch + c->target_x, c->width);
+        if (!source || !target)
+            return CUDA_INVALID_VALUE;
+        memmove(target, source, c->width);
+    }
+    return CUDA_OK;
+}
+
+/* With the lock held. */
+static cuda_result run(struct cuda_stream *s)
+{
+    while (s->first) {
+        struct operation *it = s->first;
+        if (!(s->first = it->next))
+            s->end = &s->first;
+        if (it->event) {
+            if (it->event->stream == s)
+                it->event->stream = NULL;
+            it->event->result = s->result;
+            if (--it->event->pending == 0 && it->event->is_destroyed)
+                free(it->event);
+        } else if (s->result == CUDA_OK) {
+            s->result = run_copy(&it->copy);
+        }
+        free(it);
+    }
+    s->queries = 0;
+    return s->result;
+}
+
+void softcuda_run_default(void)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    for (struct cuda_stream *s = streams; s; s = s->next_stream)
+        if (!(s->flags & CUDA_STREAM_NON_BLOCKING))
+            run(s);
+    pthread_mutex_unlock(&softcuda_lock);
+}
+
+static cuda_result issue(cuda_stream stream, const struct cuda_copy_2d *copy, cuda_event event)
+{
+    struct operation *it = calloc(1, sizeof(*it));
+    if (!it)
+        return CUDA_OUT_OF_MEMORY;
+    if (copy)
+        it->copy = *copy;
+    it->event = event;
+    pthread_mutex_lock(&softcuda_lock);
+    struct cuda_stream *s = get_stream(stream);
+    if (event) {
+        event->stream = s;
+        event->pending++;
+    }
+    *s->end = it;
+    s->end = &it->next;
+    pthread_mutex_unlock(&softcuda_lock);
+    return CUDA_OK;
+}
+
+/* A query of an operation in `s`: true if it has run. */
+static bool query(struct cuda_stream *s)
+{
+    if (s->first && ++s->queries >= softcuda_setting("SOFTCUDA_LAZY", 2))
+        run(s);
+    return !s->first;
+}
+
+EXPORT cuda_result cuStreamCreate(cuda_stream *out, unsigned flags)
+{
+    if (!softcuda_current())
+        return CUDA_INVALID_CONTEXT;
+    struct cuda_stream *s = softcuda_fails(__func__) ? NULL : calloc(1, sizeof(*s));
+    if (!s)
+        return CUDA_OUT_OF_MEMORY;
+    s->flags = flags;
+    s->end = &s->first;
+    pthread_mutex_lock(&softcuda_lock);
+    s->next_stream = streams->next_stream;
+    streams->next_stream = s;
+    pthread_mutex_unlock(&softcuda_lock);
+    *out = s;
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuStreamDestroy_v2(cuda_stream stream)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    run(stream);
+    for (struct cuda_stream **at = &streams->next_stream; *at; at = &(*at)->next_stream)
+        if (*at == stream) {
+            *at = stream->next_stream;
+            break;
+        }
+    pthread_mutex_unlock(&softcuda_lock);
+    free(stream);
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuStreamSynchronize(cuda_stream stream)
+{
+    if (softcuda_fails(__func__))
+        return CUDA_INVALID_VALUE;
+    pthread_mutex_lock(&softcuda_lock);
+    struct cuda_stream *s = get_stream(stream);
+    const cuda_result result = run(s);
+    s->result = CUDA_OK;
+    pthread_mutex_unlock(&softcuda_lock);
+    return result;
+}
+
+EXPORT cuda_result cuStreamQuery(cuda_stream stream)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    const bool done = query(get_stream(stream));
+    pthread_mutex_unlock(&softcuda_lock);
+    return done ? CUDA_OK : CUDA_NOT_READY;
+}
+
+EXPORT cuda_result cuCtxSynchronize(void)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    for (struct cuda_stream *s = streams; s; s = s->next_stream)
+        run(s);
+    pthread_mutex_unlock(&softcuda_lock);
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuEventCreate(cuda_event *event, unsigned flags)
+{
+    (void)flags;
+    if (softcuda_fails(__func__))
+        return CUDA_OUT_OF_MEMORY;
+    return (*event = calloc(1, sizeof(**event))) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+EXPORT cuda_result cuEventDestroy_v2(cuda_event event)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    event->is_destroyed = true;
+    const bool unused = event->pending == 0;
+    pthread_mutex_unlock(&softcuda_lock);
+    if (unused)
+        free(event);
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
+{
+    return issue(stream, NULL, event);
+}
+
+EXPORT cuda_result cuEventQuery(cuda_event event)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    const bool done = !event->stream || query(event->stream);
+    const cuda_result result = event->result;
+    pthread_mutex_unlock(&softcuda_lock);
+    return done ? result : CUDA_NOT_READY;
+}
+
+EXPORT cuda_result cuEventSynchronize(cuda_event event)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    if (event->stream)
+        run(event->stream);
+    const cuda_result result = event->result;
+    pthread_mutex_unlock(&softcuda_lock);
+    return result;
+}
+
+/* Addresses are unified: whatever is not known is host memory. */
+static struct cuda_copy_2d bytes(cuda_pointer to, cuda_pointer from, size_t size)
+{
+    return (struct cuda_copy_2d){
+        .source_type = CUDA_MEMORY_DEVICE,
+        .source_device = from,
+        .target_type = CUDA_MEMORY_DEVICE,
+        .target_device = to,
+        .width = size,
+        .height = 1,
+    };
+}
+
+EXPORT cuda_result cuMemcpyAsync(cuda_pointer to, cuda_pointer from, size_t size, cuda_stream stream)
+{
+    if (!softcuda_current())
+        return CUDA_INVALID_CONTEXT;
+    if (softcuda_fails(__func__))
+        return CUDA_INVALID_VALUE;
+    const struct cuda_copy_2d copy = bytes(to, from, size);
+    return issue(stream, &copy, NULL);
+}
+
+EXPORT cuda_result cuMemcpy2DAsync_v2(const struct cuda_copy_2d *copy, cuda_stream stream)
+{
+    if (!softcuda_current())
+        return CUDA_INVALID_CONTEXT;
+    if (softcuda_fails(__func__) || (copy->source_pitch && copy->width > copy->source_pitch) ||
+        (copy->target_pitch && copy->width > copy->target_pitch))
+        return CUDA_INVALID_VALUE;
+    return issue(stream, copy, NULL);
+}
+
+/* A synchronous copy waits for the streams that block with the default stream. */
+EXPORT cuda_result cuMemcpy(cuda_pointer to, cuda_pointer from, size_t size)
+{
+    const struct cuda_copy_2d copy = bytes(to, from, size);
+    softcuda_run_default();
+    pthread_mutex_lock(&softcuda_lock);
+    const cuda_result result = run_copy(&copy);
+    pthread_mutex_unlock(&softcuda_lock);
+    return result;
+}
+
+EXPORT cuda_result cuMemcpyDtoH_v2(void *to, cuda_pointer from, size_t size)
+{
+    return cuMemcpy((cuda_pointer)to, from, size);
+}
+
+EXPORT cuda_result cuMemcpyHtoD_v2(cuda_pointer to, const void *from, size_t size)
+{
+    return cuMemcpy(to, (cuda_pointer)from, size);
+}
+
+EXPORT cuda_result cuMemcpyDtoD_v2(cuda_pointer to, cuda_pointer from, size_t size)
+{
+    return cuMemcpy(to, from, size);
+}
+
+EXPORT cuda_result cuMemsetD8_v2(cuda_pointer to, unsigned char value, size_t size)
+{
+    softcuda_run_default();
+    pthread_mutex_lock(&softcuda_lock);
+    char *target = softcuda_translate(to, size);
+    if (target)
+        memset(target, value, size);
+    pthread_mutex_unlock(&softcuda_lock);
+    return target ? CUDA_OK : CUDA_INVALID_VALUE;
+}

@@ -1,0 +1,331 @@
+/* memory.c: allocations of the stand-in and the attributes of addresses.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "softcuda.h"
+
+#define ALLOCATIONS_MOST 65536
+
+static struct allocation *table; /* sorted by address */
+static size_t count;
+static uint64_t last_id;
+static size_t used[DEVICES_MOST]; /* bytes of device memory */
+
+/* The index of the first allocation above `address`. */
+static size_t upper_bound(uintptr_t address)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (table[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+struct allocation *softcuda_find(uintptr_t address, size_t size)
+{
+    const size_t above = upper_bound(address);
+    if (above == 0)
+        return NULL;
+    struct allocation *it = &table[above - 1];
+    return address - it->address < it->size && size <= it->size - (address - it->address) ? it : NULL;
+}
+
+bool softcuda_add(const struct allocation *it)
+{
+    if (!table && !(table = calloc(ALLOCATIONS_MOST, sizeof(*table))))
+        return false;
+    if (count == ALLOCATIONS_MOST)
+        return false;
+    const size_t at = upper_bound(it->address);
+    memmove(&table[at + 1], &table[at], (count - at) * sizeof(*table));
+    table[at] = *it;
+    table[at].id = ++last_id;
+    count++;
+    return true;
+}
+
+char *softcuda_translate(uintptr_t address, size_t size)
+{
+    struct allocation *it = softcuda_find(address, size);
+    if (it)
+        return it->alias + (address - it->address);
+    /* An address inside an allocation, with too many bytes, is an error of the caller; others are host memory. */
+    return softcuda_find(address, 1) ? NULL : (char *)address;
+}
+
+bool softcuda_map(int fd, size_t size, struct allocation *out)
+{
+    const size_t mapped = (size + UNIT - 1) / UNIT * UNIT;
+    char *reserved = mmap(NULL, mapped + UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED)
+        return false;
+    char *aligned = (char *)(((uintptr_t)reserved + UNIT - 1) / UNIT * UNIT);
+    if (aligned > reserved)
+        munmap(reserved, (size_t)(aligned - reserved));
+    munmap(aligned + mapped, (size_t)(reserved + UNIT - aligned));
+    char *alias = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (alias == MAP_FAILED) {
+        munmap(aligned, mapped);
+        return false;
+    }
+    out->address = (uintptr_t)aligned;
+    out->mapped = mapped;
+    out->alias = alias;
+    out->size = size;
+    out->fd = fd;
+    return true;
+}
+
+static cuda_result alloc_device(cuda_pointer *out, size_t size, enum memory_kind kind)
+{
+    struct allocation it = {.kind = kind, .fd = -1};
+    cuda_context context = softcuda_current();
+    cuda_result rc = CUDA_OUT_OF_MEMORY;
+    if (!context)
+        return CUDA_INVALID_CONTEXT;
+    if (size == 0)
+        return CUDA_INVALID_VALUE;
+    it.device = context->device;
+    pthread_mutex_lock(&softcuda_lock);
+    size_t total;
+    cuDeviceTotalMem_v2(&total, it.device);
+    const int fd = used[it.device] + size <= total ? memfd_create("softcuda", MFD_CLOEXEC) : -1;
+    if (fd >= 0 && ftruncate(fd, (off_t)size) == 0 && softcuda_map(fd, size, &it) && softcuda_add(&it)) {
+        used[it.device] += size;
+        *out = it.address;
+        rc = CUDA_OK;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    pthread_mutex_unlock(&softcuda_lock);
+    return rc;
+}
+
+static cuda_result alloc_host(void **out, size_t size, enum memory_kind kind)
+{
+    struct allocation it = {
+        .kind = kind, .fd = -1, .device = softcuda_current() ? softcuda_current()->device : -1};
+    if (!softcuda_current())
+        return CUDA_INVALID_CONTEXT;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return CUDA_OUT_OF_MEMORY;
+    it.address = (uintptr_t)memory;
+    it.alias = memory;
+    it.size = it.mapped = size;
+    pthread_mutex_lock(&softcuda_lock);
+    const bool added = softcuda_add(&it);
+    pthread_mutex_unlock(&softcuda_lock);
+    if (!added)
+        munmap(memory, size);
+    *out = added ? memory : NULL;
+    return added ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+/* `kinds`: bits of the kinds of memory that the calling function frees. */
+static cuda_result release(uintptr_t address, unsigned kinds)
+{
+    softcuda_run_default();
+    pthread_mutex_lock(&softcuda_lock);
+    struct allocation *it = softcuda_find(address, 1);
+    if (!it || it->address != address || !(kinds & 1u << it->kind)) {
+        pthread_mutex_unlock(&softcuda_lock);
+        return CUDA_INVALID_VALUE;
+    }
+    const struct allocation gone = *it;
+    memmove(it, it + 1, (size_t)(&table[count] - (it + 1)) * sizeof(*it));
+    count--;
+    if (gone.kind == MEMORY_DEVICE || gone.kind == MEMORY_POOL)
+        used[gone.device] -= gone.size;
+    pthread_mutex_unlock(&softcuda_lock);
+    if (gone.kind == MEMORY_REGISTERED)
+        return CUDA_OK;
+    if (gone.fd >= 0) {
+        if (gone.kind != MEMORY_IMPORTED)
+            memset(gone.alias, 0xDD, gone.size); /* stale mappings in other processes show it */
+        munmap(gone.alias, gone.size);
+        close(gone.fd);
+    }
+    munmap((void *)gone.address, gone.mapped);
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuMemAlloc_v2(cuda_pointer *out, size_t size)
+{
+    return softcuda_fails(__func__) ? CUDA_OUT_OF_MEMORY : alloc_device(out, size, MEMORY_DEVICE);
+}
+
+EXPORT cuda_result cuMemAllocAsync(cuda_pointer *out, size_t size, cuda_stream stream)
+{
+    (void)stream;
+    return softcuda_fails(__func__) ? CUDA_OUT_OF_MEMORY : alloc_device(out, size, MEMORY_POOL);
+}
+
+EXPORT cuda_result cuMemAllocManaged(cuda_pointer *out, size_t size, unsigned flags)
+{
+    (void)flags;
+    void *memory = NULL;
+    const cuda_result rc = alloc_host(&memory, size, MEMORY_MANAGED);
+    *out = (uintptr_t)memory;
+    return rc;
+}
+
+EXPORT cuda_result cuMemHostAlloc(void **out, size_t size, unsigned flags)
+{
+    (void)flags;
+    return softcuda_fails(__func__) ? CUDA_OUT_OF_MEMORY : alloc_host(out, size, MEMORY_HOST);
+}
+
+EXPORT cuda_result cuMemAllocHost_v2(void **out, size_t size)
+{
+    return cuMemHostAlloc(out, size, 0);
+}
+
+EXPORT cuda_result cuMemHostRegister_v2(void *memory, size_t size, unsigned flags)
+{
+    (void)flags;
+    struct allocation it = {.kind = MEMORY_REGISTERED,
+                            .fd = -1,
+                            .address = (uintptr_t)memory,
+                            .alias = memory,
+                            .size = size,
+                            .mapped = size};
+    pthread_mutex_lock(&softcuda_lock);
+    const bool added = softcuda_add(&it);
+    pthread_mutex_unlock(&softcuda_lock);
+    return added ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+EXPORT cuda_result cuMemHostUnregister(void *memory)
+{
+    return release((uintptr_t)memory, 1u << MEMORY_REGISTERED);
+}
+
+EXPORT cuda_result cuMemFree_v2(cuda_pointer address)
+{
+    return release(address, 1u << MEMORY_DEVICE | 1u << MEMORY_MANAGED | 1u << MEMORY_POOL);
+}
+
+EXPORT cuda_result cuMemFreeAsync(cuda_pointer address, cuda_stream stream)
+{
+    (void)stream;
+    return release(address, 1u << MEMORY_POOL);
+}
+
+EXPORT cuda_result cuMemFreeHost(void *memory)
+{
+    return release((uintptr_t)memory, 1u << MEMORY_HOST);
+}
+
+EXPORT cuda_result cuIpcCloseMemHandle(cuda_pointer address)
+{
+    return release(address, 1u << MEMORY_IMPORTED);
+}
+
+/* ---- attributes ---- */
+
+static bool is_device_memory(const struct allocation *it)
+{
+    return it->kind != MEMORY_HOST && it->kind != MEMORY_REGISTERED;
+}
+
+static cuda_context context_of(const struct allocation *it)
+{
+    cuda_context context = NULL;
+    if (it->kind == MEMORY_POOL || it->kind == MEMORY_VMM || it->kind == MEMORY_REGISTERED)
+        return NULL;
+    if (cuDevicePrimaryCtxRetain(&context, it->device) == CUDA_OK)
+        cuDevicePrimaryCtxRelease_v2(it->device);
+    return context;
+}
+
+/* Addresses that are unknown have the memory type 0 and otherwise zeroes, without an error, as the real call. */
+EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribute *attributes, void **values,
+                                          cuda_pointer pointer)
+{
+    if (!softcuda_is_initialised())
+        return CUDA_NOT_INITIALIZED;
+    pthread_mutex_lock(&softcuda_lock);
+    const struct allocation *found = softcuda_find(pointer, 1);
+    const struct allocation it = found ? *found : (struct allocation){.device = -2};
+    pthread_mutex_unlock(&softcuda_lock);
+    for (unsigned i = 0; i < n; i++)
+        switch (attributes[i]) {
+        case CUDA_POINTER_CONTEXT:
+            *(cuda_context *)values[i] = found ? context_of(&it) : NULL;
+            break;
+        case CUDA_POINTER_MEMORY_TYPE:
+            *(unsigned *)values[i] = !found                  ? CUDA_MEMORY_UNKNOWN
+                                     : is_device_memory(&it) ? CUDA_MEMORY_DEVICE
+                                                             : CUDA_MEMORY_HOST;
+            break;
+        case CUDA_POINTER_SYNC_MEMOPS:
+            *(unsigned *)values[i] = it.sync_memops;
+            break;
+        case CUDA_POINTER_BUFFER_ID:
+            *(unsigned long long *)values[i] = it.id;
+            break;
+        case CUDA_POINTER_IS_MANAGED:
+            *(unsigned *)values[i] = found && it.kind == MEMORY_MANAGED;
+            break;
+        case CUDA_POINTER_DEVICE_ORDINAL:
+            *(int *)values[i] = it.device;
+            break;
+        case CUDA_POINTER_IS_IPC_CAPABLE:
+            *(int *)values[i] = found && it.kind == MEMORY_DEVICE;
+            break;
+        case CUDA_POINTER_RANGE_START:
+            *(uintptr_t *)values[i] = it.address;
+            break;
+        case CUDA_POINTER_RANGE_SIZE:
+            *(size_t *)values[i] = it.size;
+            break;
+        case CUDA_POINTER_HANDLE_TYPES:
+            *(unsigned *)values[i] = found && it.kind == MEMORY_VMM ? CUDA_HANDLE_POSIX_FD : 0;
+            break;
+        default:
+            return CUDA_INVALID_VALUE;
+        }
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuPointerGetAttribute(void *value, enum cuda_pointer_attribute attribute,
+                                         cuda_pointer pointer)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    const bool known = softcuda_find(pointer, 1) != NULL;
+    pthread_mutex_unlock(&softcuda_lock);
+    return known ? cuPointerGetAttributes(1, &attribute, &value, pointer) : CUDA_INVALID_VALUE;
+}
+
+EXPORT cuda_result cuPointerSetAttribute(const void *value, enum cuda_pointer_attribute attribute,
+                                         cuda_pointer pointer)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    struct allocation *it = softcuda_find(pointer, 1);
+    const bool good = it && attribute == CUDA_POINTER_SYNC_MEMOPS;
+    if (good)
+        it->sync_memops = *(const unsigned *)value != 0;
+    pthread_mutex_unlock(&softcuda_lock);
+    return good ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+EXPORT cuda_result cuMemGetAddressRange_v2(cuda_pointer *start, size_t *size, cuda_pointer pointer)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    struct allocation *it = softcuda_find(pointer, 1);
+    if (it && start)
+        *start = it->address;
+    if (it && size)
+        *size = it->size;
+    pthread_mutex_unlock(&softcuda_lock);
+    return it ? CUDA_OK : CUDA_INVALID_VALUE;
+}

@@ -1,0 +1,65 @@
+/* softcuda.h: what the files of the stand-in share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTCUDA_H
+#define SOFTCUDA_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "cuda_program.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define DEVICES_MOST 8
+#define UNIT         ((size_t)2 << 20) /* device addresses are reserved in units of this size */
+
+enum memory_kind {
+    MEMORY_DEVICE,
+    MEMORY_POOL,
+    MEMORY_VMM,
+    MEMORY_MANAGED,
+    MEMORY_HOST,
+    MEMORY_REGISTERED,
+    MEMORY_IMPORTED
+};
+
+/* One allocation: `address` is what the program sees, `alias` what copies use (the same for memory that processors may access). */
+struct allocation {
+    uintptr_t address;
+    char *alias;
+    size_t size, mapped;
+    uint64_t id;
+    int fd; /* the memory file of device memory, or -1 */
+    int device;
+    enum memory_kind kind;
+    bool sync_memops;
+};
+
+struct cuda_context {
+    int device;
+    int references; /* of the primary context; 0: not active */
+};
+
+/* The one lock of the stand-in. */
+extern pthread_mutex_t softcuda_lock;
+
+/* True if SOFTCUDA_FAIL wants this call of `function` to fail. */
+bool softcuda_fails(const char *function);
+bool softcuda_is_initialised(void);
+cuda_context softcuda_current(void);
+int softcuda_device_count(void);
+uint64_t softcuda_setting(const char *name, uint64_t otherwise);
+
+/* With the lock held. The allocation that contains [address, address + size), or NULL. */
+struct allocation *softcuda_find(uintptr_t address, size_t size);
+/* With the lock held: adds an allocation; false: the table is full. */
+bool softcuda_add(const struct allocation *it);
+/* Maps a memory file twice: without access for the program, and for copies. */
+bool softcuda_map(int fd, size_t size, struct allocation *out);
+/* Where copies access `size` bytes at `address`; NULL: part of it is device memory that does not exist. */
+char *softcuda_translate(uintptr_t address, size_t size);
+/* Runs all operations of the streams that the legacy default stream waits for. */
+void softcuda_run_default(void);
+
+#endif

@@ -1,0 +1,180 @@
+/* test_acceptor.c: callers come and go: at most `max` at a time, the oldest makes room, none stays longer than its time, and a
+ * process without file descriptors refuses callers instead of leaving them to wait.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "base/acceptor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "test.h"
+
+struct caller {
+    struct acceptor_caller in;
+    int fd;
+};
+
+static struct acceptor acceptor;
+static int listener, rejected, refuse;
+static struct sockaddr_un name = {.sun_family = AF_UNIX};
+static socklen_t name_len = sizeof(sa_family_t); /* the kernel chooses an abstract name */
+
+static struct acceptor_caller *admit(void *ctx, int fd)
+{
+    struct caller *c = refuse ? NULL : calloc(1, sizeof(*c));
+    (void)ctx;
+    if (!c)
+        return NULL;
+    EXPECT((fcntl(fd, F_GETFD) & FD_CLOEXEC) && (fcntl(fd, F_GETFL) & O_NONBLOCK));
+    c->fd = fd;
+    return &c->in;
+}
+
+static void reject(void *ctx, struct acceptor_caller *in)
+{
+    struct caller *c = (struct caller *)in;
+    (void)ctx;
+    rejected++;
+    close(c->fd);
+    free(c);
+}
+
+static const struct acceptor_ops ops = {admit, reject};
+
+static void begin(uint32_t max, uint32_t ms)
+{
+    name_len = sizeof(sa_family_t);
+    listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    EXPECT(bind(listener, (struct sockaddr *)&name, name_len) == 0 && listen(listener, 64) == 0);
+    name_len = sizeof(name);
+    EXPECT(getsockname(listener, (struct sockaddr *)&name, &name_len) == 0);
+    acceptor_open(&acceptor, max, ms, &ops, NULL);
+    rejected = refuse = 0;
+}
+
+static void end(void)
+{
+    acceptor_close(&acceptor);
+    EXPECT_EQ(acceptor.n, 0);
+    close(listener);
+}
+
+static int call(void)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT(connect(fd, (struct sockaddr *)&name, name_len) == 0);
+    return fd;
+}
+
+static int is_disconnected(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+static void time_and_number_are_limited(void)
+{
+    int fd[5];
+    begin(3, 100);
+    for (int i = 0; i < 3; i++) {
+        fd[i] = call();
+        EXPECT_EQ(acceptor_take(&acceptor, listener, 10 * (uint64_t)i), 0);
+    }
+    EXPECT_EQ(acceptor.n, 3);
+    fd[3] = call();
+    EXPECT_EQ(acceptor_take(&acceptor, listener, 30), 0);
+    EXPECT_EQ(acceptor.n, 3);
+    EXPECT(is_disconnected(fd[0]) && !is_disconnected(fd[1]) && !is_disconnected(fd[3]));
+    EXPECT_EQ(acceptor_expire(&acceptor, 105), 5);
+    EXPECT_EQ(acceptor_expire(&acceptor, 110), 10);
+    EXPECT_EQ(rejected, 2);
+    EXPECT(is_disconnected(fd[1]) && !is_disconnected(fd[2]));
+    struct caller *proved = (struct caller *)acceptor.first->next;
+    acceptor_remove(&acceptor, &proved->in);
+    acceptor_remove(&acceptor, &proved->in);
+    EXPECT_EQ(acceptor.n, 1);
+    fd[4] = call();
+    EXPECT_EQ(acceptor_take(&acceptor, listener, 110), 0);
+    EXPECT_EQ(acceptor_expire(&acceptor, 1000), UINT64_MAX);
+    EXPECT(!is_disconnected(fd[3]) && is_disconnected(fd[4]));
+    reject(NULL, &proved->in);
+    for (int i = 0; i < 5; i++)
+        close(fd[i]);
+    end();
+}
+
+static void without_memory(void)
+{
+    begin(3, 100);
+    refuse = 1;
+    const int fd = call();
+    EXPECT_EQ(acceptor_take(&acceptor, listener, 0), ENOMEM);
+    EXPECT(is_disconnected(fd) && acceptor.n == 0);
+    close(fd);
+    end();
+}
+
+enum { DESCRIPTORS = 64 };
+
+static int used[DESCRIPTORS], nused;
+
+static void use_descriptors(void)
+{
+    int fd;
+    while ((fd = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        used[nused++] = fd;
+    EXPECT_EQ(errno, EMFILE);
+}
+
+static void without_descriptors(void)
+{
+    struct rlimit before;
+    getrlimit(RLIMIT_NOFILE, &before);
+    begin(3, 100);
+    const int first = call(), second = call();
+    EXPECT_EQ(acceptor_take(&acceptor, listener, 0), 0);
+    EXPECT_EQ(acceptor.n, 2);
+    const int third = call();
+    struct rlimit few = {DESCRIPTORS, before.rlim_max};
+    EXPECT(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    use_descriptors();
+    /* The oldest caller gives up its descriptor for the next one, and only for that. */
+    EXPECT_EQ(acceptor_take(&acceptor, listener, 0), 0);
+    EXPECT_EQ(acceptor.n, 2);
+    EXPECT(is_disconnected(first) && !is_disconnected(second) && !is_disconnected(third));
+    /* Without callers that could give way the next one is refused. */
+    EXPECT_EQ(acceptor_expire(&acceptor, 1000), UINT64_MAX);
+    use_descriptors();
+    close(used[--nused]);
+    const int refused = call();
+    EXPECT_EQ(acceptor_take(&acceptor, listener, 1000), EMFILE);
+    EXPECT(is_disconnected(refused));
+    /* Later callers are admitted as soon as there are descriptors. */
+    close(refused);
+    close(used[--nused]);
+    const int late = call();
+    EXPECT_EQ(acceptor_take(&acceptor, listener, 1000), 0);
+    EXPECT(!is_disconnected(late) && acceptor.n == 1);
+    while (nused > 0)
+        close(used[--nused]);
+    close(late);
+    close(first);
+    close(second);
+    close(third);
+    end();
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
+int main(void)
+{
+    TEST_RUN(time_and_number_are_limited);
+    TEST_RUN(without_memory);
+    TEST_RUN(without_descriptors);
+    return test_result();
+}

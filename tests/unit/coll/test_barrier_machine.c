@@ -1,0 +1,224 @@
+/* test_barrier_machine.c: every order of events of a few barriers in a row: ranks on nodes, writes between leaders that arrive late. Nobody
+ * leaves a barrier that somebody has not entered, and nobody waits for ever. The numbers of barriers begin again meanwhile.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/barrier/machine.h"
+
+#include "net/explore.h"
+#include "test.h"
+
+enum { RANKS = 6, LEADERS = 4, PLACES = 4, FLYING = 2, BARRIERS = 3, FIRST_TURN = 254 };
+
+struct one {
+    uint8_t stage, round, turn;
+    uint8_t entered, left; /* barriers */
+};
+
+/* A byte for everything, so that states compare. */
+struct state {
+    struct one rank[RANKS];
+    uint8_t report[RANKS], release[LEADERS]; /* flags in a node's memory */
+    uint8_t crossed[LEADERS][PLACES];        /* flags that are written from other nodes */
+    uint8_t flying[LEADERS][PLACES][FLYING]; /* writes to them under way, ... */
+    uint8_t flights[LEADERS][PLACES];        /* ... so many, in order */
+};
+
+static struct {
+    int ranks, leaders, n;
+    int node_of[RANKS], leader_of[LEADERS]; /* by node */
+    struct barrier_partner partner[LEADERS][PLACES];
+    int partners, rounds;
+    bool disordered; /* a wrong network: writes of one rank to one flag overtake each other */
+    const char *wrong;
+} job;
+
+static bool leads(int r)
+{
+    return job.leader_of[job.node_of[r]] == r;
+}
+
+/* As many ranks on each node as `per_node` says. */
+static void job_make(const char *per_node, int n)
+{
+    job.ranks = job.leaders = 0;
+    job.n = n;
+    job.wrong = NULL;
+    for (; *per_node; per_node++, job.leaders++) {
+        job.leader_of[job.leaders] = job.ranks;
+        for (int i = 0; i < *per_node - '0'; i++)
+            job.node_of[job.ranks++] = job.leaders;
+    }
+    for (int l = 0; l < job.leaders; l++)
+        job.partners = barrier_partners(l, job.leaders, n, job.partner[l], PLACES, &job.rounds);
+}
+
+static bool ready(const struct state *s, int r)
+{
+    const int node = job.node_of[r];
+    const struct one *me = &s->rank[r];
+    bool all = true;
+    if (me->stage == BARRIER_GATHER)
+        for (int i = 0; i < job.ranks; i++)
+            all &= job.node_of[i] != node || i == r || barrier_flag_is_set(s->report[i], me->turn);
+    else if (me->stage == BARRIER_LEADERS)
+        for (int p = 0; p < job.partners; p++)
+            all &=
+                job.partner[node][p].round != me->round || barrier_flag_is_set(s->crossed[node][p], me->turn);
+    else
+        all = barrier_flag_is_set(s->release[node], me->turn);
+    return all;
+}
+
+static void fly(struct state *s, int r)
+{
+    const int node = job.node_of[r];
+    for (int p = 0; p < job.partners; p++) {
+        const int to = job.partner[node][p].to;
+        if (job.partner[node][p].round != s->rank[r].round)
+            continue;
+        if (s->flights[to][p] == FLYING)
+            job.wrong = "more writes under way to one flag than there can be";
+        else
+            s->flying[to][p][s->flights[to][p]++] = s->rank[r].turn;
+    }
+}
+
+static bool somebody_is_missing(const struct state *s, int barrier)
+{
+    for (int r = 0; r < job.ranks; r++)
+        if (s->rank[r].entered < barrier)
+            return true;
+    return false;
+}
+
+/* One step of rank r; false when it waits. */
+static bool step(struct state *s, int r)
+{
+    struct one *me = &s->rank[r];
+    bool alone = true;
+    for (int i = 0; i < job.ranks; i++)
+        alone &= i == r || job.node_of[i] != job.node_of[r];
+    const struct barrier_machine_shape shape = {.leads = leads(r), .alone = alone, .rounds = job.rounds};
+    if (me->stage == BARRIER_IDLE) {
+        if (me->left == BARRIERS)
+            return false;
+        me->entered++;
+    }
+    struct barrier_machine m = {(enum barrier_machine_stage)me->stage, (int8_t)me->round, me->turn};
+    const enum barrier_machine_action action = barrier_machine_next(&m, &shape, ready(s, r));
+    me->stage = (uint8_t)m.stage;
+    me->round = (uint8_t)m.round;
+    me->turn = m.turn;
+    if (action == BARRIER_REPORT)
+        s->report[r] = m.turn;
+    else if (action == BARRIER_RELEASE_NODE)
+        s->release[job.node_of[r]] = m.turn;
+    else if (action == BARRIER_ROUND)
+        fly(s, r);
+    else if (action == BARRIER_DONE && somebody_is_missing(s, ++me->left))
+        job.wrong = "a rank left a barrier that another has not entered";
+    return action != BARRIER_WAIT;
+}
+
+static void land(struct state *s, int to, int p, int which)
+{
+    uint8_t *queue = s->flying[to][p];
+    s->crossed[to][p] = queue[which];
+    for (int i = which; i + 1 < FLYING; i++)
+        queue[i] = queue[i + 1];
+    queue[FLYING - 1] = 0;
+    s->flights[to][p]--;
+}
+
+static bool look(struct explore *e, const void *at)
+{
+    bool moved = false, over = true;
+    for (int r = 0; r < job.ranks; r++) {
+        struct state s = *(const struct state *)at;
+        over &= s.rank[r].left == BARRIERS;
+        if (!step(&s, r))
+            continue;
+        moved = true;
+        explore_add(e, &s, "a rank goes on");
+    }
+    for (int to = 0; to < job.leaders; to++)
+        for (int p = 0; p < job.partners; p++) {
+            struct state s = *(const struct state *)at;
+            const int flights = s.flights[to][p];
+            for (int i = 0; i < (job.disordered ? flights : flights > 0);
+                 i++, s = *(const struct state *)at) {
+                land(&s, to, p, i);
+                moved = true;
+                explore_add(e, &s, "a write arrives");
+            }
+        }
+    if (!job.wrong && !moved && !over)
+        job.wrong = "everybody waits";
+    return !job.wrong;
+}
+
+static bool unexpected(void)
+{
+    if (job.wrong && !job.disordered)
+        printf("%s:\n", job.wrong);
+    return job.wrong && !job.disordered;
+}
+
+static uint32_t explore_job(void)
+{
+    struct state first;
+    memset(&first, 0, sizeof(first));
+    for (int r = 0; r < job.ranks; r++)
+        first.rank[r].turn = first.report[r] = FIRST_TURN;
+    memset(first.release, FIRST_TURN, sizeof(first.release));
+    memset(first.crossed, FIRST_TURN, sizeof(first.crossed));
+    return explore_every(sizeof(first), &first, look, unexpected);
+}
+
+static void nobody_is_early_or_stuck(void)
+{
+    static const struct {
+        const char *per_node;
+        int n;
+    } jobs[] = {{"11", 1},  {"111", 1}, {"111", 2}, {"22", 1},  {"31", 1},
+                {"211", 1}, {"211", 2}, {"3", 1},   {"1111", 1}};
+    for (size_t i = 0; i < sizeof(jobs) / sizeof(jobs[0]); i++) {
+        job_make(jobs[i].per_node, jobs[i].n);
+        uint32_t states = explore_job();
+        EXPECT(!job.wrong);
+        EXPECT(states > 20);
+    }
+}
+
+/* Writes of one rank to another must arrive in order: if they did not, a flag could go back. */
+static void the_search_finds_what_is_wrong(void)
+{
+    job_make("1111", 1);
+    job.disordered = true;
+    explore_job();
+    job.disordered = false;
+    EXPECT(job.wrong != NULL);
+}
+
+static void partners_are_mutual(void)
+{
+    struct barrier_partner all[16][64], few[1];
+    int rounds, count = 0;
+    for (int leaders = 1; leaders <= 16; leaders++)
+        for (int n = 1; n <= 8; n++) {
+            for (int l = 0; l < leaders; l++)
+                count = barrier_partners(l, leaders, n, all[l], 64, &rounds);
+            for (int l = 0; l < leaders; l++)
+                for (int p = 0; p < count; p++)
+                    EXPECT_EQ(all[all[l][p].to][p].from, l);
+        }
+    EXPECT_EQ(barrier_partners(0, 3, 1, few, 1, &rounds), -1);
+}
+
+int main(void)
+{
+    TEST_RUN(nobody_is_early_or_stuck);
+    TEST_RUN(the_search_finds_what_is_wrong);
+    TEST_RUN(partners_are_mutual);
+    return test_result();
+}

@@ -1,0 +1,162 @@
+/* test_pick.c: the choice among candidates, driven by tables of costs that `fishplate bench barrier` recorded, with noise.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "test.h"
+#include "tune/pick.h"
+
+/* One shape: us of candidates as measured, predicted by the model; the first is the rules' choice. */
+struct table {
+    const char *shape;
+    int count;
+    double us[8], predicted[8];
+};
+static const struct table recorded[] = {
+    {"2x2", 3, {0.40, 0.57, 0.64}, {1.05, 1.90, 1.50}},
+    {"4x4", 6, {6.66, 5.44, 6.69, 8.33, 8.16, 8.76}, {44, 27.1, 28, 44, 21, 40}},
+    {"8x2", 6, {15.6, 15.19, 16.34, 15.86, 15.65, 34.4}, {27, 25.7, 28, 27, 27, 38}},
+    {"8x8", 6, {64.18, 62.72, 37.27, 91.36, 91.09, 87.88}, {61, 42.8, 28, 38, 42, 61}},
+    {"8x8, the model is wrong about the rule", 4, {10, 30, 40, 50}, {50, 10, 12, 14}},
+};
+enum { TRIES = 8, TABLES = sizeof(recorded) / sizeof(recorded[0]), ROUNDS = 200 };
+
+static unsigned dice = 12345;
+static double noise(double most)
+{
+    dice = dice * 1103515245u + 12345u;
+    return 1 + most * ((double)(dice >> 16 & 0x7fff) / 0x7fff);
+}
+
+/* Each sample is off by up to `most`, and the first one of each by much more. Stops after `samples`. */
+static int pick_of(const struct table *t, double most, int samples, struct pick *p)
+{
+    int next;
+    pick_begin(p, t->predicted, t->count, TRIES);
+    while (samples-- > 0 && (next = pick_next(p)) >= 0)
+        pick_record(p, (uint64_t)(t->us[next] * noise(p->samples[next] == 0 ? 1 : most) * 1e3));
+    return pick_best(p);
+}
+
+static double best_of(const struct table *t)
+{
+    double best = t->us[0];
+    for (int i = 1; i < t->count; i++)
+        best = fmin(best, t->us[i]);
+    return best;
+}
+
+/* What is chosen is at most 5 % slower than the best of all, in the geometric mean, with noise of 25 %. */
+static void regret(void)
+{
+    double logs = 0, worst = 0;
+    for (int k = 0; k < TABLES; k++)
+        for (int i = 0; i < ROUNDS; i++) {
+            struct pick p;
+            const int chosen = pick_of(&recorded[k], 0.25, 1000, &p);
+            const double ratio = recorded[k].us[chosen] / best_of(&recorded[k]);
+            logs += log(ratio) / (TABLES * ROUNDS);
+            worst = fmax(worst, ratio);
+        }
+    EXPECT(exp(logs) <= 1.05);
+    EXPECT(worst < 1.3);
+}
+
+/* Never worse than the rules by more than can be seen: two of the recorded ones differ by less than 2 %. */
+static void never_worse(void)
+{
+    for (int k = 0; k < TABLES; k++)
+        for (int i = 0; i < ROUNDS; i++) {
+            struct pick p;
+            EXPECT(recorded[k].us[pick_of(&recorded[k], 0.1, 1000, &p)] <= recorded[k].us[0] * 1.02);
+        }
+}
+
+static void first_is_the_rule(void)
+{
+    struct pick p;
+    pick_begin(&p, (const double[]){9, 1, 2, 100}, 4, 8);
+    EXPECT_EQ(p.tries, 3); /* 100 is hopeless, and the rule is tried however bad it looks */
+    for (int i = 0; i < PICK_PASSES; i++) {
+        EXPECT_EQ(pick_next(&p), 0);
+        pick_record(&p, 50);
+        EXPECT_EQ(pick_next(&p), 1);
+        pick_record(&p, 48);
+        EXPECT_EQ(pick_next(&p), 2);
+        pick_record(&p, 49);
+    }
+    EXPECT_EQ(pick_next(&p), -1);
+    EXPECT_EQ(pick_best(&p), 0); /* 48 is no less than 95 % of 50 */
+}
+
+/* Another program ran during the first sample of what is fastest. */
+static void one_bad_sample(void)
+{
+    struct pick p;
+    int next;
+    pick_begin(&p, (const double[]){1, 1, 1}, 3, 8);
+    while ((next = pick_next(&p)) >= 0)
+        pick_record(&p, next == 2 ? (p.samples[2] == 0 ? 20000 : 600) : 1000);
+    EXPECT_EQ(pick_best(&p), 2);
+    EXPECT_EQ(p.samples[2], PICK_PASSES);
+}
+
+/* Who is clearly slower leaves early; the rule stays to be compared with; with nobody else left it is over. */
+static void slower_ones_leave(void)
+{
+    struct pick p;
+    pick_begin(&p, (const double[]){1, 1, 1, 1}, 4, 8);
+    const uint64_t ns[] = {1300, 1000, 3500, 1250};
+    int tried[4] = {0}, next;
+    while ((next = pick_next(&p)) >= 0) {
+        tried[next]++;
+        pick_record(&p, ns[next]);
+    }
+    EXPECT(tried[0] == PICK_PASSES && tried[1] == PICK_PASSES && tried[2] == 2 && tried[3] == PICK_JUDGED);
+    EXPECT_EQ(pick_best(&p), 1);
+    EXPECT_EQ(pick_median(&p, 3), 1250);
+    pick_begin(&p, (const double[]){1, 1}, 2, 8);
+    for (int i = 0; i < 2; i++) {
+        pick_record(&p, 10);
+        pick_record(&p, 1000);
+    }
+    EXPECT_EQ(pick_next(&p), -1);
+    EXPECT_EQ(pick_best(&p), 0);
+    pick_begin(&p, (const double[]){1}, 1, 8);
+    EXPECT_EQ(pick_next(&p), -1);
+}
+
+/* One lucky or unlucky sample decides nothing. */
+static void median_counts(void)
+{
+    struct pick p;
+    pick_begin(&p, (const double[]){1, 1}, 2, 8);
+    for (int i = 0; i < PICK_PASSES; i++) {
+        pick_record(&p, i == 4 ? 900000 : 1000);
+        pick_record(&p, i == 5 ? 10 : 1100);
+    }
+    EXPECT_EQ(pick_best(&p), 0);
+    EXPECT_EQ(pick_median(&p, 0), 1000);
+}
+
+/* Stopped early, it stays with the rule unless others have been judged. */
+static void stopped_early(void)
+{
+    struct pick p;
+    const struct table *t = &recorded[3];
+    EXPECT_EQ(pick_of(t, 0, 0, &p), 0);
+    EXPECT_EQ(pick_of(t, 0, (PICK_JUDGED - 1) * t->count, &p), 0);
+    EXPECT_EQ(pick_of(t, 0, PICK_JUDGED * t->count, &p), 2);
+}
+
+int main(void)
+{
+    TEST_RUN(regret);
+    TEST_RUN(never_worse);
+    TEST_RUN(first_is_the_rule);
+    TEST_RUN(one_bad_sample);
+    TEST_RUN(slower_ones_leave);
+    TEST_RUN(median_counts);
+    TEST_RUN(stopped_early);
+    return test_result();
+}

@@ -1,0 +1,106 @@
+/* test_inbox.c: a card of another process that names the wrong descriptor: its inbox or its doorbell is a file of the program. The
+ * file is neither opened nor written; the right card still connects. The process is its own peer here.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "boot/boot.h"
+#include "net/guest.h"
+#include "net/net.h"
+#include "net/peer.h"
+#include "net/shm/shm.h"
+#include "test.h"
+
+enum { BYTES = 4 << 20 };
+
+static struct transport *inbox_of(struct net *net)
+{
+    for (int i = 0; i < net->ntransports; i++)
+        if (strcmp(net->transports[i]->ops->name, "inbox") == 0)
+            return net->transports[i];
+    EXPECT(!"an inbox");
+    return NULL;
+}
+
+/* A file full of one byte, as long as an inbox. */
+static int victim(void)
+{
+    char path[] = "/tmp/fishplate-inbox-XXXXXX";
+    int fd = mkstemp(path);
+    static char bytes[BYTES];
+    memset(bytes, 0x5a, sizeof(bytes));
+    unlink(path);
+    EXPECT_EQ(pwrite(fd, bytes, sizeof(bytes), 0), BYTES);
+    return fd;
+}
+
+static void expect_unchanged(int fd)
+{
+    static char bytes[BYTES];
+    size_t wrong = 0;
+    EXPECT_EQ(pread(fd, bytes, sizeof(bytes), 0), BYTES);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        wrong += bytes[i] != 0x5a;
+    EXPECT_EQ(wrong, 0);
+}
+
+static int connect_to(struct transport *t, const struct net_card *card)
+{
+    struct peer peer = {.transport = t, .net = t->net, .card = card};
+    int rc = t->ops->connect(t, &peer);
+    if (rc == 0)
+        t->ops->disconnect(t, &peer);
+    return rc;
+}
+
+static void foreign_files(void)
+{
+    uint32_t zero = 0;
+    struct net *net;
+    struct net_card card;
+    struct boot boot = {.size = 1,
+                        .nnodes = 1,
+                        .node_of = &zero,
+                        .nlocal = 1,
+                        .local_ranks = &zero,
+                        .node_fd = -1,
+                        .vnode = -1,
+                        .host = "here",
+                        .job = "unit-test"};
+    EXPECT_EQ(net_open(&boot, &net), 0);
+    EXPECT_EQ(net_card(net, &card), 0);
+    struct transport *t = inbox_of(net);
+    if (!t)
+        return;
+    EXPECT(t->ops->meets(t, &card));
+    EXPECT_EQ(connect_to(t, &card), 0);
+
+    int fd = victim();
+    struct net_card bad = card;
+    bad.inbox_fd = fd;
+    bad.probe_value = 0x5a5a5a5a5a5a5a5a;
+    EXPECT(!t->ops->meets(t, &bad));
+    EXPECT(connect_to(t, &bad) != 0);
+    bad = card;
+    bad.bell_fd = fd;
+    EXPECT(connect_to(t, &bad) != 0);
+    int unsealed = memfd_create("fishplate-inbox", MFD_CLOEXEC);
+    EXPECT_EQ(ftruncate(unsealed, BYTES), 0);
+    bad = card;
+    bad.inbox_fd = unsealed;
+    EXPECT(!t->ops->meets(t, &bad));
+    close(unsealed);
+    expect_unchanged(fd);
+    close(fd);
+    net_close(net);
+}
+
+int main(void)
+{
+    TEST_RUN(foreign_files);
+    return test_result();
+}

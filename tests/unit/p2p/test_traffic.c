@@ -1,0 +1,215 @@
+/* test_traffic.c: large messages on computed machines (../tune/cost_tables.h): ping-pong and windows of one size only from a cold start
+ * get within 10 % of the best path forced, on every machine and for every size; kinds of traffic are told apart; nothing that is not open
+ * is chosen.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/traffic.h"
+
+#include "../tune/cost_tables.h"
+#include "test.h"
+
+enum { ALL = PATH_BIT(PATH_PIECES) | PATH_BIT(PATH_READ) | PATH_BIT(PATH_SPLIT), COLD = 40, WINDOW = 64 };
+
+static uint32_t seed;
+static uint64_t now;
+
+static uint64_t noisy(uint64_t ns)
+{
+    seed = seed * 1664525u + 1013904223u;
+    const uint32_t dice = seed >> 8;
+    return (ns * (100 + dice % 20) / 100) * (dice / 20 % 200 == 0 ? 20 : 1);
+}
+
+static uint64_t isolated(const struct cost_row *r, enum path path)
+{
+    return path == PATH_PIECES ? r->lone_pieces : path == PATH_READ ? r->lone_read : r->lone_split;
+}
+
+static uint64_t in_window(const struct cost_row *r, enum path path)
+{
+    return path == PATH_PIECES ? r->window_pieces : path == PATH_READ ? r->window_read : r->window_split;
+}
+
+/* One message there; the next comes when the answer, which takes as long, has arrived. */
+static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, int forced)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < n; i++) {
+        struct traffic_ticket ticket;
+        const enum path path =
+            forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket);
+        const uint64_t ns = noisy(isolated(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
+        now += ns;
+        if (forced < 0)
+            traffic_end(t, &ticket, now, 0);
+        total += ns;
+        now += ns + 300;
+    }
+    return total;
+}
+
+/* Announcements arrive together. A read ends when it is started; of a split message the receiver's half does, and the rest ends after
+ * all announcements were handled, as pieces do. */
+static uint64_t windows(struct traffic *t, const struct cost_row *r, int n, int forced)
+{
+    uint64_t total = 0;
+    for (int i = 0; i < n; i += WINDOW) {
+        struct traffic_ticket ticket[WINDOW];
+        uint64_t late[WINDOW] = {0};
+        const uint64_t begun = now;
+        for (int k = 0; k < WINDOW; k++) {
+            const enum path path =
+                forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket[k]);
+            const uint64_t ns = noisy(in_window(r, path));
+            const uint64_t first = path == PATH_READ ? ns : path == PATH_SPLIT ? ns / 2 : 20;
+            now += first;
+            late[k] = path == PATH_READ ? 0 : ns > first ? ns - first : 1;
+            if (path == PATH_READ && forced < 0)
+                traffic_end(t, &ticket[k], now, 0);
+        }
+        for (int k = 0; k < WINDOW; k++) {
+            now += late[k];
+            if (forced < 0 && late[k])
+                traffic_end(t, &ticket[k], now, 0);
+        }
+        total += now - begun;
+        now += 2000;
+    }
+    return total;
+}
+
+static int behind(const struct cost_row *r,
+                  uint64_t (*run)(struct traffic *t, const struct cost_row *r, int n, int forced), int first,
+                  int n)
+{
+    static const enum path paths[] = {PATH_PIECES, PATH_READ, PATH_SPLIT};
+    struct traffic t;
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < 3; i++) {
+        seed = 77;
+        const uint64_t all = run(NULL, r, n, (int)paths[i]);
+        best = all < best ? all : best;
+    }
+    traffic_open(&t, PATH_PIECES);
+    seed = 5;
+    run(&t, r, first, -1);
+    seed = 77;
+    const uint64_t ours = run(&t, r, n, -1);
+    return (int)(((int64_t)ours - (int64_t)best) * 100 / (int64_t)best);
+}
+
+static const struct {
+    const char *name;
+    const struct cost_row *rows;
+} machines[] = {{"x86-64", cost_x86_64},
+                {"x86-64, 64 buffers", cost_x86_64_cold},
+                {"aarch64 V1", cost_aarch64},
+                {"aarch64 N1", cost_aarch64_n1}};
+
+static void one_size_only(void)
+{
+    for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
+        for (int i = 0; i < COST_ROWS; i++) {
+            const struct cost_row *r = &machines[m].rows[i];
+            const int ping = behind(r, ping_pong, 500, 5000),
+                      window = behind(r, windows, 100 * WINDOW, 500 * WINDOW);
+            if (ping > 10 || window > 10)
+                printf("%s, %llu bytes: ping-pong %d %%, windows %d %% behind\n", machines[m].name,
+                       (unsigned long long)r->bytes, ping, window);
+            EXPECT(ping <= 10);
+            EXPECT(window <= 10);
+        }
+}
+
+/* The first 100 messages: at most twice as long as the best path, wherever it starts. */
+static void the_first_messages(void)
+{
+    int worst = 0, sum = 0, rows = 0;
+    for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
+        for (int i = 0; i < COST_ROWS; i++) {
+            const int percent = behind(&machines[m].rows[i], ping_pong, 0, 100);
+            worst = percent > worst ? percent : worst;
+            sum += percent;
+            rows++;
+        }
+    printf("first 100 messages: %d %% behind on average, %d %% at most\n", sum / rows, worst);
+    EXPECT(worst <= 100);
+}
+
+static void kinds_are_told_apart(void)
+{
+    struct traffic t;
+    struct traffic_ticket a, b;
+    traffic_open(&t, PATH_READ);
+    traffic_begin(&t, 65536, ALL, false, 1000, &a);
+    EXPECT_EQ(a.kind, TRAFFIC_ISOLATED);
+    traffic_begin(&t, 65536, ALL, false, 1100, &b);
+    EXPECT_EQ(b.kind, TRAFFIC_BURST);
+    traffic_end(&t, &a, 6000, 0);
+    traffic_end(&t, &b, 11000, 0);
+    traffic_begin(&t, 65536, ALL, false, 20000, &a); /* after a pause: the first of several, as before */
+    EXPECT_EQ(a.kind, TRAFFIC_BURST);
+    traffic_end(&t, &a, 25000, 0);
+    traffic_begin(&t, 65536, ALL, false, 40000, &a);
+    EXPECT_EQ(a.kind, TRAFFIC_ISOLATED);
+    traffic_cancel(&t, &a);
+    traffic_begin(&t, 65536, ALL, true, 60000, &a);
+    EXPECT_EQ(a.kind, TRAFFIC_EXCHANGE);
+    traffic_cancel(&t, &a);
+    traffic_cancel(&t, &a);
+    EXPECT_EQ(t.under_way, 0);
+}
+
+static void only_open_paths_are_chosen(void)
+{
+    struct traffic t;
+    traffic_open(&t, PATH_READ);
+    seed = 3;
+    now = 1000;
+    for (int i = 0; i < 20000; i++) {
+        struct traffic_ticket ticket;
+        noisy(1);
+        const uint32_t open = 1 + (seed >> 8) % 15;
+        const enum path path = traffic_begin(&t, 1u << (10 + i % 15), open, i % 3 == 0, now, &ticket);
+        EXPECT(open & PATH_BIT(path));
+        now += 1000 + (seed >> 8) % 5000;
+        if (i % 5 == 0)
+            traffic_cancel(&t, &ticket);
+        traffic_end(&t, &ticket, now, i % 7 == 0 ? 500 : 0);
+    }
+    EXPECT_EQ(t.under_way, 0);
+}
+
+static void shares(void)
+{
+    for (uint64_t bytes = 2; bytes < 1u << 22; bytes = bytes * 3 / 2 + 1) {
+        const struct traffic_ticket t = {.bytes = bytes, .kind = TRAFFIC_ISOLATED};
+        const uint64_t mine = traffic_share(&t);
+        EXPECT(mine > 0 && mine < bytes);
+        EXPECT(bytes < 16384 || mine % 4096 == 0);
+    }
+}
+
+static void described_for_people(void)
+{
+    struct traffic t;
+    char text[500], shorter[30];
+    traffic_open(&t, PATH_PIECES);
+    seed = 1;
+    ping_pong(&t, &cost_x86_64[1], 500, -1);
+    EXPECT(traffic_describe(&t, "shared memory", text, sizeof(text)) > 0);
+    EXPECT(strstr(text, "shared memory, 64 KiB, isolated: ") == text);
+    EXPECT(strstr(text, " us by cost, ") != NULL);
+    EXPECT_EQ(traffic_describe(&t, "shared memory", shorter, sizeof(shorter)), sizeof(shorter) - 1);
+}
+
+int main(void)
+{
+    TEST_RUN(one_size_only);
+    TEST_RUN(the_first_messages);
+    TEST_RUN(kinds_are_told_apart);
+    TEST_RUN(only_open_paths_are_chosen);
+    TEST_RUN(shares);
+    TEST_RUN(described_for_people);
+    return test_result();
+}

@@ -1,0 +1,10 @@
+/* bench.h: what the benchmarks learn from this library beyond MPI: transports, adapters, algorithms.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_TOOLS_BENCH_H
+#define FP_TOOLS_BENCH_H
+
+struct bench_host;
+extern const struct bench_host bench_library;
+
+#endif

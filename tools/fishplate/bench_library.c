@@ -1,0 +1,63 @@
+/* bench_library.c: transports, adapters and algorithms of this library, for the reports of benchmarks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "bench/bench.h"
+
+#include <string.h>
+
+#include "api/inside.h"
+#include "tools/fishplate/bench.h"
+#include "coll/sched/algorithm.h"
+#include "command.h"
+#include "net/peer.h"
+#include "net/port.h"
+
+static const char *transport(int rank)
+{
+    static char text[256];
+    const struct fishplate_inside *in = inside_of_library();
+    const struct peer *peer = in->peer(rank);
+    if (!peer)
+        return "unknown";
+    in->peer_describe(peer, text, sizeof(text));
+    return text;
+}
+
+/* What carries it, for programs: "memory", "hardware", "softib-tcp" ... */
+static const char *carrier(int rank)
+{
+    const struct peer *peer = inside_of_library()->peer(rank);
+    if (!peer)
+        return "unknown";
+    return peer->transport->port ? net_port_made(peer->transport->port) : "memory";
+}
+
+/* The i-th algorithm of an operation that all ranks together can use; NULL after the last. */
+static const char *algorithm(const char *operation, int i)
+{
+    const struct fishplate_inside *in = inside_of_library();
+    for (size_t k = 0; k < in->algorithms_count(); k++) {
+        const struct coll_algorithm *a = in->algorithms_get(k);
+        if (strcmp(in->coll_kind_name((int)a->kind), operation) == 0 && in->coll_usable(a) && i-- == 0)
+            return a->name;
+    }
+    return NULL;
+}
+
+static int choose(const char *setting)
+{
+    return inside_of_library()->coll_set(setting);
+}
+
+const struct bench_host bench_library = {
+    .program = "fishplate bench",
+    .transport = transport,
+    .carrier = carrier,
+    .algorithm = algorithm,
+    .choose = choose,
+    .kinds = "  bench io             files: MPI_File_write and MPI_File_read against pwrite and pread\n"
+             "  bench rma            one-sided operations\n"
+             "  fishplate-lab ...    kernels of programs, InfiniBand designs, rails, multicast, barriers, "
+             "LogP, papers;\n"
+             "                       fishplate lab help lists them\n",
+};

@@ -1,0 +1,56 @@
+/* command.c: what every sub-command needs: its usage text, and the library's table after a check of its version.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "command.h"
+
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/inside.h"
+#include "cli/options.h"
+
+const struct fishplate_inside *inside_of_library(void)
+{
+    const struct fishplate_inside *in = fishplate_inside();
+    if (strcmp(in->version, FISHPLATE_VERSION) == 0 && in->size == sizeof(*in))
+        return in;
+    fprintf(
+        stderr,
+        "fishplate: this tool is version %s but found libmpi_abi.so.1 of version %s. Use the tool that was "
+        "installed with the library, or correct LD_LIBRARY_PATH.\n",
+        FISHPLATE_VERSION, in->version);
+    exit(2);
+}
+
+int command_usage(int result, const char *before, const struct cli_option *options, const char *after)
+{
+    if (result != CLI_HELP)
+        return 2;
+    fputs(before, stdout);
+    cli_print_options(options, stdout);
+    fputs(after, stdout);
+    return 0;
+}
+
+int command_run(const struct command *commands, const char *program, int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        name = "help";
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0)
+        name = "version";
+    for (const struct command *c = commands; c->name; c++)
+        if (strcmp(c->name, name) == 0)
+            return c->run(argc > 1 ? argc - 1 : argc, argc > 1 ? argv + 1 : argv);
+    fprintf(stderr, "%s: there is no command '%s'; `%s help` lists them.\n", program, name, program);
+    return 2;
+}
+
+void command_list(const struct command *commands)
+{
+    for (const struct command *c = commands; c->name; c++)
+        if (c->summary)
+            printf("  %-9s %s\n", c->name, c->summary);
+}

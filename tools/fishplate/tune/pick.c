@@ -1,0 +1,133 @@
+/* pick.c: see pick.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pick.h"
+
+#include <string.h>
+
+/* In percent of the least median: whose least sample is above the first leaves after two passes, whose median is above the second
+ * after PICK_JUDGED of them. One sample says little: another program may have run, and the first one finds cold caches and a
+ * scheduler that has yet to learn. */
+#define OUT_AT_ONCE 300
+#define OUT_LATER   120
+
+/* By insertion: equals stay in the order in which they were given. */
+static void rank_others(struct pick *p, const double *predicted)
+{
+    for (int i = 1; i < p->count; i++) {
+        int at = i;
+        for (; at > 1 && predicted[p->order[at - 1]] > predicted[i]; at--)
+            p->order[at] = p->order[at - 1];
+        p->order[at] = i;
+    }
+}
+
+void pick_begin(struct pick *p, const double *predicted, int count, int most)
+{
+    memset(p, 0, sizeof(*p));
+    p->count = count < PICK_CANDIDATES ? count : PICK_CANDIDATES;
+    rank_others(p, predicted);
+    double best = predicted[0];
+    if (p->count > 1 && predicted[p->order[1]] < best)
+        best = predicted[p->order[1]];
+    p->tries = 1;
+    while (p->tries < p->count && p->tries < most && predicted[p->order[p->tries]] <= PICK_HOPELESS * best)
+        p->tries++;
+    if (p->tries == 1)
+        p->pass = PICK_PASSES; /* nothing to choose from */
+}
+
+int pick_next(const struct pick *p)
+{
+    return p->pass >= PICK_PASSES ? -1 : p->order[p->at];
+}
+
+uint64_t pick_median(const struct pick *p, int candidate)
+{
+    uint64_t sorted[PICK_PASSES];
+    const int n = p->samples[candidate];
+    for (int i = 0; i < n; i++) {
+        int at = i;
+        for (; at > 0 && sorted[at - 1] > p->sample[candidate][i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = p->sample[candidate][i];
+    }
+    return n == 0 ? 0 : n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
+
+static uint64_t least_sample(const struct pick *p, int candidate)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < p->samples[candidate]; i++)
+        if (p->sample[candidate][i] < least)
+            least = p->sample[candidate][i];
+    return least;
+}
+
+static uint64_t least_median(const struct pick *p)
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < p->tries; i++) {
+        const int c = p->order[i];
+        const uint64_t ns = pick_median(p, c);
+        if (!p->out[c] && ns < least)
+            least = ns;
+    }
+    return least;
+}
+
+/* The rules' choice stays, to be compared with. */
+static void end_pass(struct pick *p)
+{
+    int left = 0;
+    const uint64_t least = least_median(p);
+    p->pass++;
+    for (int i = 1; i < p->tries; i++) {
+        const int c = p->order[i];
+        if (p->pass >= PICK_JUDGED ? pick_median(p, c) * 100 > least * OUT_LATER
+                                   : p->pass > 1 && least_sample(p, c) * 100 > least * OUT_AT_ONCE)
+            p->out[c] = true;
+        left += !p->out[c];
+    }
+    if (left == 0)
+        p->pass = PICK_PASSES;
+}
+
+void pick_record(struct pick *p, uint64_t ns)
+{
+    const int c = p->order[p->at];
+    p->sample[c][p->samples[c]++] = ns > 0 ? ns : 1;
+    do
+        p->at++;
+    while (p->at < p->tries && p->out[p->order[p->at]]);
+    if (p->at < p->tries)
+        return;
+    end_pass(p);
+    p->at = 0;
+}
+
+/* Samples of one pass were taken within a short time of each other. Of several candidates with noise the one that seems fastest was
+ * also lucky; but hardly in three turns of four. */
+static bool wins_turns(const struct pick *p, int candidate)
+{
+    int won = 0;
+    const int n = p->samples[candidate] < p->samples[0] ? p->samples[candidate] : p->samples[0];
+    for (int i = 0; i < n; i++)
+        won += p->sample[candidate][i] < p->sample[0][i];
+    return 4 * won >= 3 * n;
+}
+
+int pick_best(const struct pick *p)
+{
+    int best = 0;
+    uint64_t least = pick_median(p, 0) * PICK_MARGIN / 100;
+    for (int i = 1; i < p->tries; i++) {
+        const int c = p->order[i];
+        const uint64_t ns = pick_median(p, c);
+        if (p->out[c] || p->samples[c] < PICK_JUDGED || ns >= least || !wins_turns(p, c))
+            continue;
+        least = ns;
+        best = c;
+    }
+    return best;
+}
