@@ -22,7 +22,6 @@
 #define SAMPLE_NS       200000    /* one sample, ... */
 #define SAMPLE_TURNS    500000    /* ... where ranks take turns on processors */
 #define SESSION_SAMPLES 96        /* samples of one session at most */
-#define ALL_AT_ONCE_NS  400000000 /* a session without a budget */
 #define APART           32        /* calls from one session to the next, at least */
 #define MEMORY          (16u << 20)
 #define MULTICAST_NODES 3 /* a multicast to one other node is a message */
@@ -127,12 +126,12 @@ static struct coll_budget *budget_of(struct proc *p)
     return p->coll_budget;
 }
 
-/* ns that this process may spend now. */
+/* ns that this process may spend now; UINT64_MAX: no limit. */
 static uint64_t allowance(struct proc *p)
 {
     const struct coll_budget *b = budget_of(p);
     const uint64_t all = (clock_ns() - b->begin_ns) / 100 * (uint64_t)budget.value;
-    return budget.value == 100 ? ALL_AT_ONCE_NS : all > b->spent_ns ? all - b->spent_ns : 0;
+    return budget.value == 100 ? UINT64_MAX : all > b->spent_ns ? all - b->spent_ns : 0;
 }
 
 /* ---- calls of the library's own ---- */
