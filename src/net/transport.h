@@ -146,9 +146,8 @@ struct transport_caps {
     bool last_byte_last; /* who sees the last byte of a put or get change sees all of its data */
     size_t
         striped_from; /* puts and gets of this length are divided among several rails; 0: one rail leads there */
-    bool striped_measured; /* ... where that is measured to be faster */
-    bool starves;          /* frames may be refused for long: the peer grants credits, and they run out */
-    uint32_t latency_ns;   /* one small frame, one way: for choosing protocols and schedules */
+    bool starves;     /* frames may be refused for long: the peer grants credits, and they run out */
+    uint32_t latency_ns; /* one small frame, one way: for choosing protocols and schedules */
     uint32_t bandwidth_mbs;
 };
 

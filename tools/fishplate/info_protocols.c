@@ -59,8 +59,8 @@ static void print_rails(const struct peer *p)
     if (p->caps.striped_from > SIZE_MAX / 8)
         printf("so does each large message (FISHPLATE_IB_STRIPE)\n");
     else
-        printf("large messages of at least %zu bytes are divided among all%s (FISHPLATE_IB_STRIPE)\n",
-               p->caps.striped_from, p->caps.striped_measured ? " where that is measured to be faster" : "");
+        printf("large messages of at least %zu bytes are divided among all (FISHPLATE_IB_STRIPE)\n",
+               p->caps.striped_from);
     printf(
         "                       get, putnr and put: a message reports the end, since the last byte may not "
         "be the last to arrive\n");
@@ -140,7 +140,6 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
     json_bool(j, "frames_spread", p->caps.frames_spread);
     if (p->caps.striped_from && p->caps.striped_from <= SIZE_MAX / 8)
         json_int(j, "striped_from", (long long)p->caps.striped_from);
-    json_bool(j, "striped_measured", p->caps.striped_measured);
     json_int(j, "latency_ns", p->caps.latency_ns);
     json_int(j, "bandwidth_mbs", p->caps.bandwidth_mbs);
     json_end(j);

@@ -36,7 +36,7 @@
 #include "net/peer.h"
 #include "net/rails/adapt.h"
 #include "net/rails/joint.h"
-#include "net/rails/least.h"
+#include "net/rails/stripe.h"
 #include "net/rails/mux.h"
 #include "net/rails/pair.h"
 #include "net/rails/stripe.h"
@@ -68,7 +68,6 @@ struct ib_pairs {
     struct ib_pair pair[RAILS_MAX]; /* 0: only mine and yours */
     double weight[RAILS_MAX];       /* even and weighted striping */
     struct adapt adapt;
-    struct least least;       /* how finely messages are divided, if that is measured */
     struct mux mux;           /* which pair the next whole message takes */
     struct ib_spread *spread; /* NULL: frames stay on the primary rail */
     bool rejoining;           /* pairs are dropped because the connection is opened again */
@@ -210,7 +209,6 @@ struct ib {
     bool stripes_blocked;      /* a stripe waits for room in a send queue */
     uint64_t completions_ns;   /* when the completions at hand were polled; 0: not read yet */
     struct stripe_rules stripe_rules;
-    bool stripe_measured;           /* how finely to divide is found by trial, not by the rules */
     uint64_t stripe_from;           /* puts and gets of this many bytes may leave the primary rail */
     struct ib_allot *allot;         /* NULL: rails are not reserved */
     struct pool striped;            /* struct ib_striped */

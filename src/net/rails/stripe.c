@@ -75,7 +75,7 @@ unsigned stripe_cut(const struct stripe_rules *rules, const double *weight, uint
         passed += weight[r];
         /* Ends are rounded and not lengths, so that rounding does not add up. */
         uint64_t end = begin + (uint64_t)((double)rest * (sum > 0 ? passed / sum : 0));
-        end = r == last ? bytes : MIN(end / rules->align * rules->align, bytes);
+        end = r == last ? bytes : MIN((end + rules->align / 2) / rules->align * rules->align, bytes);
         if (end <= at && r != last)
             continue;
         if (end == at && count > 0)

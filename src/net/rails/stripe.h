@@ -2,8 +2,8 @@
  * striping is that of equal weights.
  *
  * A stripe below `smallest` bytes costs more than it brings: its rail takes none, and the others share its bytes. A message
- * below two smallest stripes goes whole over the rail with the largest weight. Stripes but the last end at multiples of
- * `align` of the message, so that no two rails write to one cache line or page.
+ * below two smallest stripes goes whole over the rail with the largest weight. Stripes but the last end at the nearest multiple
+ * of `align`, so that no two rails write to one cache line or page.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_RAILS_STRIPE_H

@@ -50,6 +50,17 @@ static void the_heaviest_takes_what_is_not_striped(void)
     EXPECT_EQ(s[0].bytes, 8192);
 }
 
+/* 4/5 of 24 KiB is 19.2 KiB: rounded down, the slow rail would take twice its share. */
+static void stripes_end_at_the_nearest_multiple(void)
+{
+    struct stripe s[RAILS_MAX];
+    const struct stripe_rules fine = {.smallest = 3072, .align = 4096};
+    const double weight[RAILS_MAX] = {4, 1};
+    EXPECT_EQ(stripe_cut(&fine, weight, 3, 0, 24576, s), 2);
+    EXPECT_EQ(s[0].bytes, 20480);
+    EXPECT_EQ(s[1].bytes, 4096);
+}
+
 /* Whatever the weights: every byte once, in order, no rail twice, nothing below the smallest stripe minus rounding. */
 static void stripes_cover_the_message(void)
 {
@@ -325,6 +336,7 @@ int main(void)
 {
     TEST_RUN(even_stripes);
     TEST_RUN(the_heaviest_takes_what_is_not_striped);
+    TEST_RUN(stripes_end_at_the_nearest_multiple);
     TEST_RUN(stripes_cover_the_message);
     TEST_RUN(weights_find_the_speeds_and_come_back);
     TEST_RUN(a_rail_without_a_share_is_found_again);

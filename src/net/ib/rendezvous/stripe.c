@@ -1,6 +1,6 @@
 /* stripe.c: large puts and gets, cut into a stripe for each rail and moved straight into their final memory [Liu04 8.2.3]. net/rails
- * decides: stripe.h cuts, adapt.h follows the speed of the rails, least.h finds how finely to divide, filter.h reports the transfer
- * once, when every stripe has arrived, and repeats stripes that a rail failed to deliver.
+ * decides: stripe.h cuts, adapt.h follows the speed of the rails, filter.h reports the transfer once, when every stripe has arrived, and
+ * repeats stripes that a rail failed to deliver.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -29,20 +29,16 @@ static TUNABLE_CHOICE_FEW(policy, "IB_STRIPE", ADAPTIVE,
                           "FISHPLATE_IB_WEIGHTS (shares), 16 at a time (window), where fewer than 256 KiB "
                           "are under way (room), or by "
                           "reservation of rails (basic, local, dynamic, hybrid).");
-static LABORATORY_SIZE(smallest, "IB_STRIPE_MIN", 0, 0, 1 << 30,
+static LABORATORY_SIZE(smallest, "IB_STRIPE_MIN", 3 * 1024, 1, 1 << 30,
                        "Smallest part of a message in bytes that is sent over a rail of its own. A message "
-                       "smaller than twice this size uses one rail. 0: measured for each peer and size from "
-                       "8 KiB to 512 KiB, and 32 KiB for longer messages.");
+                       "smaller than twice this size uses one rail.");
 
 static COUNTER(messages, "ib_striped",
                "Large transfers (RDMA writes and reads) that were divided among several rails.");
-static COUNTER(measured, "ib_stripe_trials",
-               "Sizes of messages for which it was measured whether dividing them among rails is faster.");
 static COUNTER(repeated, "ib_stripes_repeated",
                "Parts of large messages sent again over another rail after their rail failed.");
 
 #define ALIGNMENT       4096
-#define MEASURED        8192 /* bytes: shorter messages are not divided where it is measured which should be */
 #define ORDERED         256 /* bytes: shorter requests are done in the order of the calls, by one queue pair */
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    (256 * 1024)
@@ -64,9 +60,6 @@ struct ib_striped {
     uint32_t set, reserved; /* pairs that were allotted to it; those of them that are reserved (allot.h) */
     uint8_t first;          /* pair of the first stripe */
     uint64_t whole;         /* its bytes, where it takes one pair and others are to know (mux.h) */
-    bool timed;             /* its delivery is measured (least.h) */
-    struct least_ticket least;
-    uint64_t began, bytes;
     uint32_t failed[RAILS_MAX]; /* by pair: stripes that failed there and may still arrive, a bit each */
     uintptr_t local;
     uint64_t remote;
@@ -87,13 +80,9 @@ static bool multiplexed(void)
 
 int ib_stripe_open(struct ib *ib)
 {
-    uint64_t least = smallest.value > 0 ? (uint64_t)smallest.value : LEAST_DEFAULT;
-    ib->stripe_rules =
-        (struct stripe_rules){.smallest = whole() ? UINT64_MAX / 4 : least, .align = ALIGNMENT};
-    ib->stripe_measured = smallest.value == 0 && policy.value <= WEIGHTED;
-    ib->stripe_from = multiplexed()         ? ORDERED + 1
-                      : ib->stripe_measured ? MEASURED
-                                            : 2 * ib->stripe_rules.smallest;
+    ib->stripe_rules = (struct stripe_rules){.smallest = whole() ? UINT64_MAX / 4 : (uint64_t)smallest.value,
+                                             .align = ALIGNMENT};
+    ib->stripe_from = multiplexed() ? ORDERED + 1 : MAX(2 * ib->stripe_rules.smallest, ORDERED + 1);
     pool_init(&ib->striped, sizeof(struct ib_striped), 8);
     return policy.value >= BASIC && ib->nrails > 1
                ? ib_allot_open(ib, (enum alloc_policy)(policy.value - BASIC + ALLOC_BASIC))
@@ -178,45 +167,20 @@ static unsigned choose_one(struct ib_pairs *j, size_t len, struct stripe *cut)
     return pair != RAIL_NONE;
 }
 
-/* A trial has ended. */
-static void found(const struct ib_endpoint *ep, size_t len)
-{
-    uint64_t least = least_found(&ep->pairs->least, len);
-    counter_add(&measured, 1);
-    if (least == UINT64_MAX)
-        log_debug("messages of about %zu bytes to rank %u are fastest whole, over one rail", len,
-                  ep->peer->rank);
-    else
-        log_debug("messages of about %zu bytes to rank %u are fastest in parts of %llu bytes and more", len,
-                  ep->peer->rank, (unsigned long long)least);
-}
-
-static unsigned divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut,
-                       struct least_ticket *least)
+static unsigned divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut)
 {
     struct ib_pairs *j = ep->pairs;
-    struct stripe_rules rules = ep->ib->stripe_rules;
-    const double *weight = policy.value == ADAPTIVE ? j->adapt.weight : j->weight;
-    uint32_t probe = policy.value == ADAPTIVE ? adapt_probe(&j->adapt) & set : 0;
+    const bool adaptive = policy.value == ADAPTIVE;
     if (multiplexed())
         return choose_one(j, len, cut);
-    if (ep->ib->stripe_measured) {
-        uint32_t trials = j->least.trials;
-        *least = least_next(&j->least, rules.align, weight, set, probe != 0, len);
-        rules.smallest = least->smallest;
-        if (unlikely(trials != j->least.trials))
-            found(ep, len);
-    }
-    return stripe_cut(&rules, weight, set, probe, len, cut);
+    return stripe_cut(&ep->ib->stripe_rules, adaptive ? j->adapt.weight : j->weight, set,
+                      adaptive ? adapt_probe(&j->adapt) & set : 0, len, cut);
 }
 
-static int refused(const struct ib *ib, struct ib_pairs *j, size_t len, const struct stripe *cut, unsigned n,
-                   const struct least_ticket *least)
+static int refused(struct ib_pairs *j, size_t len, const struct stripe *cut, unsigned n)
 {
     if (n > 0 && multiplexed())
         mux_done(&j->mux, cut->rail, len);
-    if (ib->stripe_measured)
-        least_never(&j->least, least);
     return ERR_AGAIN;
 }
 
@@ -238,13 +202,12 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
     int rc = unlikely(ib->allot != NULL) ? ib_allot_rails(ep, len, &set) : 0;
     if (rc != 0)
         return rc;
-    struct least_ticket least = {0};
-    unsigned n = divide(ep, len, set, cut, &least);
+    unsigned n = divide(ep, len, set, cut);
     if (n == 0 || !lanes_have_room(ep, cut, n))
-        return refused(ib, ep->pairs, len, cut, n, &least);
+        return refused(ep->pairs, len, cut, n);
     struct ib_striped *m = pool_get(&ib->striped);
     if (!m) {
-        refused(ib, ep->pairs, len, cut, n, &least);
+        refused(ep->pairs, len, cut, n);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a message of %zu bytes", len);
     }
     m->ep = ep;
@@ -258,10 +221,6 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
     m->reserved = ib->allot ? ib_allot_start(ep, set) : 0;
     m->whole = multiplexed() ? len : 0;
     m->first = cut[0].rail;
-    m->timed = ib->stripe_measured;
-    m->least = least;
-    m->began = m->timed ? clock_ns() : 0;
-    m->bytes = len;
     memset(m->failed, 0, sizeof(m->failed));
     list_append(&ep->pairs->under_way, &m->link);
     filter_open(&m->filter, cut, n, ep->pairs->up);
@@ -281,26 +240,6 @@ static void let_go(struct ib_striped *m)
         ib_allot_release(ep, m->set, m->reserved);
     if (m->whole > 0)
         mux_done(&ep->pairs->mux, m->first, m->whole);
-    if (m->timed)
-        least_never(&ep->pairs->least, &m->least);
-}
-
-static bool repeats(const struct filter *f)
-{
-    for (unsigned i = 0; i < f->count; i++)
-        if (f->stripes[i].attempt != 1)
-            return true;
-    return false;
-}
-
-/* It has arrived. The time of one that a rail has failed tells nothing. */
-static void measure(struct ib_striped *m)
-{
-    struct least *l = &m->ep->pairs->least;
-    if (!m->timed || repeats(&m->filter))
-        return;
-    least_done(l, &m->least, m->bytes, m->began, m->ep->ib->completions_ns);
-    m->timed = false;
 }
 
 static void heard(struct ib_striped *m, enum filter_verdict v)
@@ -312,7 +251,6 @@ static void heard(struct ib_striped *m, enum filter_verdict v)
         return;
     struct net_op *op = m->op;
     list_remove(&m->link);
-    measure(m);
     let_go(m);
     pool_put(&ep->ib->striped, m);
     ep->ops--;
@@ -391,7 +329,6 @@ void ib_stripes_retry(struct ib *ib)
 void ib_stripes_set_weights(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
-    least_open(&j->least);
     for (unsigned k = 0; k < j->count; k++)
         j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pair[k].mine].weight;
     if (!multiplexed())

@@ -31,10 +31,7 @@ static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transp
         .put_ordered = ib->lanes == 1 && !ep->has_several_rails,
         .last_byte_last = ib->device.last_byte_last && !ep->has_several_rails,
         .frames_spread = ib_frames_may_spread(ep),
-        .striped_from = !ep->has_several_rails ? 0
-                        : ib->stripe_measured  ? ib->stripe_from
-                                               : 2 * ib->stripe_rules.smallest,
-        .striped_measured = ep->has_several_rails && ib->stripe_measured,
+        .striped_from = ep->has_several_rails ? 2 * ib->stripe_rules.smallest : 0,
         .starves = ib->rules.scheme != CREDIT_HW,
         .software = ib->device.verbs.softib,
         .latency_ns = ib->device.verbs.softib ? 300 : 1000,
