@@ -16,13 +16,13 @@
 #include "coll/select/results.h"
 #include "tune/setting.h"
 
-#define WARM            2         /* calls before a sample */
-#define FEWEST          3         /* calls of a sample at least, ... */
-#define MOST            256       /* ... and at most */
-#define SAMPLE_NS       200000    /* one sample, ... */
-#define SAMPLE_TURNS    500000    /* ... where ranks take turns on processors */
-#define SESSION_SAMPLES 96        /* samples of one session at most */
-#define APART           32        /* calls from one session to the next, at least */
+#define WARM            2      /* calls before a sample */
+#define FEWEST          3      /* calls of a sample at least, ... */
+#define MOST            256    /* ... and at most */
+#define SAMPLE_NS       200000 /* one sample, ... */
+#define SAMPLE_TURNS    500000 /* ... where ranks take turns on processors */
+#define SESSION_SAMPLES 96     /* samples of one session at most */
+#define APART           32     /* calls from one session to the next, at least */
 #define MEMORY          (16u << 20)
 #define MULTICAST_NODES 3 /* a multicast to one other node is a message */
 #define DECLINED        UINT32_MAX
