@@ -28,7 +28,14 @@ static const char help[] =
     "ports only.\n"
     "    nodes hcas ports   number of nodes, HCAs per node, ports per HCA          (1 1 1; must come first)\n"
     "    lmc                each port has 2^lmc LIDs, and so 2^lmc paths           (0)\n"
-    "    mtu                256 to 4096                                            (4096)\n"
+    "    mtu                256 to 4096; of an Ethernet 352 to 9216, less the headers\n"
+    "                                                             (4096; Ethernet: 1500, which leaves 1024)\n"
+    "    link               infiniband, or ethernet: ports are RoCE ports         (infiniband)\n"
+    "    netdev             of one port with link=ethernet: the network interface whose addresses are its "
+    "GIDs\n"
+    "                                                                              (a made-up one)\n"
+    "    vlan               1 to 4094: with link=ethernet, GIDs in this VLAN besides (none)\n"
+    "    without            features that adapters lack, as in without=srq,atomics; see below (none)\n"
     "    rate latency       of a port's link: 1GB/s, 10Gbit/s; 1.5us               (as fast as memory)\n"
     "                       between two ports the larger latency counts, once each way\n"
     "    bus                of an adapter: all its ports, both directions together (as fast as memory)\n"
@@ -51,6 +58,7 @@ static const char help[] =
     "which\n"
     "                       those that answer are used, one for each port\n"
     "    base               of a node or all: the first of its TCP and UDP port numbers (47200)\n"
+    "  Features for without=: %s\n"
     "  With wire=tcp all processes must know one key, 32 hexadecimal digits: SOFTIB_KEY, or the file\n"
     "  SOFTIB_KEY_FILE, or ~/.softib.key. An MPI job makes its own.\n"
     "  A process belongs to the node in SOFTIB_NODE (0). softib tells malloc to keep large blocks in the "
@@ -61,6 +69,16 @@ static const char help[] =
     "  SOFTIB_FABRIC='nodes=2 wire=tcp node0: addr=10.0.0.1 node1: addr=10.0.0.2'\n"
     "  SOFTIB_FABRIC='nodes=2 hcas=2 wire=tcp node0: addr=10.0.0.1 addr=10.1.0.1 addr=172.17.0.1\n"
     "                 node1: addr=10.0.0.2 addr=10.1.0.2 addr=172.17.0.1'\n";
+
+static void print_help(FILE *to)
+{
+    char names[512] = "";
+    for (unsigned i = 0; i < FEATURES; i++) {
+        size_t at = strlen(names);
+        snprintf(names + at, sizeof(names) - at, "%s%s", i ? ", " : "", fabric_features[i]);
+    }
+    fprintf(to, help, names);
+}
 
 bool tool_fabric(struct fabric *f)
 {
@@ -120,7 +138,7 @@ int main(int argc, char **argv)
 {
     struct options o = {0};
     if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
-        fputs(help, argc < 2 ? stderr : stdout);
+        print_help(argc < 2 ? stderr : stdout);
         return argc < 2 ? 2 : 0;
     }
     char **rest = parse_options(argv + 2, &o);
@@ -129,7 +147,7 @@ int main(int argc, char **argv)
     if (o.node)
         setenv("SOFTIB_NODE", o.node, 1);
     if (*rest && !strcmp(*rest, "--help")) {
-        fputs(help, stdout);
+        print_help(stdout);
         return 0;
     }
     if (*rest && !strncmp(*rest, "--", 2) && strcmp(*rest, "--"))

@@ -13,13 +13,13 @@ static void good(void)
 {
     struct fabric f;
     char err[256];
-    EXPECT(fabric_parse("", &f, err, sizeof(err)) && f.nports == 1 && f.mtu == 4096 && !f.paced);
+    EXPECT(fabric_parse("", &f, err, sizeof(err)) && f.nports == 1 && f.port[0].mtu == 4096 && !f.paced);
     fabric_free(&f);
     EXPECT(fabric_parse(
         "nodes=3 hcas=2 ports=2 lmc=3 mtu=1024 rate=10Gbit/s; # comment\n"
         "node1/hca1/2: rate=500MB/s latency=1.5us down=2s up=3s\n node2: latency=7us addr=10.1.2.3 base=5000",
         &f, err, sizeof(err)));
-    EXPECT(f.nports == 12 && f.lmc == 3 && f.mtu == 1024 && f.paced);
+    EXPECT(f.nports == 12 && f.lmc == 3 && f.port[11].mtu == 1024 && f.paced);
     uint32_t p = fabric_linear(&f, 1, 1, 2);
     EXPECT(f.port[p].rate == 500000000 && f.port[p].latency == 1500 && f.port[p].down_at == 2 * NS_S);
     EXPECT(f.port[0].rate == 1250000000 && f.port[0].latency == 0);
@@ -70,6 +70,50 @@ static void latency(void)
     fabric_free(&f);
 }
 
+static bool lacks(const struct fabric *f, uint32_t linear, enum fab_feature what)
+{
+    return fabric_lacks(f, linear, what);
+}
+
+/* A list with commas, each adapter its own; all ports of an adapter lack the same. */
+static void features(void)
+{
+    struct fabric f;
+    char err[256];
+    EXPECT(fabric_parse("nodes=2,without=xrc,mw,ports=2", &f, err, sizeof(err)) ==
+           false); /* a size after ports */
+    EXPECT(
+        fabric_parse("nodes=2,ports=2,without=xrc,mw,mtu=2048 node1/hca0/2: without=srq, atomics rate=1GB/s",
+                     &f, err, sizeof(err)));
+    EXPECT(lacks(&f, 0, FEATURE_XRC) && lacks(&f, 0, FEATURE_MW) && !lacks(&f, 0, FEATURE_SRQ));
+    EXPECT(lacks(&f, 2, FEATURE_SRQ) && lacks(&f, 3, FEATURE_ATOMICS) && lacks(&f, 3, FEATURE_XRC));
+    EXPECT(f.port[0].mtu == 2048 && f.port[3].rate == 1000000000 && !f.port[2].rate);
+    fabric_free(&f);
+}
+
+/* Ports of both kinds in one fabric; an Ethernet's MTU is what is left beside the headers. */
+static void links(void)
+{
+    struct fabric f;
+    char err[256];
+    EXPECT(fabric_parse("nodes=2 node1: link=ethernet vlan=7 netdev=eth3", &f, err, sizeof(err)));
+    EXPECT(!f.port[0].ethernet && f.port[0].mtu == 4096);
+    EXPECT(f.port[1].ethernet && f.port[1].mtu == 1024 && f.port[1].vlan == 7 &&
+           !strcmp(f.port[1].netdev, "eth3"));
+    fabric_free(&f);
+    static const struct {
+        const char *text;
+        uint32_t mtu;
+    } mtus[] = {
+        {"mtu=9000", 4096}, {"mtu=4192", 4096}, {"mtu=4191", 2048}, {"mtu=352", 256}, {"mtu=2048", 2048}};
+    for (size_t i = 0; i < ARRAY_LEN(mtus); i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "link=ethernet %s", mtus[i].text);
+        EXPECT(fabric_parse(text, &f, err, sizeof(err)) && f.port[0].mtu == mtus[i].mtu);
+        fabric_free(&f);
+    }
+}
+
 static void bad(const char *text, const char *names)
 {
     struct fabric f;
@@ -85,6 +129,26 @@ int main(void)
     good();
     addresses();
     latency();
+    features();
+    links();
+    bad("without=srqs", "did you mean srq?");
+    bad("without=mw,atomic", "did you mean atomics?");
+    bad("without=", "without=");
+    bad("lnik=ethernet", "did you mean link?");
+    bad("node=2", "did you mean nodes?");
+    bad("latancy=5us", "did you mean latency?");
+    bad("latency", "did you mean latency=?");
+    bad("without=xrc nodes=2", "nodes=2");
+    bad("without=xrc node0: srq", "srq");
+    bad("node0: seed=3", "before the first node0:");
+    bad("addr=10.0.0.1", "of one node");
+    bad("link=token-ring", "link=token-ring");
+    bad("vlan=4095 link=ethernet", "vlan=4095");
+    bad("vlan=3", "link=ethernet");
+    bad("mtu=9000", "mtu=9000");
+    bad("link=ethernet mtu=300", "mtu=300");
+    bad("nodes=2 link=ethernet netdev=eth0", "two ports");
+    bad("link=ethernet netdev=a/b", "netdev=a/b");
     bad("nodes=0", "nodes=0");
     bad("nodes=x", "nodes=x");
     bad("nodes=-1", "nodes=-1");

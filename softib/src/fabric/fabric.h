@@ -21,6 +21,29 @@ enum fab_wire {
     WIRE_TCP, /* each node is its own machine, even when it is not */
 };
 
+/* What adapters may lack, and an adapter of this fabric lacks with `without=`. A program sees what it would see on
+ * such hardware: no capability bit, and EOPNOTSUPP (or the refusal of a limit of 0) from the calls. */
+#define FABRIC_FEATURES(F)                                                         \
+    F(ATOMICS, "atomics")   /* atomic operations */                                \
+    F(SRQ, "srq")           /* shared receive queues */                            \
+    F(XRC, "xrc")           /* extended reliable connections */                    \
+    F(MW, "mw")             /* memory windows */                                   \
+    F(MCAST, "mcast")       /* multicast */                                        \
+    F(INLINE, "inline")     /* data inside send requests */                        \
+    F(APM, "apm")           /* alternate paths */                                  \
+    F(CQ_EX, "cq_ex")       /* extended completion queues */                       \
+    F(QP_EX, "qp_ex")       /* extended queue pairs: ibv_wr_* */                   \
+    F(IMPORT, "import")     /* devices, PDs and MRs imported by file descriptor */ \
+    F(ODP, "odp")           /* memory regions that are not pinned */               \
+    F(DM, "dm")             /* memory of the device */                             \
+    F(COUNTERS, "counters") /* ibv_counters */                                     \
+    F(TM, "tm")             /* tag matching in shared receive queues */
+
+#define FABRIC_FEATURE_NUMBER(id, name) FEATURE_##id,
+enum fab_feature { FABRIC_FEATURES(FABRIC_FEATURE_NUMBER) FEATURES };
+
+extern const char *const fabric_features[FEATURES]; /* their names in the text */
+
 struct fab_port {
     uint64_t rate;    /* bytes a second, 0: as fast as memory */
     uint64_t bus;     /* of its adapter, all ports and both directions together, likewise */
@@ -29,6 +52,11 @@ struct fab_port {
     uint64_t up_at;
     struct in_addr addr[FAB_ADDRS]; /* with wire=tcp: under which it may be reached */
     uint8_t addrs, rail;            /* how many; it takes the rail-th of those that answer */
+    uint32_t mtu;                   /* of InfiniBand: 256 to 4096 */
+    uint32_t without;               /* features that its adapter lacks: bits of 1 << enum fab_feature */
+    bool ethernet;                  /* RoCE; what follows is for such ports */
+    char netdev[16]; /* the network interface of this machine that it stands for, "": a made-up one */
+    uint16_t vlan;   /* it has an interface of this VLAN besides, 0: none */
 };
 
 enum { FABRIC_GROUPS = 512 };
@@ -79,6 +107,12 @@ static inline uint32_t fabric_bus(const struct fabric *f, uint32_t linear)
 {
     return linear - linear % f->ports;
 }
+static inline bool fabric_lacks(const struct fabric *f, uint32_t linear, enum fab_feature what)
+{
+    return f->port[linear].without >> what & 1;
+}
+/* The largest MTU of InfiniBand whose packets fit into that of an Ethernet with the headers of RoCE; 0: none. */
+uint32_t fabric_mtu_of_ethernet(uint32_t mtu);
 uint16_t fabric_lid(const struct fabric *f, uint32_t linear);
 bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at);
 uint64_t fabric_node_guid(uint32_t node, uint32_t hca);

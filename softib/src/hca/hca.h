@@ -149,6 +149,12 @@ static inline struct ctx *ctx_of(struct ibv_context *c)
     return CONTAINER_OF(c, struct ctx, v.context);
 }
 
+/* Whether the adapter has a feature: see without= in fabric.h. */
+static inline bool ctx_has(const struct ctx *c, enum fab_feature what)
+{
+    return !fabric_lacks(&proc.fab, fabric_linear(&proc.fab, proc.fab.node, c->hca, 1), what);
+}
+
 static inline struct qp *qp_of(struct ibv_qp *q)
 {
     return (struct qp *)q;

@@ -141,7 +141,7 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
     int n = sq_gather(q, w, 0, iov);
     if (n < 0)
         return ANS_LOCAL;
-    if (w->length > proc.fab.mtu)
+    if (w->length > proc.fab.port[q->linear].mtu)
         return ANS_LENGTH;
     sq_request(q, w, &r);
     r.has_grh = w->path.is_global;

@@ -127,6 +127,10 @@ static uint64_t read_wallclock(struct ibv_cq_ex *c)
 
 struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex *a)
 {
+    if (!ctx_has(ctx_of(c), FEATURE_CQ_EX)) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
     if (a->comp_mask & ~(uint32_t)(IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD) ||
         a->wc_flags & ~(uint64_t)SUPPORTED || (int)a->comp_vector >= c->num_comp_vectors) {
         errno = a->comp_vector ? EINVAL : EOPNOTSUPP;

@@ -108,11 +108,13 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->hw_ver = 1;
     if (c->wires)
         return;
+    bool srq = ctx_has(c, FEATURE_SRQ), mcast = ctx_has(c, FEATURE_MCAST);
     a->max_qp = QP_MAX - 2;
     a->max_qp_wr = MAX_WR;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
-                          IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SRQ_RESIZE |
-                          IBV_DEVICE_CURR_QP_STATE_MOD | IBV_DEVICE_N_NOTIFY_CQ | IBV_DEVICE_AUTO_PATH_MIG;
+                          IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD |
+                          IBV_DEVICE_N_NOTIFY_CQ | (srq ? IBV_DEVICE_SRQ_RESIZE : 0) |
+                          (ctx_has(c, FEATURE_APM) ? IBV_DEVICE_AUTO_PATH_MIG : 0);
     a->max_sge = a->max_sge_rd = MAX_SGE;
     a->max_cq = CQ_MAX - 1;
     a->max_cqe = MAX_CQE;
@@ -120,14 +122,16 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->max_pd = 1 << 20;
     a->max_qp_rd_atom = a->max_qp_init_rd_atom = MAX_RD_ATOM;
     a->max_res_rd_atom = MAX_RD_ATOM * (QP_MAX - 2);
-    a->atomic_cap = proc.fab.atomics_global ? IBV_ATOMIC_GLOB : IBV_ATOMIC_HCA;
-    a->max_mcast_grp = (int)proc.fab.groups;
-    a->max_mcast_qp_attach = GROUP_QPS;
-    a->max_total_mcast_qp_attach = (int)proc.fab.groups * GROUP_QPS;
+    a->atomic_cap = !ctx_has(c, FEATURE_ATOMICS) ? IBV_ATOMIC_NONE
+                    : proc.fab.atomics_global    ? IBV_ATOMIC_GLOB
+                                                 : IBV_ATOMIC_HCA;
+    a->max_mcast_grp = mcast ? (int)proc.fab.groups : 0;
+    a->max_mcast_qp_attach = mcast ? GROUP_QPS : 0;
+    a->max_total_mcast_qp_attach = a->max_mcast_grp * GROUP_QPS;
     a->max_ah = 1 << 20;
-    a->max_srq = SRQ_MAX;
-    a->max_srq_wr = MAX_WR;
-    a->max_srq_sge = MAX_SGE;
+    a->max_srq = srq ? SRQ_MAX : 0;
+    a->max_srq_wr = srq ? MAX_WR : 0;
+    a->max_srq_sge = srq ? MAX_SGE : 0;
     a->max_pkeys = 1;
     a->local_ca_ack_delay = 15;
     a->phys_port_cnt = (uint8_t)proc.fab.ports;
@@ -194,7 +198,7 @@ static int query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_att
     memset(&a, 0, sizeof(a));
     a.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
     a.max_mtu = IBV_MTU_4096;
-    a.active_mtu = mtu_code(proc.fab.mtu);
+    a.active_mtu = mtu_code(proc.fab.port[linear].mtu);
     a.gid_tbl_len = 1;
     a.port_cap_flags = IBV_PORT_SYS_IMAGE_GUID_SUP | IBV_PORT_CM_SUP | IBV_PORT_CLIENT_REG_SUP;
     a.max_msg_sz = MAX_MSG;

@@ -62,6 +62,8 @@ static int group_put(struct reg_group *g, struct ibv_qp *v)
 SOFTIB_API int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint16_t lid)
 {
     (void)lid;
+    if (!ctx_has(ctx_of(v->context), FEATURE_MCAST))
+        return EOPNOTSUPP;
     if (v->qp_type != IBV_QPT_UD || gid->raw[0] != 0xff)
         return EINVAL;
     shlock_take(&proc.reg->lock);

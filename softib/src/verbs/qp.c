@@ -56,6 +56,8 @@ static void hold_objects(struct qp *q, int n)
 static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
 {
     int err = a->send_cq && a->recv_cq && a->pd ? caps_check(&a->cap, a->qp_type, a->srq) : EINVAL;
+    if (!err && a->cap.max_inline_data && !ctx_has(ctx_of(a->pd->context), FEATURE_INLINE))
+        err = EINVAL; /* as an adapter refuses more than its limit, which is 0 */
     struct qp *q = err ? NULL : slab_new(sizeof(*q));
     if (!q) {
         errno = err ? err : ENOMEM;
@@ -121,10 +123,9 @@ struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a
     uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     bool flags = a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS,
          ops = a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    (void)c;
     if (a->comp_mask & ~known || !(a->comp_mask & IBV_QP_INIT_ATTR_PD) ||
         (flags && a->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) ||
-        (ops && a->send_ops_flags & ~(uint64_t)SEND_OPS)) {
+        (ops && (a->send_ops_flags & ~(uint64_t)SEND_OPS || !ctx_has(ctx_of(c), FEATURE_QP_EX)))) {
         errno = EOPNOTSUPP;
         return NULL;
     }
@@ -202,7 +203,8 @@ static int attrs_check(struct qp *q, const struct ibv_qp_attr *a, int mask)
             a->ah_attr.src_path_bits >> proc.fab.lmc)
             return EINVAL;
     }
-    if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) && !migrate_attrs_fit(q, a, mask))
+    if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) &&
+        (!ctx_has(ctx_of(qp_ibv(q)->context), FEATURE_APM) || !migrate_attrs_fit(q, a, mask)))
         return EINVAL;
     return 0;
 }

@@ -96,7 +96,7 @@ int sq_commit(struct qp *q, struct wqe *w)
         return EINVAL;
     if (UNLIKELY(w->is_inline && (op == IBV_WR_RDMA_READ || is_atomic(op))))
         return EINVAL;
-    if (UNLIKELY(is_atomic(op) && w->length != 8))
+    if (UNLIKELY(is_atomic(op) && (w->length != 8 || !ctx_has(ctx_of(qp_ibv(q)->context), FEATURE_ATOMICS))))
         return EINVAL;
     if (UNLIKELY((op == IBV_WR_RDMA_READ || is_atomic(op)) && !q->attr.max_rd_atomic))
         return EINVAL;

@@ -35,6 +35,10 @@ static void table_set(uint32_t idx, struct srq *s)
 
 SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
+    if (!ctx_has(ctx_of(pd->context), FEATURE_SRQ)) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
     if (!a->attr.max_wr || a->attr.max_wr > MAX_WR || a->attr.max_sge > MAX_SGE) {
         errno = EINVAL;
         return NULL;

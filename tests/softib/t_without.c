@@ -1,0 +1,74 @@
+/* t_without.c: an adapter that lacks a feature (`without=`) looks like hardware that does: its capabilities do not name the
+ * feature, and the calls are refused. It runs on an adapter that lacks everything, beside one that lacks nothing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "expect.h"
+#include <errno.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type, uint32_t inline_data,
+                              bool ex)
+{
+    struct ibv_qp_init_attr_ex a = {
+        .send_cq = cq,
+        .recv_cq = cq,
+        .qp_type = type,
+        .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = inline_data},
+        .comp_mask = IBV_QP_INIT_ATTR_PD | (ex ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
+        .pd = pd,
+        .send_ops_flags = ex ? IBV_QP_EX_WITH_SEND : 0,
+    };
+    errno = 0;
+    return ibv_create_qp_ex(pd->context, &a);
+}
+
+/* What the calls answer agrees with what the adapter says of itself. */
+static void check(struct ibv_device *dev, bool has)
+{
+    struct ibv_context *c = ibv_open_device(dev);
+    struct ibv_device_attr_ex a;
+    EXPECT(c && !ibv_query_device_ex(c, NULL, &a));
+    struct ibv_pd *pd = ibv_alloc_pd(c);
+    struct ibv_cq *cq = ibv_create_cq(c, 16, NULL, NULL, 0);
+    EXPECT(pd && cq);
+    EXPECT((a.orig_attr.atomic_cap != IBV_ATOMIC_NONE) == has);
+    EXPECT((a.orig_attr.max_srq > 0) == has && (a.orig_attr.max_mcast_grp > 0) == has);
+    EXPECT(!!(a.orig_attr.device_cap_flags & IBV_DEVICE_AUTO_PATH_MIG) == has);
+
+    struct ibv_srq_init_attr s = {.attr = {.max_wr = 4, .max_sge = 1}};
+    struct ibv_srq *srq = ibv_create_srq(pd, &s);
+    EXPECT((srq != NULL) == has && (has || errno == EOPNOTSUPP));
+    struct ibv_cq_init_attr_ex x = {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN};
+    struct ibv_cq_ex *cqx = ibv_create_cq_ex(c, &x);
+    EXPECT((cqx != NULL) == has && (has || errno == EOPNOTSUPP));
+    struct ibv_qp *long_inline = make_qp(pd, cq, IBV_QPT_RC, 64, false);
+    EXPECT((long_inline != NULL) == has && (has || errno == EINVAL));
+    struct ibv_qp *ex = make_qp(pd, cq, IBV_QPT_RC, 0, true);
+    EXPECT((ex != NULL) == has && (has || errno == EOPNOTSUPP));
+    struct ibv_qp *ud = make_qp(pd, cq, IBV_QPT_UD, 0, false);
+    struct ibv_qp_attr init = {.qp_state = IBV_QPS_INIT, .port_num = 1, .qkey = 1};
+    union ibv_gid group = {.raw = {0xff, 0x12, 7}};
+    EXPECT(ud && !ibv_modify_qp(ud, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY));
+    EXPECT(ibv_attach_mcast(ud, &group, 0) == (has ? 0 : EOPNOTSUPP));
+
+    if (has)
+        EXPECT(!ibv_detach_mcast(ud, &group, 0) && !ibv_destroy_qp(long_inline) && !ibv_destroy_qp(ex) &&
+               !ibv_destroy_cq(ibv_cq_ex_to_cq(cqx)) && !ibv_destroy_srq(srq));
+    EXPECT(!ibv_destroy_qp(ud) && !ibv_destroy_cq(cq) && !ibv_dealloc_pd(pd) && !ibv_close_device(c));
+}
+
+int main(void)
+{
+    int n = 0;
+    struct ibv_device **list = ibv_get_device_list(&n);
+    EXPECT(list && n == 2);
+    if (failures)
+        return 1;
+    check(list[0], true);
+    check(list[1], false);
+    ibv_free_device_list(list);
+    return failures != 0;
+}
