@@ -94,7 +94,7 @@ def write_mpi(api):
         for f in fortran.functions(api):
             if fortran.is_large(f):
                 continue
-            lines += _body_mpi(f, prefix + f.name.lower(), "address")
+            lines += body_mpi(f, prefix + f.name.lower(), "address")
             if f.short in SHARED_MEMORY:
                 overloads.append((prefix + f.name.lower(), f))
         lines += _sync_reg(prefix)
@@ -103,7 +103,7 @@ def write_mpi(api):
         lines += _sizeof(prefix)
     for name, f in overloads:
         lines += [f"  interface {name}", f"    procedure {name}"]
-        lines += _body_mpi(f, name + "_cptr", "pointer") + ["  end interface"]
+        lines += body_mpi(f, name + "_cptr", "pointer") + ["  end interface"]
     lines += [f"  external :: {name}" for name in ATTRIBUTE_FUNCTIONS + OLD_FUNCTIONS]
     lines += ["end module mpi"]
     return "\n".join(lines) + "\n"
@@ -123,7 +123,7 @@ def _sizeof(prefix):
             "      integer, optional, intent(out) :: ierror", "    end subroutine", "  end interface"]
 
 
-def _body_mpi(f, name, base):
+def body_mpi(f, name, base):
     params = fortran.parameters(f)
     names = [fortran.fortran_name(f, p) for p in params]
     result = _result(f)
@@ -218,7 +218,7 @@ def write_f08(api):
         for generic, specifics in _generics(api).items():
             lines.append(f"  interface {prefix}{generic}")
             for f in specifics:
-                lines += _body_f08(f, prefix)
+                lines += body_f08(f, prefix)
             lines.append("  end interface")
         lines += [f"  interface {prefix}MPI_F_sync_reg",
                   f'    subroutine {prefix}mpi_f_sync_reg_f08ts(buf) bind(C, name="{prefix.lower()}mpi_f_sync_reg_f08ts_")',
@@ -237,7 +237,7 @@ def _generics(api):
     return table
 
 
-def _body_f08(f, prefix):
+def body_f08(f, prefix):
     params = fortran.parameters(f)
     names = [fortran.fortran_name(f, p) for p in params]
     low = prefix.lower() + f.name.lower()
