@@ -166,39 +166,6 @@ static void json_verb(struct json *j, const struct logp_verb *verb, const struct
     json_end(j);
 }
 
-void logp_json(const struct logp_study *s)
-{
-    struct json j = {.out = stdout};
-    json_object(&j, NULL);
-    json_string(&j, "program", "fishplate-lab logp");
-    json_string(&j, "adapter", s->driver.adapter);
-    json_int(&j, "cores", s->driver.cores);
-    json_array(&j, "verbs");
-    for (int v = 0; v < logp_nverbs; v++)
-        if (s->of[v].trip.n > 0)
-            json_verb(&j, &logp_verbs[v], &s->of[v]);
-    json_end(&j);
-    json_curve(&j, "o_r", &s->receive_single);
-    json_overhead(&j, "o_r_fit", &s->fit_receive_single);
-    json_curve(&j, "o_r_list", &s->receive_list);
-    json_overhead(&j, "o_r_list_fit", &s->fit_receive_list);
-    if (isfinite(s->beside.ratio)) {
-        json_object(&j, "barrier_beside_write");
-        json_real(&j, "barrier_us", s->beside.barrier);
-        json_real(&j, "write_us", s->beside.write);
-        json_real(&j, "ratio", s->beside.ratio);
-        json_real(&j, "barrier_best_us", s->beside.barrier_best);
-        json_real(&j, "write_best_us", s->beside.write_best);
-        json_end(&j);
-    }
-    if (s->made)
-        logp_models_json(s->made, &j);
-    json_int(&j, "failures", s->driver.failures);
-    json_real(&j, "seconds", ib_now() - s->driver.started);
-    json_end(&j);
-    putchar('\n');
-}
-
 /* ---- plots ---- */
 
 bool logp_write_chart(const struct chart *c, const char *folder, const char *name)
@@ -247,7 +214,7 @@ static struct chart chart_of(const char *id, const char *title)
     return c;
 }
 
-static bool svg_trips(const struct logp_study *s, struct chart *c)
+static void chart_trips(const struct logp_study *s, struct chart *c)
 {
     *c = chart_of("2.31, 2.33", "round trip of one of p messages, measured and fitted");
     add_curve(c, "send", "send, fit", &s->of[0].trip, trip_at, &s->of[0].fit_trip);
@@ -256,7 +223,19 @@ static bool svg_trips(const struct logp_study *s, struct chart *c)
                                  *const lines[] = {"", "send inline, fit", "write, fit", "write inline, fit"};
         add_curve(c, dots[v], lines[v], &s->of[v].trip, trip_at, &s->of[v].fit_trip);
     }
-    return logp_write_chart(c, s->svg, "rtt");
+}
+
+/* [Hoefler05 figure 2.36]: L(p) as fitted, for normal and inline requests. */
+static void chart_latencies(const struct logp_study *s, struct chart *c)
+{
+    static const char *const names[] = {"send", "send inline", "write", "write inline"};
+    *c = chart_of("2.36", "L(p) of send and RDMA write, from the fitted curves");
+    for (int v = 0; v < 4; v++) {
+        const struct model_lop m = logp_lop(&s->of[v]);
+        const int line = chart_line(c, names[v]);
+        for (int p = 1; p <= c->points && s->of[v].trip.n > 0; p++)
+            c->y[line][p - 1] = model_latency_at(&m, p);
+    }
 }
 
 static bool svg_others(const struct logp_study *s, struct chart *c)
@@ -272,7 +251,7 @@ static bool svg_others(const struct logp_study *s, struct chart *c)
     return logp_write_chart(c, s->svg, "rtt-others");
 }
 
-static bool svg_overheads(const struct logp_study *s, struct chart *c)
+static void chart_overheads(const struct logp_study *s, struct chart *c)
 {
     const struct logp_of_verb *send = &s->of[0], *write = &s->of[logp_verb_of("write_inline")];
     *c = chart_of("2.32, 2.34", "overhead of posting one of p requests, measured and fitted");
@@ -281,14 +260,73 @@ static bool svg_overheads(const struct logp_study *s, struct chart *c)
     add_curve(c, "write inline", "write inline, fit", &write->single, overhead_at, &write->fit_single);
     add_curve(c, "write inline list", "write inline list, fit", &write->list, overhead_at, &write->fit_list);
     add_curve(c, "receive", "receive, fit", &s->receive_single, overhead_at, &s->fit_receive_single);
-    return logp_write_chart(c, s->svg, "overhead");
 }
 
 bool logp_svg(const struct logp_study *s)
 {
     struct chart *c = malloc(sizeof(*c));
     mkdir(s->svg, 0777); /* when it cannot, writing says why */
-    bool good = c && svg_trips(s, c) && svg_others(s, c) && svg_overheads(s, c);
+    bool good = c != NULL;
+    if (good) {
+        chart_trips(s, c);
+        good = logp_write_chart(c, s->svg, "rtt") && svg_others(s, c);
+        chart_overheads(s, c);
+        good = good && logp_write_chart(c, s->svg, "overhead");
+        chart_latencies(s, c);
+        good = good && logp_write_chart(c, s->svg, "latency");
+    }
     free(c);
     return good && (!s->made || logp_models_svg(s->made, s->svg));
+}
+
+/* ---- JSON ---- */
+
+static void json_figures(const struct logp_study *s, struct json *j)
+{
+    struct chart *c = malloc(sizeof(*c));
+    if (!c)
+        return;
+    json_array(j, "figures");
+    chart_trips(s, c);
+    chart_json(c, j);
+    chart_overheads(s, c);
+    chart_json(c, j);
+    chart_latencies(s, c);
+    chart_json(c, j);
+    json_end(j);
+    free(c);
+}
+
+void logp_json(const struct logp_study *s)
+{
+    struct json j = {.out = stdout};
+    json_object(&j, NULL);
+    json_string(&j, "program", "fishplate-lab logp");
+    json_string(&j, "adapter", s->driver.adapter);
+    json_int(&j, "cores", s->driver.cores);
+    json_array(&j, "verbs");
+    for (int v = 0; v < logp_nverbs; v++)
+        if (s->of[v].trip.n > 0)
+            json_verb(&j, &logp_verbs[v], &s->of[v]);
+    json_end(&j);
+    json_curve(&j, "o_r", &s->receive_single);
+    json_overhead(&j, "o_r_fit", &s->fit_receive_single);
+    json_curve(&j, "o_r_list", &s->receive_list);
+    json_overhead(&j, "o_r_list_fit", &s->fit_receive_list);
+    if (isfinite(s->beside.ratio)) {
+        json_object(&j, "barrier_beside_write");
+        json_real(&j, "barrier_us", s->beside.barrier);
+        json_real(&j, "write_us", s->beside.write);
+        json_real(&j, "ratio", s->beside.ratio);
+        json_real(&j, "barrier_best_us", s->beside.barrier_best);
+        json_real(&j, "write_best_us", s->beside.write_best);
+        json_end(&j);
+    }
+    json_figures(s, &j);
+    if (s->made)
+        logp_models_json(s->made, &j);
+    json_int(&j, "failures", s->driver.failures);
+    json_real(&j, "seconds", ib_now() - s->driver.started);
+    json_end(&j);
+    putchar('\n');
 }

@@ -68,6 +68,7 @@ static void put_result(struct json *j, const struct papers_run *run, const struc
     json_string(j, "over", r->table->over);
     json_string(j, "verdict", verdict_names[r->finding.verdict]);
     json_string(j, "finding", r->finding.text);
+    json_real(j, "others", r->others);
     if (r->change != CHANGE_NONE) {
         json_string(j, "change", change_names[r->change]);
         if (r->change != CHANGE_UNKNOWN) {
@@ -123,7 +124,7 @@ bool papers_write_json(const struct papers_run *run, const char *path)
 void papers_print(const struct papers_run *run)
 {
     int count[VERDICTS] = {0}, missing = 0;
-    printf("%-14s %-32s %-8s %s\n", "entry", "figure", "verdict", run->against ? "change" : "");
+    printf("%-14s %-32s %-12s %s\n", "entry", "figure", "verdict", run->against ? "change" : "");
     for (int i = 0; i < run->results_count; i++) {
         const struct result *r = &run->results[i];
         if (!r->table) {
@@ -131,14 +132,16 @@ void papers_print(const struct papers_run *run)
             continue;
         }
         count[r->finding.verdict]++;
-        printf("%-14s %-32s %-8s", r->entry->id, r->entry->figure, verdict_names[r->finding.verdict]);
+        printf("%-14s %-32s %-12s", r->entry->id, r->entry->figure, verdict_names[r->finding.verdict]);
         if (r->change == CHANGE_UNKNOWN)
             printf(" not comparable");
         else if (r->change != CHANGE_NONE)
             printf(" %s (%+.1f %%, p = %.3f)", change_names[r->change], 100 * (r->ratio - 1), r->p);
         printf("\n               %s\n", r->finding.text);
     }
-    printf("\n%d agree, %d partly, %d differ, %d side by side; %d not measured. %.0f s.\n",
-           count[VERDICT_AGREES], count[VERDICT_PARTLY], count[VERDICT_DIFFERS], count[VERDICT_BESIDE],
-           missing, run->seconds);
+    putchar('\n');
+    for (int v = 0; v < VERDICTS; v++)
+        printf("%d %s, ", count[v], verdict_names[v]);
+    printf("%d not measured. This %s took %.0f s.\n", missing, run->quick ? "quick run" : "run",
+           run->seconds);
 }

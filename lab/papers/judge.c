@@ -1,18 +1,25 @@
 /* judge.c: compares what a paper says of a figure with our result. The rules are few and are printed on the page, and
- * every verdict names the numbers it is based on, so that a reader can check it.
+ * every verdict names the numbers and rows it is based on, so that a reader can check it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "papers.h"
 
-const char *const verdict_names[VERDICTS] = {"agrees", "partly", "differs", "beside"};
+const char *const verdict_names[VERDICTS] = {"agrees",     "partly",     "differs", "side by side",
+                                             "unreliable", "not judged", "fitted"};
+const char *const verdict_keys[VERDICTS] = {"agrees",     "partly",   "differs", "beside",
+                                            "unreliable", "unjudged", "fitted"};
 
 struct tally {
     struct finding *out;
-    int good, bad;
+    const struct entry *entry;
+    const struct table *table;
+    int good, bad, lacking; /* lacking: the run has no rows that the claim speaks of */
+    bool rounds_contradict;
 };
 
 static void say(struct tally *y, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -26,6 +33,11 @@ static void say(struct tally *y, const char *format, ...)
     va_end(args);
 }
 
+static void count(struct tally *y, bool good)
+{
+    *(good ? &y->good : &y->bad) += 1;
+}
+
 /* A column's name without its unit: the sentence has one already. */
 static int plain(const char *name)
 {
@@ -34,27 +46,60 @@ static int plain(const char *name)
     return unit ? (int)(unit - name) : (int)strlen(name);
 }
 
-/* By how many per cent a is better than b: less time, or more of a rate. */
-static double gain(const struct entry *e, double a, double b)
-{
-    return e->better == BETTER_LOWER ? 100 * (1 - a / b) : 100 * (a / b - 1);
-}
-
 static void name_row(const struct table *t, int row, char out[64])
 {
     table_print_cell(table_cell(t, row, 0), out);
 }
 
-static double at(const struct table *t, int row, int column)
+/* The number in a row's name: 4, "4", "4 KiB"; NAN for other names. */
+static double row_number(const struct table *t, int row)
+{
+    const struct cell *c = table_cell(t, row, 0);
+    char *end;
+    if (!c->text)
+        return c->value;
+    double x = strtod(c->text, &end);
+    if (end == c->text)
+        return NAN;
+    while (*end == ' ')
+        end++;
+    return *end == 'k' || *end == 'K' ? x * 1024 : *end == 'M' ? x * 1048576 : x;
+}
+
+/* Does the claim speak of this row? */
+static bool is_judged(const struct table *t, const struct check *k, int row)
+{
+    double x = row_number(t, row);
+    return !(k->from > 0 && x < k->from) && !(k->to > 0 && x > k->to);
+}
+
+static double value_at(const struct table *t, int row, int column)
 {
     const struct cell *c = table_cell(t, row, column);
     return c->text || !(c->value > 0) ? NAN : c->value;
 }
 
-static bool columns_of(struct tally *y, const struct table *t, const struct check *k, int *a, int *b)
+/* Logarithm of how many times a is better than b. */
+static double effect(const struct entry *e, double a, double b)
 {
-    *a = table_find(t, k->a);
-    *b = k->b ? table_find(t, k->b) : 0;
+    return e->better == BETTER_LOWER ? log(b / a) : log(a / b);
+}
+
+/* The same as papers print it: less time, or more of a rate, in per cent. */
+static double per_cent(const struct entry *e, double effect)
+{
+    return e->better == BETTER_LOWER ? 100 * (1 - exp(-effect)) : 100 * (exp(effect) - 1);
+}
+
+static double effect_of(const struct entry *e, double gain)
+{
+    return e->better == BETTER_LOWER ? -log(1 - gain / 100) : log(1 + gain / 100);
+}
+
+static bool columns_of(struct tally *y, const struct check *k, int *a, int *b)
+{
+    *a = table_find(y->table, k->a);
+    *b = k->b ? table_find(y->table, k->b) : 0;
     if (*a > 0 && *b >= 0)
         return true;
     say(y, "There is no column \"%s\" here. ", *a > 0 ? k->b : k->a);
@@ -62,100 +107,242 @@ static bool columns_of(struct tally *y, const struct table *t, const struct chec
     return false;
 }
 
-/* A gain agrees when ours is at least half of the paper's. */
-static void check_gain(struct tally *y, const struct entry *e, const struct table *t, const struct check *k)
+static int by_value(const void *a, const void *b)
 {
-    int a, b, best_row = -1;
-    double best = -INFINITY;
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int n)
+{
+    qsort(x, (size_t)n, sizeof(*x), by_value);
+    return n == 0 ? NAN : (x[(n - 1) / 2] + x[n / 2]) / 2;
+}
+
+/* ---- One column against another ---- */
+
+enum { ROWS_MAX = 64, ROWS_NAMED = 7 };
+
+struct effects {
+    int n, rows[ROWS_MAX];
+    double of[ROWS_MAX];
+    double median, lowest_round, highest_round; /* the medians of single rounds; NAN: one round */
+};
+
+static double round_median(const struct entry *e, const struct table *t, const struct effects *f, int a,
+                           int b, int round)
+{
+    double list[ROWS_MAX];
+    int n = 0;
+    for (int i = 0; i < f->n; i++) {
+        const struct cell *x = table_cell(t, f->rows[i], a), *y = table_cell(t, f->rows[i], b);
+        if (round < x->samples && round < y->samples && x->sample[round] > 0 && y->sample[round] > 0)
+            list[n++] = effect(e, x->sample[round], y->sample[round]);
+    }
+    return median(list, n);
+}
+
+static struct effects effects_of(const struct tally *y, const struct check *k, int a, int b)
+{
+    const struct table *t = y->table;
+    struct effects f = {.n = 0};
+    double sorted[ROWS_MAX];
+    for (int r = 0; r < t->rows && f.n < ROWS_MAX; r++) {
+        double x = effect(y->entry, value_at(t, r, a), value_at(t, r, b));
+        if (isnan(x) || !is_judged(t, k, r))
+            continue;
+        f.rows[f.n] = r;
+        f.of[f.n++] = x;
+    }
+    memcpy(sorted, f.of, sizeof(sorted));
+    f.median = median(sorted, f.n);
+    f.lowest_round = INFINITY;
+    f.highest_round = -INFINITY;
+    for (int round = 0; f.n > 0 && round < table_cell(t, f.rows[0], a)->samples; round++) {
+        double m = round_median(y->entry, t, &f, a, b, round);
+        f.lowest_round = fmin(f.lowest_round, m);
+        f.highest_round = fmax(f.highest_round, m);
+    }
+    return f;
+}
+
+static void name_effects(struct tally *y, const struct effects *f)
+{
     char row[64];
-    if (!columns_of(y, t, k, &a, &b))
-        return;
-    for (int r = 0; r < t->rows; r++) {
-        double g = gain(e, at(t, r, a), at(t, r, b));
-        if (g > best) {
-            best = g;
-            best_row = r;
-        }
+    int step = (f->n + ROWS_NAMED - 1) / ROWS_NAMED;
+    for (int i = 0; i<f->n; i += step> 0 ? step : 1) {
+        name_row(y->table, f->rows[i], row);
+        say(y, "%s%s: %.0f", i ? ", " : "", row, per_cent(y->entry, f->of[i]));
     }
-    if (best_row < 0)
+}
+
+/* The median of the rows that the claim speaks of decides. The logarithm of the ratio must be between half and twice that of
+ * the paper: much more is another effect than the paper's. CHECK_BETTER: the paper prints no number; `want` per cent at least. */
+static void check_gain(struct tally *y, const struct check *k)
+{
+    int a, b;
+    if (!columns_of(y, k, &a, &b))
         return;
-    bool good = best >= k->want / 2 && best > 0;
-    name_row(t, best_row, row);
-    if (best < 0)
-        say(y, "%.*s is nowhere better than %.*s (nearest at %s, %.0f %% worse; goal: %.4g %% better). ",
-            plain(k->a), k->a, plain(k->b), k->b, row, -best, k->want);
+    const struct effects f = effects_of(y, k, a, b);
+    if (f.n == 0) {
+        say(y, "%.*s and %.*s have no row that the claim speaks of in this run. ", plain(k->a), k->a,
+            plain(k->b), k->b);
+        y->lacking++;
+        return;
+    }
+    const double goal = effect_of(y->entry, k->want);
+    const bool only_least = k->kind == CHECK_BETTER;
+    const double least = only_least ? goal : goal / 2, most = only_least ? INFINITY : 2 * goal;
+    const bool lower = y->entry->better == BETTER_LOWER;
+    say(y, "%.*s has %.0f %% %s than %.*s in the median of %d row%s (", plain(k->a), k->a,
+        fabs(per_cent(y->entry, f.median)), lower == (f.median >= 0) ? "less" : "more", plain(k->b), k->b,
+        f.n, f.n == 1 ? "" : "s");
+    name_effects(y, &f);
+    if (only_least)
+        say(y, "; the paper prints no number, at least %.3g expected)", k->want);
     else
-        say(y, "%.*s is up to %.0f %% better than %.*s, at %s (goal: %.4g %%). ", plain(k->a), k->a, best,
-            plain(k->b), k->b, row, k->want);
-    *(good ? &y->good : &y->bad) += 1;
+        say(y, "; paper %.4g, so %.0f to %.0f agrees)", k->want, per_cent(y->entry, least),
+            per_cent(y->entry, most));
+    if (f.lowest_round < 0 && f.highest_round > 0) {
+        say(y, ", but rounds contradict each other (%.0f to %.0f)", per_cent(y->entry, f.lowest_round),
+            per_cent(y->entry, f.highest_round));
+        y->rounds_contradict = true;
+    } else if (f.median > most)
+        say(y, ": more than the paper's effect");
+    say(y, ". ");
+    count(y, f.median >= least && f.median <= most);
 }
 
-static void check_alike(struct tally *y, const struct table *t, const struct check *k)
+static void check_alike(struct tally *y, const struct check *k)
 {
-    int a, b, n = 0;
-    double sum = 0;
-    if (!columns_of(y, t, k, &a, &b))
+    int a, b;
+    double sum = 0, widest = 0;
+    char row[64] = "-";
+    if (!columns_of(y, k, &a, &b))
         return;
-    for (int r = 0; r < t->rows; r++) {
-        double ratio = at(t, r, a) / at(t, r, b);
-        if (!isnan(ratio)) {
-            sum += fabs(log(ratio));
-            n++;
+    const struct effects f = effects_of(y, k, a, b);
+    for (int i = 0; i < f.n; i++) {
+        sum += fabs(f.of[i]);
+        if (fabs(f.of[i]) >= widest) {
+            widest = fabs(f.of[i]);
+            name_row(y->table, f.rows[i], row);
         }
     }
-    double apart = n ? 100 * (exp(sum / n) - 1) : INFINITY;
-    *(apart <= k->want ? &y->good : &y->bad) += 1;
-    say(y, "%.*s and %.*s differ by %.0f %% in the mean (limit: %.3g %%). ", plain(k->a), k->a, plain(k->b),
-        k->b, apart, k->want);
+    double apart = f.n ? 100 * (exp(sum / f.n) - 1) : INFINITY;
+    count(y, apart <= k->want);
+    say(y,
+        "%.*s and %.*s differ by %.0f %% in the mean of %d rows, most at %s with %.0f %% (limit: %.3g %%). ",
+        plain(k->a), k->a, plain(k->b), k->b, apart, f.n, row, 100 * (exp(widest) - 1), k->want);
 }
 
-static void check_growth(struct tally *y, const struct table *t, const struct check *k)
+/* ---- One column from row to row ---- */
+
+static void check_growth(struct tally *y, const struct check *k)
 {
+    const struct table *t = y->table;
     int a, b, first = -1, last = -1;
-    if (!columns_of(y, t, k, &a, &b))
+    double low = INFINITY, high = 0;
+    char from[64], to[64];
+    if (!columns_of(y, k, &a, &b))
+        return;
+    for (int r = 0; r < t->rows; r++) {
+        double x = value_at(t, r, a);
+        if (isnan(x) || !is_judged(t, k, r))
+            continue;
+        first = first < 0 ? r : first;
+        last = r;
+        low = fmin(low, x);
+        high = fmax(high, x);
+    }
+    if (first == last) {
+        say(y, "%s has too few rows in this run. ", k->a);
+        y->lacking++;
+        return;
+    }
+    double factor = value_at(t, last, a) / value_at(t, first, a);
+    name_row(t, first, from);
+    name_row(t, last, to);
+    if (k->kind == CHECK_STAYS) {
+        count(y, high / low <= 1 + k->want / 100);
+        say(y,
+            "%s: the highest of the rows %s to %s is %.2f times the lowest (paper: constant; limit %.2f). ",
+            k->a, from, to, high / low, 1 + k->want / 100);
+        return;
+    }
+    const bool grows = k->kind == CHECK_GROWS;
+    count(y, grows ? factor >= k->want : factor <= k->want);
+    say(y, "%s at %s is %.2f times the value at %s (paper: it %s; %s %.2f expected). ", k->a, to, factor,
+        from, grows ? "grows" : "falls", grows ? "at least" : "at most", k->want);
+}
+
+/* ---- One column among others ---- */
+
+/* The best column of `among` other than `a`, by the median of rows; -1: none. */
+static int best_rival(const struct tally *y, const struct check *k, int a, struct effects *of)
+{
+    int found = -1;
+    for (int c = 1; c < y->table->columns; c++) {
+        if (c == a || (k->b && !strstr(k->b, y->table->names[c])))
+            continue;
+        const struct effects f = effects_of(y, k, a, c);
+        const double sign = k->kind == CHECK_BEST ? 1 : -1;
+        if (f.n > 0 && (found < 0 || sign * f.median < sign * of->median)) {
+            found = c;
+            *of = f;
+        }
+    }
+    return found;
+}
+
+static void check_extreme(struct tally *y, const struct check *k)
+{
+    int a, b;
+    char from[64], to[64];
+    struct effects f = {.n = 0};
+    const bool best = k->kind == CHECK_BEST;
+    if (!columns_of(y, &(struct check){.a = k->a}, &a, &b))
+        return;
+    const int rival = best_rival(y, k, a, &f);
+    if (rival < 0) {
+        say(y, "%s has no row that the claim speaks of in this run. ", k->a);
+        y->lacking++;
+        return;
+    }
+    const bool good = best ? f.median > 0 : f.median < 0;
+    const char *winner = y->table->names[good ? a : rival], *second = y->table->names[good ? rival : a];
+    name_row(y->table, f.rows[0], from);
+    name_row(y->table, f.rows[f.n - 1], to);
+    say(y, "%s is the %s at %s", winner, best ? "best" : "worst", from);
+    if (f.n > 1)
+        say(y, " to %s", to);
+    say(y, " (%.1f %% %s than %s in the median of rows). ", fabs(per_cent(y->entry, f.median)),
+        best ? "better" : "worse", second);
+    count(y, good);
+}
+
+/* The row where a column is best is the paper's. */
+static void check_peak(struct tally *y, const struct check *k)
+{
+    const struct table *t = y->table;
+    int a, b, best = -1;
+    if (!columns_of(y, k, &a, &b))
         return;
     for (int r = 0; r < t->rows; r++)
-        if (!isnan(at(t, r, a))) {
-            first = first < 0 ? r : first;
-            last = r;
-        }
-    if (first == last) {
-        say(y, "%s has too few values. ", k->a);
-        y->bad++;
+        if (!isnan(value_at(t, r, a)) && is_judged(t, k, r) &&
+            (best < 0 || effect(y->entry, value_at(t, r, a), value_at(t, best, a)) > 0))
+            best = r;
+    if (best < 0) {
+        say(y, "%s has no values in this run. ", k->a);
+        y->lacking++;
         return;
     }
-    double factor = at(t, last, a) / at(t, first, a);
-    bool good = k->kind == CHECK_GROWS ? factor >= k->want : factor <= 1 + k->want / 100;
-    *(good ? &y->good : &y->bad) += 1;
-    say(y, "%s in the last row is %.2f times the value in the first row (paper: %s). ", k->a, factor,
-        k->kind == CHECK_GROWS ? "it grows"
-        : k->want < 0          ? "it falls"
-                               : "it stays");
+    count(y, fabs(row_number(t, best) - k->want) < 0.5);
+    say(y, "%s is best at %.0f (paper: %.0f). ", k->a, row_number(t, best), k->want);
 }
 
-static void check_extreme(struct tally *y, const struct entry *e, const struct table *t,
-                          const struct check *k)
+static void check_says(struct tally *y)
 {
-    int a, b, row = t->rows - 1;
-    char name[64];
-    if (!columns_of(y, t, &(struct check){.a = k->a}, &a, &b))
-        return;
-    bool good = true;
-    for (int c = 1; c < t->columns; c++) {
-        if (k->b && !strstr(k->b, t->names[c]))
-            continue;
-        double g = gain(e, at(t, row, a), at(t, row, c));
-        /* Three per cent is within what a run differs from the next. */
-        good = good && (isnan(g) || (k->kind == CHECK_BEST ? g > -3 : g < 3));
-    }
-    name_row(t, row, name);
-    *(good ? &y->good : &y->bad) += 1;
-    say(y, "%s is %sthe %s at %s. ", k->a, good ? "" : "not ", k->kind == CHECK_BEST ? "best" : "worst",
-        name);
-}
-
-static void check_says(struct tally *y, const struct table *t)
-{
+    const struct table *t = y->table;
     int agree = 0;
     for (int r = 0; r < t->rows; r++)
         agree += strcmp(table_cell(t, r, 3)->text, "yes") == 0;
@@ -164,17 +351,17 @@ static void check_says(struct tally *y, const struct table *t)
     say(y, "%d of %d statements agree. ", agree, t->rows);
 }
 
-static void check_beside(struct tally *y, const struct entry *e, const struct table *t, const struct check *k)
+static void check_beside(struct tally *y, const struct check *k)
 {
     int a, b;
     double best = NAN;
     struct cell shown = {0};
     char text[64];
-    if (!columns_of(y, t, &(struct check){.a = k->a}, &a, &b))
+    if (!columns_of(y, &(struct check){.a = k->a}, &a, &b))
         return;
-    for (int r = 0; r < t->rows; r++) {
-        double value = at(t, r, a);
-        if (isnan(best) || (e->better == BETTER_HIGHER ? value > best : value < best))
+    for (int r = 0; r < y->table->rows; r++) {
+        double value = value_at(y->table, r, a);
+        if (isnan(best) || (y->entry->better == BETTER_HIGHER ? value > best : value < best))
             best = value;
     }
     if (isnan(best)) {
@@ -186,35 +373,98 @@ static void check_beside(struct tally *y, const struct entry *e, const struct ta
     say(y, "%s: %s %s here, %.6g %s in the paper. ", k->a, text, k->unit, k->want, k->unit);
 }
 
-void judge(const struct entry *e, const struct table *t, bool busy, struct finding *out)
+/* A cell that the paper prints: the row named a, the column named b, within a factor of `want`. */
+static void check_number(struct tally *y, const struct check *k)
 {
-    struct tally y = {.out = out};
-    out->text[0] = 0;
-    for (const struct check *k = e->checks; k < e->checks + CHECKS_MAX && k->kind != CHECK_NONE; k++) {
-        if (k->kind == CHECK_GAIN)
-            check_gain(&y, e, t, k);
-        else if (k->kind == CHECK_ALIKE)
-            check_alike(&y, t, k);
-        else if (k->kind == CHECK_GROWS || k->kind == CHECK_FLAT)
-            check_growth(&y, t, k);
-        else if (k->kind == CHECK_BEST || k->kind == CHECK_WORST)
-            check_extreme(&y, e, t, k);
-        else if (k->kind == CHECK_SAYS)
-            check_says(&y, t);
-        else
-            check_beside(&y, e, t, k);
+    const struct table *t = y->table;
+    const int column = table_find(t, k->b);
+    int row = -1;
+    for (int r = 0; r < t->rows && column > 0; r++) {
+        const struct cell *name = table_cell(t, r, 0);
+        if (name->text && strncmp(name->text, k->a, strlen(k->a)) == 0)
+            row = r;
     }
-    out->verdict = y.good + y.bad == 0 ? VERDICT_BESIDE
-                   : y.bad == 0        ? VERDICT_AGREES
-                   : y.good == 0       ? VERDICT_DIFFERS
-                                       : VERDICT_PARTLY;
-    bool differs = out->verdict == VERDICT_DIFFERS || out->verdict == VERDICT_PARTLY;
-    if (differs && busy && strcmp(t->over, "simulated") != 0)
-        say(&y, "Other programs were running, so this result is unreliable. ");
-    if (out->verdict == VERDICT_BESIDE && e->take == TAKE_PROFILE)
-        say(&y, "Shown side by side, not judged. ");
-    else if (out->verdict == VERDICT_BESIDE)
-        say(&y, "Other hardware: shown side by side, not judged.");
+    if (row < 0 || isnan(table_cell(t, row, column)->value)) {
+        say(y, "%s, %s: not in this run. ", k->a, k->b);
+        y->lacking++;
+        return;
+    }
+    const double x = table_cell(t, row, column)->value, within = k->from > 1 ? k->from : 1;
+    count(y, k->want > 0 ? x >= k->want / within && x <= k->want * within : x <= k->to);
+    say(y, "%s, %s: %.6g (paper %.6g). ", k->a, k->b, x, k->want);
+}
+
+static void judge_check(struct tally *y, const struct check *k)
+{
+    switch (k->kind) {
+    case CHECK_NONE:
+        break;
+    case CHECK_GAIN:
+    case CHECK_BETTER:
+        check_gain(y, k);
+        break;
+    case CHECK_ALIKE:
+        check_alike(y, k);
+        break;
+    case CHECK_GROWS:
+    case CHECK_FALLS:
+    case CHECK_STAYS:
+        check_growth(y, k);
+        break;
+    case CHECK_BEST:
+    case CHECK_WORST:
+        check_extreme(y, k);
+        break;
+    case CHECK_PEAK:
+        check_peak(y, k);
+        break;
+    case CHECK_NUMBER:
+        check_number(y, k);
+        break;
+    case CHECK_SAYS:
+        check_says(y);
+        break;
+    case CHECK_BESIDE:
+        check_beside(y, k);
+        break;
+    }
+}
+
+static enum verdict verdict_of(const struct tally *y)
+{
+    return y->lacking > 0 && y->bad == 0 ? VERDICT_UNJUDGED
+           : y->good + y->bad == 0       ? VERDICT_BESIDE
+           : y->bad == 0                 ? VERDICT_AGREES
+           : y->good == 0                ? VERDICT_DIFFERS
+                                         : VERDICT_PARTLY;
+}
+
+void judge(const struct entry *e, const struct table *t, const struct conditions *c, struct finding *out)
+{
+    struct tally y = {.out = out, .entry = e, .table = t};
+    const bool is_timed = c->is_timed && strcmp(t->over, "simulated") != 0;
+    out->text[0] = 0;
+    if (is_timed && c->others > OTHERS_MAX)
+        say(&y, "Unreliable: other programs used %.0f %% of the processors' time during the measurement. ",
+            100 * c->others);
+    if (c->is_too_brief)
+        say(&y, "Not judged: a quick run simulates too briefly; run without --quick. ");
+    for (const struct check *k = e->checks; k < e->checks + CHECKS_MAX && k->kind != CHECK_NONE; k++)
+        judge_check(&y, k);
+    out->verdict = verdict_of(&y);
+    const bool differs = out->verdict == VERDICT_DIFFERS || out->verdict == VERDICT_PARTLY;
+    if (out->verdict == VERDICT_BESIDE)
+        say(&y, "%s. ",
+            e->take == TAKE_PROFILE ? "Shown side by side, not judged"
+                                    : "Other hardware: shown side by side, not judged");
     if (e->why && (differs || e->take == TAKE_PROFILE))
-        say(&y, "%s", e->why);
+        say(&y, "%s ", e->why);
+    if (e->fitted && out->verdict == VERDICT_AGREES) {
+        say(&y, "No evidence: %s ", e->fitted);
+        out->verdict = VERDICT_FITTED;
+    }
+    if (c->is_too_brief)
+        out->verdict = VERDICT_UNJUDGED;
+    if (is_timed && (c->others > OTHERS_MAX || y.rounds_contradict))
+        out->verdict = VERDICT_UNRELIABLE;
 }

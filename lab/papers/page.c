@@ -11,11 +11,11 @@
 static const char style[] =
     ":root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#dfe4ea;"
     "--s0:#0072b2;--s1:#d55e00;--s2:#009e73;--s3:#b0568c;--s4:#b57f00;--s5:#2f93c4;--s6:#8c6d31;--s7:#7b4fa3;"
-    "--agrees:#1f7a5a;--partly:#9a6200;--differs:#b3372a;--beside:#5b6675}\n"
+    "--agrees:#1f7a5a;--partly:#9a6200;--differs:#b3372a;--beside:#5b6675;--unreliable:#8a5a9e}\n"
     "@media(prefers-color-scheme:dark){:root{--page:#12161b;--card:#1b2129;--ink:#e6eaf0;--soft:#9aa6b5;--"
     "line:#2c3540;"
     "--s0:#4aa3e0;--s1:#f0883e;--s2:#35c297;--s3:#dd8fbe;--s4:#e5b84d;--s5:#7cc7ee;--s6:#c4a57a;--s7:#b794e6;"
-    "--agrees:#4cc29a;--partly:#e5a84d;--differs:#ff7b66;--beside:#9aa6b5}}\n"
+    "--agrees:#4cc29a;--partly:#e5a84d;--differs:#ff7b66;--beside:#9aa6b5;--unreliable:#c79bdb}}\n"
     "*{box-sizing:border-box}html{scroll-behavior:smooth}body{margin:0;background:var(--page);color:var(--"
     "ink);"
     "font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif}main{max-width:1200px;margin:0 "
@@ -29,11 +29,13 @@ static const char style[] =
     "article{background:var(--card);border:1px solid var(--line);border-left:5px solid "
     "var(--beside);border-radius:8px;"
     "padding:14px 16px;margin-top:12px;scroll-margin-top:8px}article.agrees{border-left-color:var(--agrees)}"
-    "article.partly{border-left-color:var(--partly)}article.differs{border-left-color:var(--differs)}\n"
+    "article.partly{border-left-color:var(--partly)}article.unreliable{border-left-color:var(--unreliable)}"
+    "article.differs{border-left-color:var(--differs)}\n"
     ".both{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1fr);gap:4px "
     "22px;align-items:start;margin-top:8px}\n"
     ".mark{float:right;font-size:13px;font-weight:600;color:var(--beside)}.mark.agrees{color:var(--agrees)}"
-    ".mark.partly{color:var(--partly)}.mark.differs{color:var(--differs)}\n"
+    ".mark.partly{color:var(--partly)}.mark.unreliable{color:var(--unreliable)}.mark.differs{color:var(--"
+    "differs)}\n"
     "svg{display:block;width:100%;height:auto}svg "
     "text{fill:var(--soft);font-size:14px}.grid{stroke:var(--line)}"
     "polyline{fill:none;stroke-width:2}.paper{stroke:var(--ink);stroke-dasharray:7 5;stroke-width:1.5}\n"
@@ -95,17 +97,18 @@ static void write_head(const struct papers_run *run, const int count[VERDICTS], 
     fputs(style, out);
     fputs("</style></head><body><main>\n<h1>Fishplate beside the papers</h1>\n", out);
     html_put(out, "p", NULL,
-             "Every figure and table of five papers that can be measured here, beside what the papers say: "
-             "%d agree, %d partly, "
-             "%d differ, %d are shown side by side.",
-             count[VERDICT_AGREES], count[VERDICT_PARTLY], count[VERDICT_DIFFERS], count[VERDICT_BESIDE]);
+             "Every figure and table of five papers that can be measured here, beside what the papers say.");
+    fputs("<p>", out);
+    for (int v = 0; v < VERDICTS; v++)
+        fprintf(out, "%s%d %s", v ? ", " : "", count[v], verdict_names[v]);
+    fputs(".</p>", out);
     fputs("<dl>", out);
     snprintf(text, sizeof(text), "%s, %d cores, %s", run->machine, run->cores, run->kernel);
     fact(out, "machine", text);
-    snprintf(text, sizeof(text), "%.1f before, %.1f after%s", run->load_before, run->load_after,
-             run->load_before > 0.5 * run->cores
-                 ? ": other programs were running; times are longer than on an idle machine"
-                 : "");
+    snprintf(text, sizeof(text),
+             "%.1f before, %.1f after (load average; the commands themselves are part of the second); "
+             "each figure shows how much of the processors' time other programs used",
+             run->load_before, run->load_after);
     fact(out, "load", text);
     snprintf(text, sizeof(text), "Fishplate %s, %s%d round%s, %s, %.0f s", FISHPLATE_VERSION,
              run->quick ? "--quick, " : "", run->rounds, run->rounds == 1 ? "" : "s", run->date,
@@ -131,7 +134,7 @@ static void write_filters(FILE *out)
         fprintf(out, "<label><input type=\"checkbox\" checked value=\"%s\"> %s</label>", papers[p].key,
                 papers[p].key);
     for (int v = 0; v < VERDICTS; v++)
-        fprintf(out, "<label><input type=\"checkbox\" checked value=\"%s\"> %s</label>", verdict_names[v],
+        fprintf(out, "<label><input type=\"checkbox\" checked value=\"%s\"> %s</label>", verdict_keys[v],
                 verdict_names[v]);
     fputs("<span class=\"soft\"><span id=\"shown\">all</span> shown</span></form>\n", out);
 }
@@ -198,11 +201,11 @@ static void write_change(const struct result *r, FILE *out)
 static void write_entry(const struct papers_run *run, const struct result *r, FILE *out)
 {
     const struct entry *e = r->entry;
-    const char *verdict = verdict_names[r->finding.verdict];
+    const char *verdict = verdict_keys[r->finding.verdict];
     fprintf(out,
             "<article id=\"%s\" class=\"%s\" data-paper=\"%s\" data-verdict=\"%s\"><span class=\"mark "
             "%s\">%s</span>",
-            e->id, verdict, papers[e->paper].key, verdict, verdict, verdict);
+            e->id, verdict, papers[e->paper].key, verdict, verdict, verdict_names[r->finding.verdict]);
     html_put(out, "h4", NULL, "%s: %s", e->figure, e->title);
     fputs("<div class=\"both\"><div>", out);
     plot_write(e, r->table, out);
@@ -222,6 +225,8 @@ static void write_entry(const struct papers_run *run, const struct result *r, FI
     write_change(r, out);
     html_put(out, "p", "soft", "Over: %s",
              r->table->over[0] ? r->table->over : "the benchmark does not name its network");
+    html_put(out, "p", "soft", "Other programs used %.0f %% of the processors' time meanwhile.",
+             100 * r->others);
     write_commands(run, r->source, out);
     fputs("</div></div></article>\n", out);
 }
@@ -254,11 +259,23 @@ static void write_rules(FILE *out)
         "worse. "
         "All samples are in "
         "the JSON document.",
-        "A gain agrees when ours is at least half of the paper's. \"Alike\" has a limit that is named with "
-        "the result, since "
-        "runs here differ from one another. Growth is judged by the ratio of the last row to the first.",
-        "Agrees: all checks of an entry hold; partly: some; differs: none. Beside: the paper's numbers "
+        "A gain is judged by the median of the rows that the claim speaks of; the rows are named. It agrees "
+        "if the "
+        "logarithm of the ratio is between half and twice that of the paper: much more is another effect "
+        "than the "
+        "paper's, and does not agree either. Where the paper prints no number, the least expected gain is "
+        "named.",
+        "\"Alike\" and \"constant\" hold in both directions, within the limit that is named with the result. "
+        "Growth is "
+        "judged by the ratio of the last row to the first. Best and worst are judged by the median of rows, "
+        "without "
+        "tolerance.",
+        "Agrees: all checks of an entry hold; partly: some; differs: none. Side by side: the paper's numbers "
         "belong to its hardware, so they are shown but not judged.",
+        "Unreliable: other programs used more than 10 % of the processors' time during the measurement "
+        "(/proc/stat without our own commands), or the rounds contradict each other. Simulations and counts "
+        "do not depend on it. Not judged: a quick run simulates too briefly for a verdict.",
+        "Fitted: the checks hold, but parameters were fitted to the same numbers, so this proves nothing.",
         "Against an earlier run: the score of a round is the geometric mean of an entry's figures; Welch's "
         "t-test on the "
         "logarithms of the scores, two-sided, Holm's correction over all entries, 5 %. Fewer than two rounds "

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -175,6 +176,21 @@ static bool choose_entries(struct papers_run *run)
     return run->results_count > 0;
 }
 
+/* Seconds of all wanted commands, as they took on two cores. */
+static double expected_seconds(const struct papers_run *run)
+{
+    double sum = 0;
+    for (int i = 0; i < sources_count; i++) {
+        const struct source *s = &sources[i];
+        bool is_used = false;
+        for (int k = 0; k < run->results_count; k++)
+            is_used = is_used || (run->results[k].source == s && !run->results[k].missing);
+        if (is_used)
+            sum += (run->quick ? s->quick_seconds : s->full_seconds) * (s->same_always ? 1 : run->rounds);
+    }
+    return sum;
+}
+
 static void print_list(const struct papers_run *run)
 {
     char command[1024];
@@ -189,6 +205,7 @@ static void print_list(const struct papers_run *run)
         if (r->missing)
             printf("               not measured: %s\n", r->missing);
     }
+    printf("About %.0f min on an idle machine of two cores.\n", ceil(expected_seconds(run) / 60));
 }
 
 static bool write_reports(const struct papers_run *run)

@@ -24,6 +24,8 @@ struct variant {
 struct source {
     const char *name;
     bool same_always;                   /* gives the same figures every time: one round is enough */
+    bool untimed;                       /* counts; other programs on the machine change nothing */
+    bool quick_too_brief;               /* a quick run is too short for a verdict */
     bool virtual_nodes;                 /* needs an adapter, or softib */
     double quick_seconds, full_seconds; /* of one round, all variants: for the first estimate */
     struct variant variants[VARIANTS_MAX];
@@ -47,12 +49,16 @@ enum better { BETTER_LOWER, BETTER_HIGHER, BETTER_NEITHER };
 
 enum check_kind {
     CHECK_NONE,
-    CHECK_GAIN,  /* column a is better than column b, by `want` per cent where it is best */
-    CHECK_ALIKE, /* a and b differ by at most `want` per cent, in the mean of rows */
-    CHECK_GROWS, /* from the first row to the last, a grows by a factor of `want` at least */
-    CHECK_FLAT,  /* from the first row to the last, a grows by `want` per cent at most */
-    CHECK_BEST, /* a has the best value of its row, in the last row, among columns named in b (blanks part) or all */
-    CHECK_WORST,  /* the reverse */
+    CHECK_GAIN,   /* a is better than b by `want` per cent, the paper's number: half to twice of it */
+    CHECK_BETTER, /* a is better than b by `want` per cent at least; the paper prints no number */
+    CHECK_ALIKE,  /* a and b differ by at most `want` per cent, in the mean of rows */
+    CHECK_GROWS,  /* from the first row to the last, a grows by a factor of `want` at least */
+    CHECK_FALLS,  /* from the first row to the last, a falls to `want` times the first or less */
+    CHECK_STAYS,  /* the highest row of a is at most `want` per cent above the lowest */
+    CHECK_BEST,  /* a is the best column among those named in b (blanks part) or all, in the median of rows */
+    CHECK_WORST, /* the reverse */
+    CHECK_PEAK,  /* a is best in the row named `want` */
+    CHECK_NUMBER, /* row a, column b is `want` within a factor of `from`; `want` 0: at most `to` */
     CHECK_SAYS,   /* statements: as many agree */
     CHECK_BESIDE, /* nothing to judge: best of a beside `want`, which other hardware had */
 };
@@ -62,6 +68,8 @@ struct check {
     const char *a, *b;
     double want;
     const char *unit; /* CHECK_BESIDE */
+    double from,
+        to; /* only rows whose names are numbers in this range: the claim speaks of them; 0: no limit */
 };
 
 /* A number that the paper prints. */
@@ -90,7 +98,9 @@ struct entry {
     enum better better;
     const char *y; /* quantity and unit; NULL: no plot */
     struct check checks[CHECKS_MAX];
-    const char *why; /* what is known to be unlike, when a check differs; NULL */
+    const char *why;    /* what is known to be unlike, when a check differs; NULL */
+    bool is_model;      /* computed by a model's equations, not timed */
+    const char *fitted; /* parameters that were fitted to the judged numbers: never an agreement; NULL */
 };
 
 extern const struct entry entries_liu[], entries_multicast[], entries_programs[], entries_rails[],
@@ -141,15 +151,32 @@ void table_merge(struct table *t, const struct table *more);
 void table_settle(struct table *t, enum better better);
 void table_print_cell(const struct cell *c, char out[64]);
 
-enum verdict { VERDICT_AGREES, VERDICT_PARTLY, VERDICT_DIFFERS, VERDICT_BESIDE, VERDICTS };
-extern const char *const verdict_names[VERDICTS];
+enum verdict {
+    VERDICT_AGREES,
+    VERDICT_PARTLY,
+    VERDICT_DIFFERS,
+    VERDICT_BESIDE,
+    VERDICT_UNRELIABLE, /* other programs ran, or rounds contradict each other */
+    VERDICT_UNJUDGED,   /* the quick run was too brief */
+    VERDICT_FITTED,     /* agrees, but parameters were fitted to these numbers */
+    VERDICTS
+};
+extern const char *const verdict_names[VERDICTS], *const verdict_keys[VERDICTS];
 
 struct finding {
     enum verdict verdict;
-    char text[1200];
+    char text[3000];
 };
-/* `busy`: other programs ran beside it, which the finding says where it differs. */
-void judge(const struct entry *e, const struct table *t, bool busy, struct finding *out);
+
+/* A tenth of the processors' time: what an idle system's services use stays below a fiftieth. */
+#define OTHERS_MAX 0.1
+
+struct conditions {
+    bool is_timed;     /* the figures are times, which other programs change */
+    bool is_too_brief; /* a quick run of a source that is then too short */
+    double others;     /* share of all processors' time that other programs used, 0 to 1 */
+};
+void judge(const struct entry *e, const struct table *t, const struct conditions *c, struct finding *out);
 
 /* ---- A run: run.c ---- */
 
@@ -162,6 +189,7 @@ struct result {
     const char *missing; /* why it was not measured; NULL: it was */
     struct table *table;
     struct finding finding;
+    double others;      /* share of the processors' time that other programs used meanwhile */
     enum change change; /* against an earlier run */
     double ratio, p;    /* of it */
 };

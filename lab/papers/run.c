@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "load.h"
 #include "papers.h"
 
 enum { WORDS_MAX = 64, COMMAND_MAX = 1024, BAR = 30, PATH_ROOM = PATH_MAX + 128 };
@@ -119,7 +120,8 @@ static int run_command(const struct papers_run *run, const char *words, const ch
 
 static void interrupted(int signal_number)
 {
-    static const char text[] = "\nbench papers: interrupted. Run the same command again to continue.\n";
+    static const char text[] =
+        "\nfishplate-lab papers: interrupted. Run the same command again to continue.\n";
     if (running > 0)
         kill(-(pid_t)running, SIGKILL);
     ssize_t ignored = write(STDERR_FILENO, text, sizeof(text) - 1);
@@ -175,6 +177,17 @@ static void show(const struct papers_run *run, const struct plan *p, const char 
             what, left / 60, left % 60);
 }
 
+static void store_load(const struct papers_run *run, const struct job *j, double others, double seconds)
+{
+    char path[PATH_ROOM];
+    path_of(run, j, "load", path);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return;
+    fprintf(f, "%.4f %.3f\n", others, seconds);
+    fclose(f);
+}
+
 /* Runs one job unless its answer is there already. */
 static void do_job(struct papers_run *run, struct plan *p, struct job *j)
 {
@@ -188,9 +201,13 @@ static void do_job(struct papers_run *run, struct plan *p, struct job *j)
     } else {
         papers_command(run, &s->variants[j->variant], command, sizeof(command));
         show(run, p, s->name);
+        struct load before, after;
         double began = now();
+        const bool known = load_read(&before);
         int status = run_command(run, command, part, err, 60 + 20 * j->seconds);
         struct value *v = value_read(part);
+        if (known && load_read(&after))
+            store_load(run, j, load_others(&before, &after), now() - began);
         p->took += now() - began;
         p->expected += j->seconds;
         if (status == 0 && v && rename(part, answer) == 0)
@@ -263,6 +280,27 @@ static struct table *table_of_round(const struct papers_run *run, const struct r
     return t;
 }
 
+/* Mean over the commands of a source, by their time; where a command's load is unknown, the load average before. */
+static double others_during(const struct papers_run *run, const struct source *s)
+{
+    const int n = variants_of(s), rounds = s->same_always ? 1 : run->rounds;
+    double sum = 0, seconds = 0;
+    for (int i = 0; i < n * rounds; i++) {
+        struct job j = {.source = (int)(s - sources), .variant = i % n, .round = i / n};
+        char path[PATH_ROOM];
+        double others = fmin(1, run->load_before / run->cores), took = 1;
+        path_of(run, &j, "load", path);
+        FILE *f = fopen(path, "r");
+        if (f && fscanf(f, "%lf %lf", &others, &took) != 2)
+            took = 1;
+        if (f)
+            fclose(f);
+        sum += others * took;
+        seconds += took;
+    }
+    return seconds > 0 ? sum / seconds : 0;
+}
+
 static void fill_result(const struct papers_run *run, struct result *r)
 {
     for (int round = 0; round < run->rounds && !r->missing; round++) {
@@ -279,7 +317,12 @@ static void fill_result(const struct papers_run *run, struct result *r)
                                 : "the command failed or did not print this table";
     if (r->table) {
         table_settle(r->table, r->entry->better);
-        judge(r->entry, r->table, run->load_before > 0.5 * run->cores, &r->finding);
+        r->others = others_during(run, r->source);
+        const struct conditions c = {.is_timed = !r->source->same_always && !r->source->untimed &&
+                                                 !r->entry->is_model,
+                                     .is_too_brief = run->quick && r->source->quick_too_brief,
+                                     .others = r->others};
+        judge(r->entry, r->table, &c, &r->finding);
     }
 }
 
