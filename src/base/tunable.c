@@ -1,5 +1,5 @@
-/* tunable.c: finds the tunables that the linker has collected in one section, reads their values from the
- * environment, and warns the user of unknown names and invalid values. It is the only file of the library
+/* tunable.c: finds the tunables that the linker has collected in one section, reads their values from files and
+ * from the environment, and warns the user of unknown names and invalid values. It is the only file of the library
  * that calls getenv.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "base/nearest.h"
+#include "base/settings_file.h"
 
 #define PREFIX       "FISHPLATE_"
 #define PROBLEMS_MAX 16
@@ -55,7 +58,8 @@ static struct {
     struct tunable **sorted;
     struct tunable_text *texts; /* all that were ever set */
     size_t count;
-    char problems[PROBLEMS_MAX][256];
+    char problems[PROBLEMS_MAX][512];
+    char place[320]; /* "FILE:LINE: " while a file is read; begins its problems */
     int nproblems;
 } table;
 
@@ -231,9 +235,17 @@ void tunable_format(const struct tunable *t, char *out, size_t size)
     }
 }
 
-static char *problem_slot(void)
+static void __attribute__((format(printf, 1, 2))) problem_add(const char *format, ...)
 {
-    return table.nproblems < PROBLEMS_MAX ? table.problems[table.nproblems++] : NULL;
+    va_list args;
+    if (table.nproblems == PROBLEMS_MAX)
+        return;
+    char *out = table.problems[table.nproblems++];
+    const size_t size = sizeof(table.problems[0]);
+    const int n = snprintf(out, size, "%s", table.place);
+    va_start(args, format);
+    vsnprintf(out + n, size - (size_t)n, format, args);
+    va_end(args);
 }
 
 static void unknown_name(const char *name)
@@ -243,24 +255,17 @@ static void unknown_name(const char *name)
             return;
     for (size_t i = 0; i < COUNT_OF(retired); i++)
         if (strcmp(retired[i].name, name) == 0) {
-            char *slot = problem_slot();
-            if (slot)
-                snprintf(slot, sizeof(table.problems[0]), PREFIX "%s no longer exists and is ignored: %s.",
-                         name, retired[i].instead);
+            problem_add(PREFIX "%s no longer exists and is ignored: %s.", name, retired[i].instead);
             return;
         }
     struct nearest best = nearest_begin(name);
     for (size_t i = 0; i < table.count; i++)
         nearest_consider(&best, table.sorted[i]->name);
-    char *slot = problem_slot();
-    if (!slot)
-        return;
     if (best.word)
-        snprintf(slot, sizeof(table.problems[0]),
-                 PREFIX "%s is not a tunable; did you mean " PREFIX "%s? It is ignored.", name, best.word);
+        problem_add(PREFIX "%s is not a tunable; did you mean " PREFIX "%s? It is ignored.", name, best.word);
     else
-        snprintf(slot, sizeof(table.problems[0]),
-                 PREFIX "%s is not a tunable and is ignored; `fishplate info --tunables` lists them.", name);
+        problem_add(PREFIX "%s is not a tunable and is ignored; `fishplate info --tunables` lists them.",
+                    name);
 }
 
 /* Its value is not for the environment of users. */
@@ -270,31 +275,13 @@ static bool is_experiment(const struct tunable *t, const char *text)
     return t->laboratory || (t->users > 0 && parse_choice(t->choices, text, &value) && value >= t->users);
 }
 
-static void refuse_experiment(const struct tunable *t, const char *text)
+static void set_or_report(struct tunable *t, const char *text, enum tunable_source source)
 {
-    char *slot = problem_slot();
-    if (slot)
-        snprintf(slot, sizeof(table.problems[0]),
-                 PREFIX "%s=%s is for experiments only and is ignored; " PREFIX "LAB=%s=%s sets it.", t->name,
-                 text, t->name, text);
-}
-
-static void set_or_report(struct tunable *t, const char *text)
-{
-    if (tunable_set(t, text, SOURCE_ENVIRONMENT) == 0)
+    char value[64];
+    if (tunable_set(t, text, source) == 0)
         return;
-    char *slot = problem_slot(), value[64];
     tunable_format(t, value, sizeof(value));
-    if (slot)
-        snprintf(slot, sizeof(table.problems[0]), "%s; %s is used instead.", err_detail(MPI_ERR_ARG), value);
-}
-
-static void bad_item(const char *item)
-{
-    char *slot = problem_slot();
-    if (slot)
-        snprintf(slot, sizeof(table.problems[0]), PREFIX "LAB: %.100s is not NAME=VALUE and is ignored.",
-                 item);
+    problem_add("%s; %s is used instead.", err_detail(MPI_ERR_ARG), value);
 }
 
 static void load_laboratory(void)
@@ -309,38 +296,80 @@ static void load_laboratory(void)
             *equals = '\0';
         struct tunable *t = equals ? tunables_find(item) : NULL;
         if (!equals)
-            bad_item(item);
+            problem_add(PREFIX "LAB: %.100s is not NAME=VALUE and is ignored.", item);
         else if (!t)
             unknown_name(item);
         else if (t->source != SOURCE_PROGRAM)
-            set_or_report(t, equals + 1);
+            set_or_report(t, equals + 1, laboratory.source);
+    }
+}
+
+static void load_one(const char *name, const char *text, enum tunable_source source)
+{
+    struct tunable *t = tunables_find(name);
+    if (!t)
+        unknown_name(name);
+    else if (t->source == SOURCE_PROGRAM)
+        return; /* set through MPI_T meanwhile: the program has the last word */
+    else if (is_experiment(t, text))
+        problem_add(PREFIX "%s=%s is for experiments only and is ignored; " PREFIX "LAB=%s=%s sets it.", name,
+                    text, name, text);
+    else
+        set_or_report(t, text, source);
+}
+
+struct settings_place {
+    const char *path;
+    enum tunable_source source;
+};
+
+static void load_line(const char *name, const char *value, unsigned line, void *arg)
+{
+    const struct settings_place *file = arg;
+    snprintf(table.place, sizeof(table.place), "%.300s:%u: ", file->path, line);
+    if (value)
+        load_one(name, value, file->source);
+    else
+        problem_add("%.100s is not NAME = value and is ignored.", name);
+    table.place[0] = '\0';
+}
+
+static void load_file(const char *path, enum tunable_source source)
+{
+    struct settings_place file = {path, source};
+    const int error = settings_file_read(path, source == SOURCE_USER_FILE, load_line, &file);
+    if (error == EPERM)
+        problem_add("%.300s is ignored: another user owns it or can write it, or it is no regular file.",
+                    path);
+    else if (error)
+        problem_add("%.300s is ignored: %s.", path, strerror(error));
+}
+
+static void load_environment(void)
+{
+    for (char **entry = environ; entry && *entry; entry++) {
+        char key[64];
+        const char *name = *entry + strlen(PREFIX);
+        if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        const char *equals = strchr(name, '=');
+        if (!equals)
+            continue;
+        snprintf(key, sizeof(key), "%.*s", (int)MIN(equals - name, (ptrdiff_t)sizeof(key)), name);
+        load_one(key, equals + 1, SOURCE_ENVIRONMENT);
     }
 }
 
 int tunables_load(void)
 {
+    char path[PATH_MAX];
     table_open();
     table.nproblems = 0;
-    for (char **entry = environ; entry && *entry; entry++) {
-        if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0)
-            continue;
-        const char *name = *entry + strlen(PREFIX);
-        const char *equals = strchr(name, '=');
-        char key[64];
-        if (!equals)
-            continue;
-        snprintf(key, sizeof(key), "%.*s", (int)MIN(equals - name, (ptrdiff_t)sizeof(key)), name);
-        struct tunable *t = tunables_find(key);
-        if (!t) {
-            unknown_name(key);
-        } else if (t->source == SOURCE_PROGRAM) {
-            continue; /* set through MPI_T meanwhile: the program has the last word */
-        } else if (is_experiment(t, equals + 1)) {
-            refuse_experiment(t, equals + 1);
-        } else {
-            set_or_report(t, equals + 1);
-        }
-    }
+    if (settings_site_path(path, sizeof(path)))
+        load_file(path, SOURCE_SITE_FILE);
+    if (settings_user_path(path, sizeof(path)))
+        load_file(path, SOURCE_USER_FILE);
+    load_environment();
     load_laboratory();
     log_threshold = (int)log_level.value;
     return table.nproblems;

@@ -15,7 +15,14 @@
 #include <stdint.h>
 
 enum tunable_type { TUNABLE_IS_BOOL, TUNABLE_IS_INT, TUNABLE_IS_SIZE, TUNABLE_IS_STRING, TUNABLE_IS_CHOICE };
-enum tunable_source { SOURCE_DEFAULT, SOURCE_ENVIRONMENT, SOURCE_PROGRAM };
+/* The later ones take precedence. */
+enum tunable_source {
+    SOURCE_DEFAULT,
+    SOURCE_SITE_FILE,
+    SOURCE_USER_FILE,
+    SOURCE_ENVIRONMENT,
+    SOURCE_PROGRAM
+};
 
 struct tunable {
     const char *name; /* without FISHPLATE_ */
@@ -64,7 +71,7 @@ struct tunable {
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
                    .choices = CHOICES, .text = "", .doc = DOC, .users = few)
 
-/* Reads every tunable from the environment. Returns the number of problems found (unknown names, values out
+/* Reads every tunable from the files of the site and of the user (settings_file.h), then from the environment. Returns the number of problems found (unknown names, values out
  * of range); each was put into the list that tunables_report() prints, so that only one rank need speak. */
 int tunables_load(void);
 void tunables_report(void);

@@ -9,14 +9,18 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type, uint32_t inline_data,
-                              bool ex)
+static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_type type,
+                              uint32_t inline_data, bool ex)
 {
     struct ibv_qp_init_attr_ex a = {
         .send_cq = cq,
         .recv_cq = cq,
         .qp_type = type,
-        .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = inline_data},
+        .cap = {.max_send_wr = 4,
+                .max_recv_wr = 4,
+                .max_send_sge = 1,
+                .max_recv_sge = 1,
+                .max_inline_data = inline_data},
         .comp_mask = IBV_QP_INIT_ATTR_PD | (ex ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
         .pd = pd,
         .send_ops_flags = ex ? IBV_QP_EX_WITH_SEND : 0,

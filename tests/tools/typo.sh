@@ -18,3 +18,18 @@ expect_line "$scratch/err" 'FISHPLATE_LOGG is not a tunable; did you mean FISHPL
     cat "$scratch/err"
     fail "three ranks said it; one is enough"
 }
+
+# Files: the site's beside the library, the user's in XDG_CONFIG_HOME, the environment; the later ones take precedence, and mistakes name
+# file and line. A copy of the tree has a file of its own.
+mkdir -p "$scratch/tree/etc" "$scratch/user"
+mkdir "$scratch/tree/lib"
+cp -L "$BIN/../lib/libmpi_abi.so.1" "$scratch/tree/lib/"
+mkdir "$scratch/tree/bin"
+cp "$BIN/fishplate" "$scratch/tree/bin/"
+printf 'EAGER_MAX = 8k\nSPIN_US = 7\nLOG = error\n' >"$scratch/tree/etc/fishplate.conf"
+printf '# mine\nSPIN_US = 9\nFISHPLATE_LOGG = 1\n' >"$scratch/user/fishplate.conf"
+XDG_CONFIG_HOME=$scratch/user FISHPLATE_LOG=warn LD_LIBRARY_PATH=$scratch/tree/lib "$scratch/tree/bin/fishplate" info --changed >"$scratch/out" 2>"$scratch/err"
+expect_line "$scratch/out" 'FISHPLATE_EAGER_MAX=8k \(site file;'
+expect_line "$scratch/out" 'FISHPLATE_SPIN_US=9 \(user file;'
+expect_line "$scratch/out" 'FISHPLATE_LOG=warn \(environment;'
+expect_line "$scratch/err" '/user/fishplate.conf:3: FISHPLATE_LOGG is not a tunable; did you mean FISHPLATE_LOG\?'

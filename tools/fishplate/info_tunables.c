@@ -15,8 +15,11 @@ static const char *const type_names[] = {[TUNABLE_IS_BOOL] = "0 or 1",
                                          [TUNABLE_IS_SIZE] = "size",
                                          [TUNABLE_IS_STRING] = "text",
                                          [TUNABLE_IS_CHOICE] = "choice"};
-static const char *const source_names[] = {
-    [SOURCE_DEFAULT] = "default", [SOURCE_ENVIRONMENT] = "environment", [SOURCE_PROGRAM] = "program"};
+static const char *const source_names[] = {[SOURCE_DEFAULT] = "default",
+                                           [SOURCE_SITE_FILE] = "site file",
+                                           [SOURCE_USER_FILE] = "user file",
+                                           [SOURCE_ENVIRONMENT] = "environment",
+                                           [SOURCE_PROGRAM] = "program"};
 
 enum { VALUE_MAX = 256 };
 
@@ -84,9 +87,16 @@ static void print_markdown(const struct fishplate_inside *in)
     printf("# Tunables\n\n"
            "Written by `fishplate info --tunables --markdown`; do not edit. Each is an environment variable, "
            "read once in\n"
-           "MPI_Init. Sizes may be written `64k`, `2m`, `1g`. A mistyped name is reported with the nearest "
+           "MPI_Init, or a line `NAME = value` (without `FISHPLATE_`) of `~/.config/fishplate.conf`, or of "
+           "`PREFIX/etc/fishplate.conf`\n"
+           "for all users of an installation; the environment takes precedence over the user's file, and "
+           "that one "
+           "over the site's.\n"
+           "Files must be the same on all hosts of a job. Sizes may be written `64k`, `2m`, `1g`. A "
+           "mistyped name is reported with the nearest "
            "right one.\n"
-           "`fishplate info --changed` shows those that are set; `FISHPLATE_STATS=1` prints the counters.\n");
+           "`fishplate info --changed` shows those that are set, and where; `FISHPLATE_STATS=1` prints the "
+           "counters.\n");
     for (int g = 0; g < ADVICE_GROUPS; g++) {
         printf("\n## %s\n\n| variable | default | may be | what it does | when to change it | counter |\n"
                "|---|---|---|---|---|---|\n",

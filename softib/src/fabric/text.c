@@ -157,7 +157,7 @@ static bool set_seed(struct fabric *f, const char *v)
 
 /* Settings of the whole fabric: a number within bounds, a probability (no bounds), or a function. The first
  * SIZES must come before the settings of ports. */
-#define SIZES 4
+#define SIZES     4
 #define AT(field) offsetof(struct fabric, field)
 static const struct global {
     const char *name;
@@ -266,9 +266,9 @@ static const struct local {
     const char *name;
     bool (*set)(struct fab_port *p, const char *v);
 } locals[] = {
-    {"rate", set_rate}, {"bus", set_bus},   {"latency", set_latency}, {"down", set_down},
-    {"up", set_up},     {"link", set_link}, {"netdev", set_netdev},   {"vlan", set_vlan},
-    {WITHOUT, set_without},
+    {"rate", set_rate},     {"bus", set_bus},   {"latency", set_latency},
+    {"down", set_down},     {"up", set_up},     {"link", set_link},
+    {"netdev", set_netdev}, {"vlan", set_vlan}, {WITHOUT, set_without},
 };
 
 static const struct local *find_local(const char *name)
@@ -501,7 +501,8 @@ static bool finish_links(struct parse *p)
         if ((*a->netdev || a->vlan) && !a->ethernet)
             return fail(p, "only a port with link=ethernet has it", *a->netdev ? a->netdev : "vlan");
         for (uint32_t k = 0; k < i && *a->netdev; k++)
-            if (!strcmp(a->netdev, f->port[k].netdev) && (f->wire == WIRE_SHM || i / (f->hcas * f->ports) == k / (f->hcas * f->ports)))
+            if (!strcmp(a->netdev, f->port[k].netdev) &&
+                (f->wire == WIRE_SHM || i / (f->hcas * f->ports) == k / (f->hcas * f->ports)))
                 return fail(p, "two ports cannot have one network interface (write node0/hca0/1: netdev=...)",
                             a->netdev);
     }
@@ -567,4 +568,3 @@ char *fabric_text(char *err, size_t errlen)
     }
     return text;
 }
-

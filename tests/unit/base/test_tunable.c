@@ -2,7 +2,10 @@
  * refusal, and what the environment's mistakes are counted as.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 #include "base/nearest.h"
@@ -134,6 +137,48 @@ static void laboratory(void)
     clearenv();
 }
 
+static void write_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    EXPECT(f != NULL);
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+/* The user's file sets what the environment does not; a file that others can write is not read. */
+static void user_file(void)
+{
+    char folder[] = "/tmp/fishplate-settings-XXXXXX", path[64];
+    EXPECT(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof(path), "%s/fishplate.conf", folder);
+    clearenv();
+    setenv("FISHPLATE_LAB", "", 1);
+    setenv("XDG_CONFIG_HOME", folder, 1);
+    write_file(path, "# sizes\n  T_SIZE = 16k \r\n\nFISHPLATE_T_STRING=two words\nT_CHOICE=auto\n");
+    setenv("FISHPLATE_T_CHOICE", "get", 1);
+    EXPECT_EQ(tunables_load(), 0);
+    EXPECT_EQ(t_size.value, 16384);
+    EXPECT_EQ(t_size.source, SOURCE_USER_FILE);
+    EXPECT_STR(t_string.text, "two words");
+    EXPECT_EQ(t_choice.source, SOURCE_ENVIRONMENT);
+    write_file(path, "T_SIZE = 1x\nT_SIZZE = 1\nno setting\nT_LAB=4\nT_SIZE = 32k");
+    EXPECT_EQ(tunables_load(), 4);
+    EXPECT_EQ(t_size.value, 32768);
+    write_file(path, "T_SIZE = 64k\n");
+    chmod(path, 0666);
+    EXPECT_EQ(tunables_load(), 1);
+    EXPECT_EQ(t_size.value, 32768);
+    unlink(path);
+    EXPECT_EQ(tunables_load(), 0);
+    EXPECT_EQ(mkfifo(path, 0600), 0); /* a reader would wait for ever */
+    EXPECT_EQ(tunables_load(), 1);
+    unlink(path);
+    rmdir(folder);
+    clearenv();
+}
+
 static const char *nearest_of(const char *typed)
 {
     static const char *const names[] = {"EAGER_MAX", "SHM_RING", "SHM_FRAME", "SPIN_US"};
@@ -162,6 +207,7 @@ int main(void)
     TEST_RUN(choices_and_strings);
     TEST_RUN(environment);
     TEST_RUN(laboratory);
+    TEST_RUN(user_file);
     TEST_RUN(nearest_names);
     return test_result();
 }
