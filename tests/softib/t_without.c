@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "expect.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ static struct ibv_qp *make_qp(struct ibv_pd *pd, struct ibv_cq *cq, enum ibv_qp_
     return ibv_create_qp_ex(pd->context, &a);
 }
 
-/* What the calls answer agrees with what the adapter says of itself. */
+/* The results of the calls agree with the capabilities that the adapter reports. */
 static void check(struct ibv_device *dev, bool has)
 {
     struct ibv_context *c = ibv_open_device(dev);
@@ -45,6 +46,12 @@ static void check(struct ibv_device *dev, bool has)
     struct ibv_srq_init_attr s = {.attr = {.max_wr = 4, .max_sge = 1}};
     struct ibv_srq *srq = ibv_create_srq(pd, &s);
     EXPECT((srq != NULL) == has && (has || errno == EOPNOTSUPP));
+    struct ibv_xrcd_init_attr d = {IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
+    struct ibv_xrcd *xrcd = ibv_open_xrcd(c, &d);
+    EXPECT((xrcd != NULL) == has && (has || errno == EOPNOTSUPP));
+    EXPECT(!!(a.orig_attr.device_cap_flags & IBV_DEVICE_XRC) == has);
+    struct ibv_qp *xrc_send = make_qp(pd, cq, IBV_QPT_XRC_SEND, 0, false);
+    EXPECT((xrc_send != NULL) == has && (has || errno == EOPNOTSUPP));
     struct ibv_cq_init_attr_ex x = {.cqe = 4, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN};
     struct ibv_cq_ex *cqx = ibv_create_cq_ex(c, &x);
     EXPECT((cqx != NULL) == has && (has || errno == EOPNOTSUPP));
@@ -59,7 +66,8 @@ static void check(struct ibv_device *dev, bool has)
     EXPECT(ibv_attach_mcast(ud, &group, 0) == (has ? 0 : EOPNOTSUPP));
 
     if (has)
-        EXPECT(!ibv_detach_mcast(ud, &group, 0) && !ibv_destroy_qp(long_inline) && !ibv_destroy_qp(ex) &&
+        EXPECT(!ibv_detach_mcast(ud, &group, 0) && !ibv_destroy_qp(long_inline) &&
+               !ibv_destroy_qp(xrc_send) && !ibv_close_xrcd(xrcd) && !ibv_destroy_qp(ex) &&
                !ibv_destroy_cq(ibv_cq_ex_to_cq(cqx)) && !ibv_destroy_srq(srq));
     EXPECT(!ibv_destroy_qp(ud) && !ibv_destroy_cq(cq) && !ibv_dealloc_pd(pd) && !ibv_close_device(c));
 }

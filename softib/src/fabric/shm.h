@@ -13,18 +13,20 @@
 #include "fabric/shlock.h"
 #include "softib/barrier.h"
 
-#define SHM_MAGIC     0x50f71b04u
+#define SHM_MAGIC     0x50f71b05u
 #define MEMBERS       1024 /* slot 0 is never used */
 #define QP_BITS       14
 #define QP_MAX        (1u << QP_BITS)
 #define CQ_MAX        16384u
-#define SRQ_MAX       8192u
+#define SRQ_BITS      13
+#define SRQ_MAX       (1u << SRQ_BITS)
 #define RQ_TABLE      (QP_MAX + SRQ_MAX) /* a QP's own queue has the QP's index */
 #define MR_MAX        131072u
 #define MR_SHIFT      15 /* a key is index << MR_SHIFT | variant */
 #define MR_VARIANT    ((1u << MR_SHIFT) - 1)
 #define CHAN_MAX      4096u
 #define GROUPS        FABRIC_GROUPS
+#define XRCDS         1024u
 #define GROUP_QPS     240
 #define LANE_PACKETS  128u
 #define LANE_WORDS    4
@@ -122,6 +124,12 @@ struct reg_hold {
     _Atomic uint64_t at[HOLDS], more;
 } __attribute__((aligned(CACHELINE)));
 
+/* An XRC domain that a process has open: processes of a node that open the same file share the domain. */
+struct reg_xrcd {
+    uint64_t key; /* 0: free */
+    uint32_t slot, gen, opened;
+};
+
 struct registry {
     uint32_t magic, bytes;
     uint64_t fabric_id, began;
@@ -131,6 +139,7 @@ struct registry {
     struct reg_hold hold[MEMBERS];
     struct reg_port port[FAB_MAX_PORTS];
     struct reg_group group[GROUPS];
+    struct reg_xrcd xrcd[XRCDS]; /* under `lock` */
     struct reg_tally tally[MEMBERS][FAB_MAX_PORTS];
     struct shlock sw_lock;
     struct softib_switch sw;
@@ -195,6 +204,15 @@ struct sh_rq {
     _Alignas(CACHELINE) _Atomic uint64_t head;
 };
 
+/* The XRC side of an SRQ: senders find the SRQ by its number. A sender counts itself in `users` before it
+ * compares number and domain; ibv_destroy_srq clears both and then waits for `users`. Never set to zero as a whole,
+ * because a late sender may still hold a count. */
+struct sh_xrc {
+    _Alignas(CACHELINE) atomic_uint users;
+    atomic_uint number, pd, cq;
+    _Atomic uint64_t domain; /* 0: not an XRC SRQ */
+};
+
 struct sh_mr {
     _Alignas(CACHELINE) atomic_uint rkey; /* 0: free */
     uint32_t pd, access;
@@ -213,6 +231,7 @@ struct sh_qp {
         mtu;
     atomic_uint alt_port, alt_dlid; /* the alternate path: our port and the peer's LID */
     atomic_uint drained;            /* LAST_WQE_REACHED was reported */
+    _Atomic uint64_t domain;        /* of an XRC receive QP */
 };
 
 #define QP_NONE 0x80000000u
@@ -261,6 +280,7 @@ struct arena {
     struct sh_qp qp[QP_MAX];
     struct sh_cq cq[CQ_MAX];
     struct sh_rq rq[RQ_TABLE];
+    struct sh_xrc xrc[SRQ_MAX];
     struct sh_mr mr[MR_MAX];
     _Alignas(4096) char heap[];
 };

@@ -52,6 +52,13 @@ struct mr {
     uint32_t access;
 };
 
+/* An XRC domain. Its key is the same in all processes that opened the same file. */
+struct xrcd {
+    struct ibv_xrcd ibv;
+    uint64_t key;
+    atomic_int refs;
+};
+
 struct channel {
     struct ibv_comp_channel ibv;
     uint32_t num;
@@ -81,6 +88,9 @@ struct srq {
     uint32_t max_sge;
     uint32_t async_delivered;
     atomic_int refs;
+    struct sh_xrc *xrc; /* of an XRC SRQ, with its domain and its own CQ; else NULL */
+    struct xrcd *xrcd;
+    struct cq *cq;
 };
 
 /* Where a packet goes: an address handle, or the path of a connected QP. */
@@ -96,7 +106,7 @@ struct wqe {
     uint64_t due;    /* when the wire has carried it, 0: no model */
     uint64_t ack_at; /* when the acknowledgement is back */
     uint32_t length, rkey, imm, seq;
-    uint32_t remote_qpn, remote_qkey;
+    uint32_t remote_qpn, remote_qkey, srqn;
     uint8_t opcode, flags, nsge, is_inline;
     uint8_t executed;
     uint32_t got;         /* of an RDMA READ's answer */
@@ -111,6 +121,7 @@ struct qp {
     struct lock lock; /* the send side */
     const struct wire *wire;
     bool has_ex, sig_all, no_self_mcast;
+    bool opened;    /* a handle made by ibv_open_qp: it has a number and a domain, nothing else */
     bool alternate; /* an alternate path is loaded and not taken: see migrate.c */
     struct ibv_qp_cap cap;
     struct ibv_qp_attr attr; /* as last modified */
@@ -128,6 +139,7 @@ struct qp {
     uint64_t wait_until;         /* RNR or retry timer */
     uint32_t rnr_left, retry_left;
     struct peer *peer;
+    struct xrcd *xrcd; /* of an XRC receive QP */
 
     enum ibv_qp_state posting_in; /* its state when posting began */
     int build_err;                /* the ibv_wr_* interface */
@@ -163,6 +175,30 @@ static inline struct qp *qp_of(struct ibv_qp *q)
 static inline struct ibv_qp *qp_ibv(struct qp *q)
 {
     return &q->ex.qp_base;
+}
+
+/* Acknowledged and retried: RC and both ends of XRC. */
+static inline bool type_reliable(unsigned type)
+{
+    return type != IBV_QPT_UC && type != IBV_QPT_UD;
+}
+
+static inline bool qp_reliable(struct qp *q)
+{
+    return type_reliable(qp_ibv(q)->qp_type);
+}
+
+/* The type of the QP at the other end. */
+static inline unsigned type_peer(unsigned type)
+{
+    return type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
+}
+
+/* A receive queue of its own: XRC QPs have none, other QPs may use an SRQ instead. */
+static inline bool qp_has_rq(struct qp *q)
+{
+    return !qp_ibv(q)->srq && qp_ibv(q)->qp_type != IBV_QPT_XRC_SEND &&
+           qp_ibv(q)->qp_type != IBV_QPT_XRC_RECV;
 }
 
 static inline struct cq *cq_of(struct ibv_cq *c)

@@ -4,7 +4,7 @@
  * its peer follows when the first request arrives there. The state is in the arena, since in shared memory the sender
  * does the receiver's work.
  *
- * On the wire one bit tells "my alternate path is loaded" (the opposite of InfiniBand's MigReq).
+ * On the wire one bit means "my alternate path is loaded" (the opposite of InfiniBand's MigReq).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/migrate.h"

@@ -39,9 +39,9 @@ void qp_to_error(struct qp *q)
     qp_quiet(q);
     q->wire->quiet(q);
     sq_flush(q);
-    if (!qp_ibv(q)->srq)
+    if (qp_has_rq(q))
         qp_flush_receives(q);
-    else if (!atomic_exchange(&q->sh->drained, 1))
+    else if (qp_ibv(q)->srq && !atomic_exchange(&q->sh->drained, 1))
         qp_report(q, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
@@ -68,7 +68,7 @@ void sq_error(struct qp *q, enum ibv_wc_status st)
 {
     sq_complete(q, sq_at(q, q->done), q->done, st);
     q->done++;
-    if (qp_ibv(q)->qp_type == IBV_QPT_RC) {
+    if (qp_reliable(q)) {
         qp_to_error(q);
         return;
     }

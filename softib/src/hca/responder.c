@@ -46,8 +46,9 @@ static bool may_come(struct target *t, const struct request *r)
 enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *r, struct target *t)
 {
     struct sh_qp *q = &owner->arena->qp[qpn & (QP_MAX - 1)];
-    t->owner = owner;
+    t->owner = t->memory = owner;
     t->qp = q;
+    t->xrc = NULL;
     if (UNLIKELY(atomic_load_explicit(&owner->arena->top, memory_order_relaxed) >
                  atomic_load_explicit(&owner->mapped, memory_order_relaxed)) &&
         !peer_extend(owner))
@@ -59,8 +60,63 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
     return ANS_DROP;
 }
 
+/* The SRQ that an XRC request names must be of the QP's domain; it may belong to another process of the node. */
+static bool xrc_find(struct target *t, const struct request *r)
+{
+    int why;
+    struct peer *p = peer_find(r->srqn >> SRQ_BITS, &why);
+    if (!p)
+        return false;
+    struct sh_xrc *x = &p->arena->xrc[r->srqn & (SRQ_MAX - 1)];
+    atomic_fetch_add(&x->users, 1);
+    uint64_t domain = atomic_load(&x->domain);
+    bool extended = atomic_load_explicit(&p->arena->top, memory_order_relaxed) <=
+                        atomic_load_explicit(&p->mapped, memory_order_relaxed) ||
+                    peer_extend(p);
+    if (extended && domain && domain == atomic_load(&t->qp->domain) && atomic_load(&x->number) == r->srqn) {
+        t->memory = p;
+        t->xrc = x;
+        return true;
+    }
+    atomic_fetch_sub(&x->users, 1);
+    peer_put(p);
+    return false;
+}
+
+/* False: the request names no SRQ of the domain, and the QP has failed. */
+static bool memory_found(struct target *t, const struct request *r)
+{
+    if (LIKELY(r->type != IBV_QPT_XRC_RECV) || xrc_find(t, r))
+        return true;
+    target_fail(t, IBV_EVENT_QP_REQ_ERR);
+    return false;
+}
+
+static uint32_t target_pd(const struct target *t)
+{
+    return atomic_load_explicit(UNLIKELY(t->xrc != NULL) ? &t->xrc->pd : &t->qp->pd, memory_order_relaxed);
+}
+
+static uint32_t target_cq(const struct target *t)
+{
+    return atomic_load_explicit(UNLIKELY(t->xrc != NULL) ? &t->xrc->cq : &t->qp->rcq, memory_order_relaxed);
+}
+
+static bool target_pop(struct target *t, struct rwqe *w)
+{
+    if (UNLIKELY(t->xrc != NULL))
+        return rq_pop(t->memory, QP_MAX + (uint32_t)(t->xrc - t->memory->arena->xrc), true, w);
+    return rq_pop(t->owner, atomic_load_explicit(&t->qp->rq, memory_order_relaxed),
+                  atomic_load_explicit(&t->qp->is_srq, memory_order_relaxed), w);
+}
+
 void target_release(struct target *t)
 {
+    if (UNLIKELY(t->xrc != NULL)) {
+        atomic_fetch_sub_explicit(&t->xrc->users, 1, memory_order_release);
+        peer_put(t->memory);
+        t->xrc = NULL;
+    }
     atomic_fetch_sub_explicit(&t->qp->users, 1, memory_order_release);
 }
 
@@ -94,11 +150,9 @@ static void complete(struct target *t, const struct request *r, uint64_t wr_id, 
         .path_bits = (uint8_t)(r->dlid & ((1u << proc.fab.lmc) - 1)),
         .solicited = r->solicited,
     };
-    if (atomic_load_explicit(
-            &t->owner->arena->cq[atomic_load_explicit(&q->rcq, memory_order_relaxed)].stamped,
-            memory_order_relaxed))
+    if (atomic_load_explicit(&t->memory->arena->cq[target_cq(t)].stamped, memory_order_relaxed))
         e.stamp = now_ns();
-    cq_push(t->owner, atomic_load_explicit(&q->rcq, memory_order_relaxed), &e);
+    cq_push(t->memory, target_cq(t), &e);
 }
 
 static void unland(struct landing *l)
@@ -113,10 +167,9 @@ static enum answer land_receive(struct target *t, const struct request *r, struc
 {
     struct sh_qp *q = t->qp;
     struct rwqe w;
-    uint32_t pd = atomic_load_explicit(&q->pd, memory_order_relaxed);
+    uint32_t pd = target_pd(t);
     uint64_t need = r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0);
-    if (!rq_pop(t->owner, atomic_load_explicit(&q->rq, memory_order_relaxed),
-                atomic_load_explicit(&q->is_srq, memory_order_relaxed), &w)) {
+    if (!target_pop(t, &w)) {
         *arg = atomic_load_explicit(&q->rnr_timer, memory_order_relaxed);
         return ANS_RNR;
     }
@@ -133,7 +186,7 @@ static enum answer land_receive(struct target *t, const struct request *r, struc
         uint64_t len = min_u64(need, w.sge[i].length);
         if (!len)
             continue;
-        if (UNLIKELY(!mr_hold(t->owner, w.sge[i].lkey, pd, w.sge[i].addr, len, IBV_ACCESS_LOCAL_WRITE,
+        if (UNLIKELY(!mr_hold(t->memory, w.sge[i].lkey, pd, w.sge[i].addr, len, IBV_ACCESS_LOCAL_WRITE,
                               &l->seg[l->nseg]))) {
             unland(l);
             complete(t, r, w.wr_id, IBV_WC_LOC_PROT_ERR, 0);
@@ -156,15 +209,15 @@ static enum answer land_write(struct target *t, const struct request *r, struct 
 {
     struct sh_qp *q = t->qp;
     if (!qp_takes(q, IBV_ACCESS_REMOTE_WRITE)) {
-        if (r->type == IBV_QPT_RC)
+        if (type_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_REQ_ERR);
         return ANS_INVALID;
     }
     if (!r->length)
         return ANS_OK;
-    if (!mr_hold(t->owner, r->rkey, atomic_load_explicit(&q->pd, memory_order_relaxed), r->raddr, r->length,
-                 IBV_ACCESS_REMOTE_WRITE, &l->seg[0])) {
-        if (r->type == IBV_QPT_RC)
+    if (!mr_hold(t->memory, r->rkey, target_pd(t), r->raddr, r->length, IBV_ACCESS_REMOTE_WRITE,
+                 &l->seg[0])) {
+        if (type_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
     }
@@ -176,6 +229,8 @@ enum answer target_land(struct target *t, const struct request *r, struct landin
 {
     l->nseg = 0;
     l->consumed = false;
+    if (!memory_found(t, r))
+        return ANS_INVALID;
     if (r->opcode == IBV_WR_RDMA_WRITE)
         return land_write(t, r, l);
     if (r->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
@@ -203,10 +258,11 @@ enum answer target_source(struct target *t, const struct request *r, uint64_t le
         target_fail(t, IBV_EVENT_QP_REQ_ERR);
         return ANS_INVALID;
     }
+    if (!memory_found(t, r))
+        return ANS_INVALID;
     if (!len)
         return ANS_OK;
-    if (!mr_hold(t->owner, r->rkey, atomic_load_explicit(&q->pd, memory_order_relaxed), r->raddr, len, need,
-                 s)) {
+    if (!mr_hold(t->memory, r->rkey, target_pd(t), r->raddr, len, need, s)) {
         target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
     }

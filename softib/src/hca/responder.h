@@ -31,6 +31,7 @@ struct request {
     uint32_t length, imm, rkey;
     uint64_t raddr;
     uint32_t src_qpn, qkey;
+    uint32_t srqn; /* XRC: which SRQ of the domain takes it */
     uint16_t slid, dlid;
     struct ibv_grh grh;
 };
@@ -39,6 +40,9 @@ struct request {
 struct target {
     struct peer *owner;
     struct sh_qp *qp;
+    struct peer
+        *memory; /* whose receive requests and memory it uses: the owner, or with XRC the owner of the SRQ */
+    struct sh_xrc *xrc; /* the SRQ that an XRC request names, else NULL */
 };
 
 /* Where a request's data lands. */

@@ -42,7 +42,8 @@ void sq_request(struct qp *q, const struct wqe *w, struct request *r)
     r->solicited = w->flags & IBV_SEND_SOLICITED;
     r->has_grh = q->path.is_global;
     r->arming = migrate_arming(q);
-    r->type = (uint8_t)qp_ibv(q)->qp_type;
+    r->type = (uint8_t)type_peer(qp_ibv(q)->qp_type);
+    r->srqn = w->srqn;
     r->sl = q->path.sl;
     r->length = w->length;
     r->imm = w->imm;

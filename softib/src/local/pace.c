@@ -78,5 +78,5 @@ void local_reserve(struct qp *q, struct wqe *w)
         w->length + 30ull * packets_of(w->length, (uint32_t)q->attr.path_mtu); /* headers and CRCs */
     uint64_t end = max_u64(book_port(from, true, bytes, now), book_port(to, false, bytes, now));
     w->due = end + latency * (read ? 2 : 1);
-    w->ack_at = read || qp_ibv(q)->qp_type != IBV_QPT_RC || !latency ? 0 : w->due + latency;
+    w->ack_at = read || !qp_reliable(q) || !latency ? 0 : w->due + latency;
 }

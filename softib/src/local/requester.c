@@ -19,7 +19,7 @@ static enum answer do_store(struct qp *q, struct target *t, const struct request
     enum answer a = target_land(t, r, &l, arg);
     if (UNLIKELY(a != ANS_OK))
         return a;
-    return target_finish(t, r, &l, copy_out(t->owner, l.seg, l.nseg, iov, n, w->length));
+    return target_finish(t, r, &l, copy_out(t->memory, l.seg, l.nseg, iov, n, w->length));
 }
 
 static enum answer do_read(struct qp *q, struct target *t, const struct request *r, struct wqe *w)
@@ -32,7 +32,7 @@ static enum answer do_read(struct qp *q, struct target *t, const struct request 
     enum answer a = target_source(t, r, w->length, IBV_ACCESS_REMOTE_READ, &s);
     if (a != ANS_OK || !w->length)
         return a;
-    bool ok = copy_in(t->owner, &s, 1, iov, n, w->length);
+    bool ok = copy_in(t->memory, &s, 1, iov, n, w->length);
     mr_release(&s);
     if (!ok)
         target_fail(t, IBV_EVENT_QP_FATAL);
@@ -50,7 +50,7 @@ static enum answer do_atomic(struct qp *q, struct target *t, const struct reques
     enum answer a = target_source(t, r, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
     if (a != ANS_OK)
         return a;
-    bool ok = copy_atomic(t->owner, &s, w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, w->compare, w->swap, &old);
+    bool ok = copy_atomic(t->memory, &s, w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, w->compare, w->swap, &old);
     mr_release(&s);
     if (!ok)
         target_fail(t, IBV_EVENT_QP_FATAL);
@@ -114,13 +114,13 @@ static enum answer execute(struct qp *q, struct wqe *w, uint32_t *arg)
         a = do_atomic(q, &t, &r, w);
     else
         a = do_store(q, &t, &r, w, arg);
-    target_release(&t);
-    count_traffic(q, w, to, a);
     /* A copy that failed because the process died is silence, not a refusal; one that the system forbids is
      * nobody's fault but its own. */
-    if (UNLIKELY(a == ANS_OP) && atomic_load(&p->dead))
-        return ANS_DROP;
-    return UNLIKELY(a == ANS_OP) && atomic_load(&p->refused) ? ANS_REFUSED : a;
+    if (UNLIKELY(a == ANS_OP))
+        a = atomic_load(&p->dead) ? ANS_DROP : atomic_load(&t.memory->refused) ? ANS_REFUSED : ANS_OP;
+    target_release(&t);
+    count_traffic(q, w, to, a);
+    return a;
 }
 
 static enum ibv_wc_status refused(enum answer a)
@@ -190,10 +190,10 @@ static bool step(struct qp *q, uint64_t *now)
         q->wait_until = 0;
     }
     uint32_t arg = 0;
-    bool rc = qp_ibv(q)->qp_type == IBV_QPT_RC;
+    bool reliable = qp_reliable(q);
     enum answer a = qp_ibv(q)->qp_type == IBV_QPT_UD ? ud_execute(q, w) : execute(q, w, &arg);
     bool local = a == ANS_LOCAL || a == ANS_LENGTH || a == ANS_REFUSED;
-    if (LIKELY(a == ANS_OK || (!rc && !local))) {
+    if (LIKELY(a == ANS_OK || (!reliable && !local))) {
         q->next++;
         q->rnr_left = q->attr.rnr_retry;
         q->retry_left = q->attr.retry_cnt;

@@ -19,6 +19,7 @@ struct read_job {
     struct qp *q;
     struct frame head;
     struct rseg src;
+    char *copy; /* of memory of another process, which sends it from here; else NULL */
     uint32_t off;
     struct read_job *next;
 };
@@ -96,6 +97,7 @@ struct remote {
     struct target t;
     struct request r;
     struct landing l;
+    char *stage; /* a whole message for an XRC SRQ of another process; NULL: it lands where it belongs */
     uint32_t got;
     uint32_t atomic_seq[MAX_RD_ATOM];
     uint64_t atomic_old[MAX_RD_ATOM];

@@ -116,6 +116,7 @@ static bool next_job(struct conn *c)
     if (j->off == f.total) {
         c->jobs = j->next;
         c->njobs--;
+        c->out_copy = j->copy; /* until the piece is out */
         free(j);
     }
     return true;

@@ -73,24 +73,26 @@ static bool consistent(const struct frame *f)
     if (f->seq > 0xffffff || f->dst_qpn > 0xffffff || f->src_qpn > 0xffffff || f->total > MAX_MSG ||
         f->offset > f->total || f->length > f->total - f->offset)
         return false;
-    bool rc = f->qp_type == IBV_QPT_RC;
+    bool rc = f->qp_type == IBV_QPT_RC, requests = rc || f->qp_type == IBV_QPT_XRC_RECV,
+         answers = rc || f->qp_type == IBV_QPT_XRC_SEND; /* the type is that of the QP it is for */
     switch (f->type) {
     case FRAME_DATA:
-        return carries(f->opcode) && f->length <= FRAME_SEGMENT && (rc || f->qp_type == IBV_QPT_UC) &&
+        return carries(f->opcode) && f->length <= FRAME_SEGMENT && (requests || f->qp_type == IBV_QPT_UC) &&
                (f->length || !f->total);
     case FRAME_READ:
-        return rc && f->opcode == IBV_WR_RDMA_READ && !f->length && !f->offset;
+        return requests && f->opcode == IBV_WR_RDMA_READ && !f->length && !f->offset;
     case FRAME_ATOMIC:
-        return rc && (f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || f->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) &&
+        return requests &&
+               (f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP || f->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) &&
                f->length == 16 && f->total == 16;
     case FRAME_ACK:
-        return rc && !f->total;
+        return answers && !f->total;
     case FRAME_NAK:
-        return rc && !f->total && f->arg >= ANS_RNR && f->arg <= ANS_OP;
+        return answers && !f->total && f->arg >= ANS_RNR && f->arg <= ANS_OP;
     case FRAME_READ_DATA:
-        return rc && f->length <= FRAME_SEGMENT && (f->length || !f->total);
+        return answers && f->length <= FRAME_SEGMENT && (f->length || !f->total);
     case FRAME_ATOMIC_RESULT:
-        return rc && f->length == 8 && f->total == 8;
+        return answers && f->length == 8 && f->total == 8;
     case FRAME_DATAGRAM_DATA:
         return f->qp_type == IBV_QPT_UD && (f->opcode == IBV_WR_SEND || f->opcode == IBV_WR_SEND_WITH_IMM) &&
                f->total == f->length && f->length >= GRH_BYTES && f->length <= FRAME_DATAGRAM;

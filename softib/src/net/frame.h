@@ -43,7 +43,8 @@ enum frame_type {
 
 struct frame {
     uint8_t type, flags, opcode, sl, qp_type;
-    uint32_t dst_qpn, src_qpn, seq, length, total, offset, rkey, imm, arg;
+    uint32_t dst_qpn, src_qpn, seq, length, total, offset, rkey, imm;
+    uint32_t arg; /* NAK: enum answer; request of an XRC QP: the number of the SRQ */
     uint64_t raddr;
     uint16_t slid, dlid;
 };

@@ -93,7 +93,7 @@ static void drop_jobs(struct conn *c, const struct qp *q)
         }
         *p = j->next;
         c->njobs--;
-        free(j);
+        read_job_free(j);
     }
 }
 
@@ -159,7 +159,7 @@ static void refuse_reads(struct conn *c, const struct sh_mr *s)
             p = &j->next;
             continue;
         }
-        struct target t = {proc.self, j->q->sh};
+        struct target t = {.owner = proc.self, .qp = j->q->sh};
         struct frame f = j->head;
         f.type = FRAME_NAK;
         f.total = f.length = f.offset = 0;
@@ -168,7 +168,7 @@ static void refuse_reads(struct conn *c, const struct sh_mr *s)
         target_fail(&t, IBV_EVENT_QP_ACCESS_ERR);
         *p = j->next;
         c->njobs--;
-        free(j);
+        read_job_free(j);
     }
 }
 
@@ -260,7 +260,7 @@ void remote_lost(struct conn *c)
             continue;
         r->conn = NULL;
         r->asked = 0;
-        if (!is_rc(r->q))
+        if (!is_reliable(r->q))
             r->tx_off = 0;
         else if (r->q->done != r->q->posted)
             remote_arm(r, now_ns());

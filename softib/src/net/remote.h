@@ -18,9 +18,9 @@ static inline uint32_t seq_diff(uint32_t a, uint32_t b)
     return (a - b) & SEQ_MASK;
 }
 
-static inline bool is_rc(struct qp *q)
+static inline bool is_reliable(struct qp *q)
 {
-    return qp_ibv(q)->qp_type == IBV_QPT_RC;
+    return qp_reliable(q);
 }
 
 /* remote.c: what connections and the wire's table call */
@@ -50,6 +50,7 @@ void remote_request_frame(struct conn *c, struct remote *r, const struct frame *
 void remote_data_done(struct conn *c, struct remote *r);
 void remote_atomic_done(struct conn *c, struct remote *r);
 void remote_data_retract(struct remote *r, const struct sh_mr *s);
+void read_job_free(struct read_job *j);
 void remote_abandon(struct remote *r, bool flush); /* the message that is arriving will not be completed */
 
 #endif

@@ -12,7 +12,7 @@ static void reply_head(const struct frame *f, enum frame_type type, struct frame
     *a = (struct frame){
         .type = (uint8_t)type,
         .opcode = f->opcode,
-        .qp_type = IBV_QPT_RC,
+        .qp_type = (uint8_t)type_peer(f->qp_type),
         .dst_qpn = f->src_qpn,
         .src_qpn = f->dst_qpn,
         .seq = f->seq,
@@ -23,7 +23,7 @@ static void reply_head(const struct frame *f, enum frame_type type, struct frame
 
 static void ack(struct conn *c, struct qp *q, const struct frame *f)
 {
-    if (f->qp_type != IBV_QPT_RC)
+    if (!type_reliable(f->qp_type))
         return;
     if (c->ack_q && c->ack_q != q)
         conn_flush_ack(c);
@@ -38,7 +38,7 @@ static void nak(struct conn *c, struct qp *q, const struct frame *f, enum answer
     struct frame a;
     if (code == ANS_RNR)
         port_count(q->linear, CNT_RNR_NAKS, 1);
-    if (f->qp_type != IBV_QPT_RC || code == ANS_DROP)
+    if (!type_reliable(f->qp_type) || code == ANS_DROP)
         return;
     conn_flush_ack(c);
     reply_head(f, FRAME_NAK, &a);
@@ -54,6 +54,36 @@ static void stop_sink(struct remote *r)
     if (c && c->sink.q == r->q && c->sink.kind == SINK_REQUEST)
         c->sink.kind = SINK_DROP;
     r->from = NULL;
+}
+
+/* An XRC request whose SRQ belongs to another process of this node: frames cannot be received into its memory. */
+static bool is_foreign(const struct request *r)
+{
+    return r->type == IBV_QPT_XRC_RECV && r->srqn >> SRQ_BITS != proc.slot;
+}
+
+static void drop_stage(struct remote *r)
+{
+    free(r->stage);
+    r->stage = NULL;
+    r->open = false;
+    stop_sink(r);
+}
+
+/* All of the message is here: what a sender on this machine does with its message happens now. */
+static enum answer deliver_stage(struct remote *r, uint32_t *timer)
+{
+    struct iovec iov = {r->stage, r->r.length};
+    enum answer a = target_find(proc.self, qp_ibv(r->q)->qp_num, &r->r, &r->t);
+    if (a == ANS_OK) {
+        a = target_land(&r->t, &r->r, &r->l, timer);
+        if (a == ANS_OK)
+            a = target_finish(&r->t, &r->r, &r->l,
+                              copy_out(r->t.memory, r->l.seg, r->l.nseg, &iov, 1, r->r.length));
+        target_release(&r->t);
+    }
+    drop_stage(r);
+    return a;
 }
 
 static void close_message(struct remote *r, bool ok)
@@ -80,6 +110,7 @@ static void request_of(const struct frame *f, struct request *r)
         .rkey = f->rkey,
         .raddr = f->raddr,
         .src_qpn = f->src_qpn,
+        .srqn = f->arg,
         .slid = f->slid,
         .dlid = f->dlid,
     };
@@ -90,6 +121,10 @@ void remote_abandon(struct remote *r, bool flush)
 {
     if (!r->open)
         return;
+    if (r->stage) {
+        drop_stage(r);
+        return;
+    }
     r->open = false;
     stop_sink(r);
     target_abandon(&r->t, &r->r, &r->l, flush);
@@ -99,19 +134,39 @@ void remote_abandon(struct remote *r, bool flush)
 /* The connection broke in the middle and the sender begins again: what was landed is still ours. */
 static bool begins_again(const struct remote *r, const struct frame *f)
 {
-    return r->open && is_rc(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
+    return r->open && is_reliable(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
 }
 
 static void sink_landing(struct conn *c, struct remote *r, const struct frame *f)
 {
     struct iovec iov[MAX_SGE];
+    int n = r->stage ? 1 : r->l.nseg;
     for (int i = 0; i < r->l.nseg; i++)
         iov[i] = (struct iovec){r->l.seg[i].map, r->l.seg[i].len};
+    if (r->stage)
+        iov[0] = (struct iovec){r->stage, r->r.length};
     stop_sink(r);
     r->from = c;
-    c->sink.n = iov_slice(iov, r->l.nseg, f->offset, f->length, c->sink.iov);
+    c->sink.n = iov_slice(iov, n, f->offset, f->length, c->sink.iov);
     c->sink.q = r->q;
     c->sink.kind = SINK_REQUEST;
+}
+
+/* The first frame of a message: finds out where it goes. */
+static enum answer open_message(struct remote *r, const struct frame *f, uint32_t *timer)
+{
+    request_of(f, &r->r);
+    if (is_foreign(&r->r)) {
+        r->l.nseg = 0;
+        r->stage = malloc(f->total + 1ull);
+        return r->stage ? ANS_OK : ANS_DROP;
+    }
+    if (target_find(proc.self, f->dst_qpn, &r->r, &r->t) != ANS_OK)
+        return ANS_DROP;
+    enum answer a = target_land(&r->t, &r->r, &r->l, timer);
+    if (a != ANS_OK)
+        target_release(&r->t);
+    return a;
 }
 
 static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
@@ -123,12 +178,8 @@ static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
         remote_abandon(r, false);
         r->cut = ANS_OK;
         r->seq = f->seq;
-        request_of(f, &r->r);
-        if (target_find(proc.self, f->dst_qpn, &r->r, &r->t) != ANS_OK)
-            return;
-        enum answer a = target_land(&r->t, &r->r, &r->l, &timer);
+        enum answer a = open_message(r, f, &timer);
         if (a != ANS_OK) {
-            target_release(&r->t);
             nak(c, r->q, f, a, timer);
             return;
         }
@@ -168,7 +219,7 @@ void remote_data_retract(struct remote *r, const struct sh_mr *s)
                       .dlid = r->r.dlid};
     bool write = r->r.opcode == IBV_WR_RDMA_WRITE || r->r.opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
     r->cut = write ? ANS_ACCESS : ANS_OP;
-    if (write && is_rc(r->q))
+    if (write && is_reliable(r->q))
         target_fail(&r->t, IBV_EVENT_QP_ACCESS_ERR);
     close_message(r, false);
     if (c && !c->broken) {
@@ -189,9 +240,34 @@ void remote_data_done(struct conn *c, struct remote *r)
     conn_received(c, r->q->linear, f->length);
     if (r->got != f->total)
         return;
+    uint32_t timer = 0;
+    enum answer a = r->stage ? deliver_stage(r, &timer) : ANS_OK;
+    if (a != ANS_OK) {
+        nak(c, r->q, f, a, timer);
+        return;
+    }
     close_message(r, true);
     r->expect = (f->seq + 1) & SEQ_MASK;
     ack(c, r->q, f);
+}
+
+void read_job_free(struct read_job *j)
+{
+    free(j->copy);
+    free(j);
+}
+
+/* The answer is sent from a copy where the memory is another process's. */
+static enum answer copy_source(const struct target *t, struct read_job *j, uint32_t length)
+{
+    if (t->memory->self || !length)
+        return ANS_OK;
+    j->copy = malloc(length);
+    struct iovec iov = {j->copy, length};
+    bool ok = j->copy && copy_in(t->memory, &j->src, 1, &iov, 1, length);
+    mr_release(&j->src);
+    j->src = (struct rseg){.map = j->copy, .len = length};
+    return ok ? ANS_OK : ANS_OP;
 }
 
 static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
@@ -205,9 +281,11 @@ static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
         return;
     }
     enum answer a = target_source(&t, &req, f->total, IBV_ACCESS_REMOTE_READ, &j->src);
+    if (a == ANS_OK)
+        a = copy_source(&t, j, f->total);
     target_release(&t);
     if (a != ANS_OK) {
-        free(j);
+        read_job_free(j);
         nak(c, r->q, f, a, 0);
         return;
     }
@@ -263,8 +341,10 @@ void remote_atomic_done(struct conn *c, struct remote *r)
         return;
     enum answer a = target_source(&t, &req, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
     if (a == ANS_OK) {
-        copy_atomic(proc.self, &s, f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, be64toh(operands[0]),
-                    be64toh(operands[1]), &old);
+        a = copy_atomic(t.memory, &s, f->opcode == IBV_WR_ATOMIC_CMP_AND_SWP, be64toh(operands[0]),
+                        be64toh(operands[1]), &old)
+                ? ANS_OK
+                : ANS_OP;
         mr_release(&s);
     }
     target_release(&t);
@@ -283,7 +363,7 @@ void remote_request_frame(struct conn *c, struct remote *r, const struct frame *
 {
     uint32_t ahead = seq_diff(f->seq, r->expect);
     bool old = ahead > SEQ_MASK / 2;
-    if (!is_rc(r->q)) { /* UC: a gap is lost messages; carry on with the next beginning */
+    if (!is_reliable(r->q)) { /* UC: a gap is lost messages; carry on with the next beginning */
         if (f->type == FRAME_DATA)
             data_frame(c, r, f);
         return;

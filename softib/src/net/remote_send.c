@@ -68,7 +68,7 @@ void remote_go_back(struct remote *r)
 void remote_arm(struct remote *r, uint64_t now)
 {
     uint64_t t = ack_timeout_ns(r->q->attr.timeout);
-    if (is_rc(r->q) && t && !engine_deferred(&r->q->task))
+    if (is_reliable(r->q) && t && !engine_deferred(&r->q->task))
         engine_defer(&r->q->task, now + t);
 }
 
@@ -114,7 +114,8 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
                            (q->path.is_global ? FRAME_GRH : 0) | (migrate_arming(q) ? FRAME_ARMING : 0)),
         .opcode = w->opcode,
         .sl = q->path.sl,
-        .qp_type = (uint8_t)qp_ibv(q)->qp_type,
+        .qp_type = (uint8_t)type_peer(qp_ibv(q)->qp_type),
+        .arg = w->srqn,
         .dst_qpn = q->attr.dest_qp_num,
         .src_qpn = qp_ibv(q)->qp_num,
         .seq = seq_of(q, q->next),
@@ -144,7 +145,7 @@ static void sent(struct remote *r, struct wqe *w)
     r->tx_off = 0;
     r->progress_at = now;
     r->outq = -1;
-    if (!is_rc(q)) {
+    if (!is_reliable(q)) {
         r->acked = q->next; /* nobody answers; the data is in the socket's hands once the frame is out */
         r->reap_after = true;
     }
@@ -248,7 +249,7 @@ static bool timed_out(struct remote *r, uint64_t now)
 static void check_timer(struct remote *r, uint64_t now)
 {
     struct qp *q = r->q;
-    if (!is_rc(q) || q->done == q->posted)
+    if (!is_reliable(q) || q->done == q->posted)
         return;
     bool idle = q->next == q->posted && !r->rd_out && r->acked >= q->next; /* the peer owes us nothing */
     if (!r->busy || idle || q->wait_until > now) {

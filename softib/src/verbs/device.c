@@ -114,7 +114,8 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD |
                           IBV_DEVICE_N_NOTIFY_CQ | (srq ? IBV_DEVICE_SRQ_RESIZE : 0) |
-                          (ctx_has(c, FEATURE_APM) ? IBV_DEVICE_AUTO_PATH_MIG : 0);
+                          (ctx_has(c, FEATURE_APM) ? IBV_DEVICE_AUTO_PATH_MIG : 0) |
+                          (ctx_has(c, FEATURE_XRC) ? IBV_DEVICE_XRC : 0);
     a->max_sge = a->max_sge_rd = MAX_SGE;
     a->max_cq = CQ_MAX - 1;
     a->max_cqe = MAX_CQE;
@@ -306,7 +307,7 @@ static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)
     return clock_gettime(CLOCK_MONOTONIC, &v->raw_clock) ? errno : 0;
 }
 
-/* Memory windows and XRC: not there, and the inline callers do not test for NULL. */
+/* Memory windows: not there, and the inline callers do not test for NULL. */
 static struct ibv_mw *no_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type t)
 {
     (void)pd, (void)t;
@@ -323,12 +324,6 @@ static int no_bind_mw(struct ibv_qp *q, struct ibv_mw *mw, struct ibv_mw_bind *b
 static int no_dealloc_mw(struct ibv_mw *mw)
 {
     (void)mw;
-    return EOPNOTSUPP;
-}
-
-static int no_close_xrcd(struct ibv_xrcd *x)
-{
-    (void)x;
     return EOPNOTSUPP;
 }
 
@@ -365,7 +360,11 @@ static void fill_ops(struct verbs_context *v)
     v->alloc_parent_domain = pd_parent;
     v->alloc_td = td_alloc;
     v->dealloc_td = td_dealloc;
-    v->close_xrcd = no_close_xrcd;
+    v->open_xrcd = xrc_open_domain;
+    v->close_xrcd = xrc_close_domain;
+    v->create_srq_ex = srq_create_ex;
+    v->get_srq_num = srq_number;
+    v->open_qp = xrc_open_qp;
     v->advise_mr = no_advise_mr;
     v->modify_cq = modify_cq;
 }

@@ -12,7 +12,8 @@ static int caps_check(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv
     if (c->max_send_wr > MAX_WR || c->max_recv_wr > MAX_WR || c->max_send_sge > MAX_SGE ||
         c->max_recv_sge > MAX_SGE || c->max_inline_data > MAX_INLINE)
         return EINVAL;
-    if (t != IBV_QPT_RC && t != IBV_QPT_UC && t != IBV_QPT_UD)
+    if (t != IBV_QPT_RC && t != IBV_QPT_UC && t != IBV_QPT_UD && t != IBV_QPT_XRC_SEND &&
+        t != IBV_QPT_XRC_RECV)
         return EOPNOTSUPP;
     /* A ring has a power of two of entries, and programs count on the slack. */
     uint32_t ring = 16;
@@ -23,9 +24,24 @@ static int caps_check(struct ibv_qp_cap *c, enum ibv_qp_type t, const struct ibv
         c->max_send_sge = 1;
     if (!c->max_recv_sge)
         c->max_recv_sge = 1;
-    if (srq)
+    if (srq || t == IBV_QPT_XRC_SEND || t == IBV_QPT_XRC_RECV)
         c->max_recv_wr = 0;
     return 0;
+}
+
+static struct ibv_context *init_context(const struct ibv_qp_init_attr_ex *a)
+{
+    return a->qp_type == IBV_QPT_XRC_RECV ? a->xrcd->context : a->pd->context;
+}
+
+/* Each type of QP needs its objects: an XRC receive QP only a domain, an XRC send QP nothing to receive with. */
+static int objects_check(const struct ibv_qp_init_attr_ex *a)
+{
+    if (a->qp_type == IBV_QPT_XRC_RECV)
+        return a->comp_mask & IBV_QP_INIT_ATTR_XRCD && a->xrcd && !a->srq ? 0 : EINVAL;
+    if (a->qp_type == IBV_QPT_XRC_SEND)
+        return a->pd && a->send_cq && !a->srq ? 0 : EINVAL;
+    return a->pd && a->send_cq && a->recv_cq && (!a->srq || !((struct srq *)a->srq)->xrc) ? 0 : EINVAL;
 }
 
 static void publish(struct qp *q, const struct ibv_qp_init_attr_ex *a)
@@ -36,8 +52,9 @@ static void publish(struct qp *q, const struct ibv_qp_init_attr_ex *a)
     atomic_store(&s->state, QP_NONE);
     atomic_store(&s->qpn, qp_ibv(q)->qp_num);
     atomic_store(&s->type, a->qp_type);
-    atomic_store(&s->pd, pd_key(a->pd));
-    atomic_store(&s->rcq, cq_of(a->recv_cq)->idx);
+    atomic_store(&s->pd, qp_ibv(q)->pd ? pd_key(a->pd) : 0);
+    atomic_store(&s->rcq, qp_ibv(q)->recv_cq ? cq_of(a->recv_cq)->idx : 0);
+    atomic_store(&s->domain, q->xrcd ? q->xrcd->key : 0);
     atomic_store(&s->is_srq, srq != NULL);
     atomic_store(&s->rq, srq ? QP_MAX + srq->idx : q->idx);
     atomic_store(&s->state, IBV_QPS_RESET);
@@ -46,17 +63,26 @@ static void publish(struct qp *q, const struct ibv_qp_init_attr_ex *a)
 static void hold_objects(struct qp *q, int n)
 {
     struct ibv_qp *v = qp_ibv(q);
-    atomic_fetch_add(&((struct pd *)v->pd)->refs, n);
-    atomic_fetch_add(&cq_of(v->send_cq)->refs, n);
-    atomic_fetch_add(&cq_of(v->recv_cq)->refs, n);
+    if (v->pd)
+        atomic_fetch_add(&((struct pd *)v->pd)->refs, n);
+    if (v->send_cq)
+        atomic_fetch_add(&cq_of(v->send_cq)->refs, n);
+    if (v->recv_cq)
+        atomic_fetch_add(&cq_of(v->recv_cq)->refs, n);
+    if (q->xrcd)
+        atomic_fetch_add(&q->xrcd->refs, n);
     if (v->srq)
         atomic_fetch_add(&((struct srq *)v->srq)->refs, n);
 }
 
 static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
 {
-    int err = a->send_cq && a->recv_cq && a->pd ? caps_check(&a->cap, a->qp_type, a->srq) : EINVAL;
-    if (!err && a->cap.max_inline_data && !ctx_has(ctx_of(a->pd->context), FEATURE_INLINE))
+    int err = objects_check(a);
+    if (!err)
+        err = caps_check(&a->cap, a->qp_type, a->srq);
+    if (!err && type_peer(a->qp_type) != a->qp_type && !ctx_has(ctx_of(init_context(a)), FEATURE_XRC))
+        err = EOPNOTSUPP;
+    if (!err && a->cap.max_inline_data && !ctx_has(ctx_of(init_context(a)), FEATURE_INLINE))
         err = EINVAL; /* as an adapter refuses more than its limit, which is 0 */
     struct qp *q = err ? NULL : slab_new(sizeof(*q));
     if (!q) {
@@ -70,7 +96,11 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
     q->sq = slab_new(q->stride * a->cap.max_send_wr);
     q->idx = q->sq ? qp_number_take(&nth) : 0;
-    if (!q->idx || (!a->srq && !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
+    struct ibv_qp *v = qp_ibv(q);
+    v->qp_type = a->qp_type;
+    v->srq = a->srq;
+    if (!q->idx ||
+        (qp_has_rq(q) && !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
         if (q->idx)
             qp_number_give(q->idx);
         slab_free(q->sq, q->stride * a->cap.max_send_wr);
@@ -78,17 +108,18 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
         errno = ENOMEM;
         return NULL;
     }
-    struct ibv_qp *v = qp_ibv(q);
-    v->context = a->pd->context;
+    v->context = init_context(a);
+    if (a->qp_type == IBV_QPT_XRC_RECV) {
+        q->xrcd = (struct xrcd *)a->xrcd;
+    } else {
+        v->pd = a->pd;
+        v->send_cq = a->send_cq;
+        v->recv_cq = a->qp_type == IBV_QPT_XRC_SEND ? NULL : a->recv_cq;
+    }
     v->qp_context = a->qp_context;
-    v->pd = a->pd;
-    v->send_cq = a->send_cq;
-    v->recv_cq = a->recv_cq;
-    v->srq = a->srq;
     v->handle = q->idx;
     v->qp_num = proc.slot << QP_BITS | q->idx;
     v->state = IBV_QPS_RESET;
-    v->qp_type = a->qp_type;
     pthread_mutex_init(&v->mutex, NULL);
     pthread_cond_init(&v->cond, NULL);
     q->cap = q->attr.cap = a->cap;
@@ -120,10 +151,12 @@ SOFTIB_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 
 struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a)
 {
-    uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+    uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+                     IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
     bool flags = a->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS,
          ops = a->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
-    if (a->comp_mask & ~known || !(a->comp_mask & IBV_QP_INIT_ATTR_PD) ||
+    uint32_t owner = a->qp_type == IBV_QPT_XRC_RECV ? IBV_QP_INIT_ATTR_XRCD : IBV_QP_INIT_ATTR_PD;
+    if (a->comp_mask & ~known || !(a->comp_mask & owner) ||
         (flags && a->create_flags & ~(uint32_t)IBV_QP_CREATE_BLOCK_SELF_MCAST_LB) ||
         (ops && (a->send_ops_flags & ~(uint64_t)SEND_OPS || !ctx_has(ctx_of(c), FEATURE_QP_EX)))) {
         errno = EOPNOTSUPP;
@@ -165,7 +198,7 @@ static void reset(struct qp *q)
     ud_release_held(q);
     peer_put(q->peer);
     q->peer = NULL;
-    while (!qp_ibv(q)->srq && rq_pop(proc.self, q->idx, false, &w))
+    while (qp_has_rq(q) && rq_pop(proc.self, q->idx, false, &w))
         ;
     atomic_store(&q->sh->drained, 0);
     lock_drop(&q->lock);
@@ -289,6 +322,8 @@ static int enter_state(struct qp *q, enum ibv_qp_state from, enum ibv_qp_state t
 SOFTIB_API int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask)
 {
     struct qp *q = qp_of(v);
+    if (UNLIKELY(q->opened))
+        return xrc_modify(q, a, mask);
     enum ibv_qp_state from = v->state, to = mask & IBV_QP_STATE ? a->qp_state : from;
     if (!qp_transition_legal(v->qp_type, from, to, mask))
         return EINVAL;
@@ -310,7 +345,8 @@ SOFTIB_API int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask)
 SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
 {
     struct qp *q = qp_of(v);
-    (void)mask;
+    if (q->opened)
+        return xrc_query(q, a, mask, init);
     sq_lock(q); /* the engine may be failing it just now */
     *a = q->attr;
     unsigned s = atomic_load(&q->sh->state); /* a peer may have failed it a moment ago */
@@ -334,6 +370,8 @@ SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, s
 SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
 {
     struct qp *q = qp_of(v);
+    if (q->opened)
+        return xrc_release(q);
     if (mcast_attached(v->qp_num))
         return EBUSY;
     engine_forsake(&q->task);
@@ -346,7 +384,7 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
         spin_wait(&turn);
     async_purge(ctx_of(v->context), &q->async_delivered);
     async_wait(&v->events_completed, &q->async_delivered, &v->mutex, &v->cond);
-    if (!v->srq)
+    if (qp_has_rq(q))
         rq_destroy(&proc.arena->rq[q->idx]);
     hold_objects(q, -1);
     pthread_mutex_destroy(&v->mutex);
@@ -361,14 +399,18 @@ int qp_post_recv(struct ibv_qp *v, struct ibv_recv_wr *wr, struct ibv_recv_wr **
 {
     struct qp *q = qp_of(v);
     int r = 0;
-    bool refuse = v->srq || atomic_load_explicit(&q->sh->state, memory_order_relaxed) == IBV_QPS_RESET;
+    if (!qp_has_rq(q)) {
+        *bad = wr;
+        return EINVAL;
+    }
+    bool refuse = atomic_load_explicit(&q->sh->state, memory_order_relaxed) == IBV_QPS_RESET;
     for (; wr && !r; wr = r ? wr : wr->next)
         r = refuse ? EINVAL : rq_post(&proc.arena->rq[q->idx], wr);
     if (r)
         *bad = wr;
     atomic_thread_fence(
         memory_order_seq_cst); /* posted, then looked: who fails the QP looks in the other order */
-    if (UNLIKELY(atomic_load(&q->sh->state) == IBV_QPS_ERR) && !v->srq)
+    if (UNLIKELY(atomic_load(&q->sh->state) == IBV_QPS_ERR))
         qp_flush_receives(q);
     return r;
 }

@@ -17,7 +17,10 @@ static bool opcode_legal(enum ibv_qp_type t, enum ibv_wr_opcode op)
     static const uint32_t uc = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
                                1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV;
     static const uint32_t ud = 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
-    uint32_t set = t == IBV_QPT_RC ? rc : t == IBV_QPT_UC ? uc : ud;
+    uint32_t set = t == IBV_QPT_RC || t == IBV_QPT_XRC_SEND ? rc
+                   : t == IBV_QPT_UC                        ? uc
+                   : t == IBV_QPT_UD                        ? ud
+                                                            : 0;
     return (unsigned)op < 32 && (set >> op & 1);
 }
 
@@ -50,6 +53,7 @@ struct wqe *sq_begin(struct qp *q, int *err)
     w->length = w->got = 0;
     w->nsge = w->is_inline = w->executed = 0;
     w->flags = 0;
+    w->srqn = 0;
     return w;
 }
 
@@ -131,6 +135,8 @@ static int from_wr(struct qp *q, const struct ibv_send_wr *wr)
         w->raddr = wr->wr.rdma.remote_addr;
         w->rkey = wr->wr.rdma.rkey;
     }
+    if (UNLIKELY(qp_ibv(q)->qp_type == IBV_QPT_XRC_SEND))
+        w->srqn = wr->qp_type.xrc.remote_srqn;
     if (wr->num_sge < 0)
         return EINVAL;
     if (wr->send_flags & IBV_SEND_INLINE) {

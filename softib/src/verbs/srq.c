@@ -33,7 +33,7 @@ static void table_set(uint32_t idx, struct srq *s)
     lock_drop(&table_lock);
 }
 
-SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+static struct srq *make(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
     if (!ctx_has(ctx_of(pd->context), FEATURE_SRQ)) {
         errno = EOPNOTSUPP;
@@ -69,7 +69,74 @@ SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
     }
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
     table_set(idx, s);
+    return s;
+}
+
+SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+{
+    struct srq *s = make(pd, a);
+    return s ? &s->ibv : NULL;
+}
+
+/* Senders find the queue by its number from here on. */
+static void join_domain(struct srq *s, struct xrcd *x, struct cq *cq)
+{
+    s->xrc = &proc.arena->xrc[s->idx];
+    s->xrcd = x;
+    s->cq = cq;
+    atomic_fetch_add(&x->refs, 1);
+    atomic_fetch_add(&cq->refs, 1);
+    atomic_store(&s->xrc->pd, pd_key(s->ibv.pd));
+    atomic_store(&s->xrc->cq, cq->idx);
+    atomic_store(&s->xrc->number, proc.slot << SRQ_BITS | s->idx);
+    atomic_store(&s->xrc->domain, x->key);
+}
+
+/* After this no sender uses the queue. One that dies in between leaves its count behind and is not waited for. */
+static void leave_domain(struct srq *s)
+{
+    unsigned turn = 0;
+    uint64_t start = now_ns();
+    atomic_store(&s->xrc->domain, 0);
+    atomic_store(&s->xrc->number, 0);
+    while (atomic_load(&s->xrc->users) && now_ns() - start < NS_S)
+        spin_wait(&turn);
+    atomic_fetch_sub(&s->xrcd->refs, 1);
+    atomic_fetch_sub(&s->cq->refs, 1);
+}
+
+struct ibv_srq *srq_create_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *a)
+{
+    const uint32_t all =
+        IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;
+    enum ibv_srq_type type = a->comp_mask & IBV_SRQ_INIT_ATTR_TYPE ? a->srq_type : IBV_SRQT_BASIC;
+    (void)c;
+    if (a->comp_mask & ~all || (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC)) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    if (!(a->comp_mask & IBV_SRQ_INIT_ATTR_PD) || !a->pd ||
+        (type == IBV_SRQT_XRC && ((a->comp_mask & all) != all || !a->xrcd || !a->cq))) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct ibv_srq_init_attr plain = {.srq_context = a->srq_context, .attr = a->attr};
+    struct srq *s = make(a->pd, &plain);
+    if (!s)
+        return NULL;
+    a->attr = plain.attr;
+    if (type == IBV_SRQT_XRC)
+        join_domain(s, (struct xrcd *)a->xrcd, cq_of(a->cq));
     return &s->ibv;
+}
+
+int srq_number(struct ibv_srq *ibv, uint32_t *number)
+{
+    struct srq *s = (struct srq *)ibv;
+    if (!s->xrc)
+        return EOPNOTSUPP;
+    *number = atomic_load(&s->xrc->number);
+    return 0;
 }
 
 SOFTIB_API int ibv_modify_srq(struct ibv_srq *ibv, struct ibv_srq_attr *a, int mask)
@@ -113,6 +180,8 @@ SOFTIB_API int ibv_destroy_srq(struct ibv_srq *ibv)
     lock_drop(&table_lock);
     async_purge(ctx_of(ibv->context), &s->async_delivered);
     async_wait(&ibv->events_completed, &s->async_delivered, &ibv->mutex, &ibv->cond);
+    if (s->xrc)
+        leave_domain(s);
     rq_destroy(s->sh);
     table_set(s->idx, NULL);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);

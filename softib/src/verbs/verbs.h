@@ -20,6 +20,8 @@ void cq_note_overrun(uint32_t idx);
 /* srq.c */
 int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 void srq_limit_event(uint32_t idx);
+struct ibv_srq *srq_create_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *a);
+int srq_number(struct ibv_srq *ibv, uint32_t *number);
 void mr_reused(uint32_t idx, uint32_t key);
 
 /* qp.c, qp_state.c, send.c, wr_ex.c, mcast.c */
@@ -29,6 +31,14 @@ struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a
 void qp_bind_wr_ops(struct qp *q);
 bool qp_transition_legal(enum ibv_qp_type t, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
 bool mcast_attached(uint32_t qpn);
+
+/* xrc.c */
+struct ibv_xrcd *xrc_open_domain(struct ibv_context *c, struct ibv_xrcd_init_attr *a);
+int xrc_close_domain(struct ibv_xrcd *x);
+struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a);
+int xrc_modify(struct qp *q, struct ibv_qp_attr *a, int mask);
+int xrc_query(struct qp *q, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init);
+int xrc_release(struct qp *q);
 
 /* event.c */
 extern struct ctx *contexts; /* the devices that are open */

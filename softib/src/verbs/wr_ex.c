@@ -198,8 +198,8 @@ static void wr_tso(struct ibv_qp_ex *e, void *hdr, uint16_t hdr_sz, uint16_t mss
 
 static void set_xrc(struct ibv_qp_ex *e, uint32_t srqn)
 {
-    (void)srqn;
-    unsupported(qx(e));
+    if (qx(e)->build_wqe)
+        qx(e)->build_wqe->srqn = srqn;
 }
 
 void qp_bind_wr_ops(struct qp *q)

@@ -1,0 +1,210 @@
+/* xrc.c: XRC domains, and receive QPs that are opened by their number. Processes of a node that open the same file
+ * share a domain: a receive QP of one process delivers into the SRQs of all of them. A receive QP lives as long as the
+ * process that created it; handles that others opened name it and keep nothing alive.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verbs/verbs.h"
+#include "base/slab.h"
+#include "hca/wire.h"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+/* The registry counts how often each process has each domain open. Its lock is held. */
+static bool row_live(const struct reg_xrcd *r)
+{
+    return r->key && atomic_load(&proc.reg->member[r->slot].gen) == r->gen && member_alive(r->slot);
+}
+
+static bool row_mine(const struct reg_xrcd *r, uint64_t key)
+{
+    return r->key == key && r->slot == proc.slot && r->gen == atomic_load(&proc.reg->member[proc.slot].gen);
+}
+
+/* 0, or why the domain cannot be opened with these flags. */
+static int row_open(uint64_t key, int oflags)
+{
+    struct reg_xrcd *mine = NULL, *free = NULL;
+    bool exists = false;
+    for (struct reg_xrcd *r = proc.reg->xrcd; r < proc.reg->xrcd + XRCDS; r++) {
+        if (r->key && r->key != key)
+            continue;
+        if (row_mine(r, key))
+            mine = r;
+        bool live = row_live(r);
+        exists |= live;
+        if (!live && !free)
+            free = r;
+    }
+    if (!exists && !(oflags & O_CREAT))
+        return EAGAIN;
+    if (exists && oflags & O_EXCL)
+        return EINVAL;
+    if (mine) {
+        mine->opened++;
+        return 0;
+    }
+    for (struct reg_xrcd *r = proc.reg->xrcd; !free && r < proc.reg->xrcd + XRCDS; r++)
+        if (!row_live(r)) /* its process has died */
+            free = r;
+    if (!free)
+        return ENOMEM;
+    *free = (struct reg_xrcd){key, proc.slot, atomic_load(&proc.reg->member[proc.slot].gen), 1};
+    return 0;
+}
+
+static void row_close(uint64_t key)
+{
+    for (struct reg_xrcd *r = proc.reg->xrcd; r < proc.reg->xrcd + XRCDS; r++)
+        if (row_mine(r, key) && !--r->opened)
+            r->key = 0;
+}
+
+/* The key of the domain of a file on this adapter, or of a domain that nobody shares (fd -1). 0: no such file. */
+static uint64_t domain_key(struct ibv_context *c, int fd)
+{
+    struct stat st;
+    if (fd == -1)
+        return random_u64() | 1;
+    if (fstat(fd, &st))
+        return 0;
+    uint64_t name[] = {st.st_dev, st.st_ino, proc.fab.node, ctx_of(c)->hca};
+    return hash_bytes(name, sizeof(name), 14695981039346656037ull) | 1;
+}
+
+struct ibv_xrcd *xrc_open_domain(struct ibv_context *c, struct ibv_xrcd_init_attr *a)
+{
+    const uint32_t both = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS;
+    int err = a->comp_mask & ~both || !ctx_has(ctx_of(c), FEATURE_XRC)      ? EOPNOTSUPP
+              : a->comp_mask != both || a->oflags & ~(O_CREAT | O_EXCL)     ? EINVAL
+              : (a->fd == -1 && !(a->oflags & O_CREAT)) || ctx_of(c)->wires ? EINVAL
+                                                                            : 0;
+    uint64_t key = err ? 0 : domain_key(c, a->fd);
+    struct xrcd *x = key ? calloc(1, sizeof(*x)) : NULL;
+    if (!err && !x)
+        err = key ? ENOMEM : EBADF;
+    if (!err) {
+        shlock_take(&proc.reg->lock);
+        err = row_open(key, a->oflags);
+        shlock_drop(&proc.reg->lock);
+    }
+    if (err) {
+        free(x);
+        errno = err;
+        return NULL;
+    }
+    x->ibv.context = c;
+    x->key = key;
+    return &x->ibv;
+}
+
+int xrc_close_domain(struct ibv_xrcd *ibv)
+{
+    struct xrcd *x = (struct xrcd *)ibv;
+    if (atomic_load(&x->refs))
+        return EBUSY;
+    shlock_take(&proc.reg->lock);
+    row_close(x->key);
+    shlock_drop(&proc.reg->lock);
+    free(x);
+    return 0;
+}
+
+/* --- receive QPs opened by number --- */
+
+/* The QP in its owner's arena, if it is a receive QP of that domain; *owner is to be put back. */
+static struct sh_qp *find(uint32_t qpn, uint64_t key, struct peer **owner)
+{
+    *owner = peer_get(qpn >> QP_BITS);
+    if (!*owner)
+        return NULL;
+    struct sh_qp *s = &(*owner)->arena->qp[qpn & (QP_MAX - 1)];
+    if (atomic_load(&s->state) != QP_NONE && atomic_load(&s->qpn) == qpn &&
+        atomic_load(&s->type) == IBV_QPT_XRC_RECV && atomic_load(&s->domain) == key)
+        return s;
+    peer_put(*owner);
+    return NULL;
+}
+
+struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a)
+{
+    const uint32_t needed = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE;
+    struct peer *owner;
+    if ((a->comp_mask & needed) != needed || a->comp_mask >= IBV_QP_OPEN_ATTR_RESERVED ||
+        a->qp_type != IBV_QPT_XRC_RECV || !a->xrcd) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct xrcd *x = (struct xrcd *)a->xrcd;
+    if (!find(a->qp_num, x->key, &owner)) {
+        errno = EINVAL;
+        return NULL;
+    }
+    peer_put(owner);
+    struct qp *q = slab_new(sizeof(*q));
+    if (!q) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    q->opened = true;
+    q->wire = wire_near;
+    q->xrcd = x;
+    struct ibv_qp *v = qp_ibv(q);
+    v->context = c;
+    v->qp_context = a->comp_mask & IBV_QP_OPEN_ATTR_CONTEXT ? a->qp_context : NULL;
+    v->qp_num = a->qp_num;
+    v->qp_type = IBV_QPT_XRC_RECV;
+    v->state = IBV_QPS_UNKNOWN; /* nothing can be posted */
+    pthread_mutex_init(&v->mutex, NULL);
+    pthread_cond_init(&v->cond, NULL);
+    atomic_fetch_add(&x->refs, 1);
+    return v;
+}
+
+int xrc_modify(struct qp *q, struct ibv_qp_attr *a, int mask)
+{
+    uint32_t qpn = qp_ibv(q)->qp_num;
+    if (qpn >> QP_BITS != proc.slot)
+        return EOPNOTSUPP; /* only the process that created it changes it */
+    struct qp *real = qp_lookup(qpn);
+    if (!real)
+        return EINVAL;
+    int r = ibv_modify_qp(qp_ibv(real), a, mask);
+    qp_release(real);
+    return r;
+}
+
+int xrc_query(struct qp *q, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
+{
+    uint32_t qpn = qp_ibv(q)->qp_num;
+    struct qp *real = qpn >> QP_BITS == proc.slot ? qp_lookup(qpn) : NULL;
+    if (real) {
+        int r = ibv_query_qp(qp_ibv(real), a, mask, init);
+        qp_release(real);
+        init->qp_context = qp_ibv(q)->qp_context;
+        return r;
+    }
+    struct peer *owner;
+    struct sh_qp *s = find(qpn, q->xrcd->key, &owner);
+    if (!s)
+        return EINVAL;
+    *a = (struct ibv_qp_attr){.dest_qp_num = atomic_load(&s->dest_qpn),
+                              .qp_access_flags = atomic_load(&s->access),
+                              .path_mtu = (enum ibv_mtu)atomic_load(&s->mtu),
+                              .min_rnr_timer = (uint8_t)atomic_load(&s->rnr_timer),
+                              .max_dest_rd_atomic = (uint8_t)atomic_load(&s->max_dest_rd),
+                              .path_mig_state = (enum ibv_mig_state)atomic_load(&s->mig)};
+    a->qp_state = a->cur_qp_state = (enum ibv_qp_state)atomic_load(&s->state);
+    *init = (struct ibv_qp_init_attr){.qp_context = qp_ibv(q)->qp_context, .qp_type = IBV_QPT_XRC_RECV};
+    peer_put(owner);
+    return 0;
+}
+
+int xrc_release(struct qp *q)
+{
+    atomic_fetch_sub(&q->xrcd->refs, 1);
+    pthread_mutex_destroy(&qp_ibv(q)->mutex);
+    pthread_cond_destroy(&qp_ibv(q)->cond);
+    slab_free(q, sizeof(*q));
+    return 0;
+}
