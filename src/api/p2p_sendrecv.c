@@ -114,7 +114,11 @@ static int packed_copy(struct p2p_call *send, void **out)
     void *copy = malloc(len ? len : 1);
     if (!copy)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a copy of %zu bytes to send", len);
-    dt_pack_all(send->type, send->count, send->buf, copy);
+    const int rc = dt_pack_all(send->type, send->count, send->buf, copy);
+    if (rc) {
+        free(copy);
+        return rc;
+    }
     send->buf = copy;
     send->count = (MPI_Count)len;
     send->type = dtype_from(MPI_PACKED);

@@ -40,9 +40,9 @@ int impl_Pack(const void *inbuf, MPI_Count incount, struct dtype *datatype, void
         rc = check_room(outsize, *position, bytes, "outbuf");
     if (rc)
         return rc;
-    dt_pack_all(datatype, incount, inbuf, ptr_add(outbuf, *position));
-    *position += bytes;
-    return 0;
+    rc = dt_copy(inbuf, incount, datatype, ptr_add(outbuf, *position), bytes, dtype_from(MPI_PACKED));
+    *position += rc ? 0 : bytes;
+    return rc;
 }
 
 int impl_Unpack(const void *inbuf, MPI_Count insize, MPI_Count *position, void *outbuf, MPI_Count outcount,
@@ -54,9 +54,9 @@ int impl_Unpack(const void *inbuf, MPI_Count insize, MPI_Count *position, void *
         rc = check_room(insize, *position, bytes, "inbuf");
     if (rc)
         return rc;
-    dt_unpack_all(datatype, outcount, outbuf, ptr_add(inbuf, *position), (size_t)bytes);
-    *position += bytes;
-    return 0;
+    rc = dt_copy(ptr_add(inbuf, *position), bytes, dtype_from(MPI_PACKED), outbuf, outcount, datatype);
+    *position += rc ? 0 : bytes;
+    return rc;
 }
 
 static int check_datarep(const char *datarep)

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "dt/device.h"
 #include "dt/layout.h"
 
 /* What the walker keeps in dt_cursor.state. A run is a stretch of blocks that one node describes. */
@@ -24,16 +25,24 @@ static struct walk *walk_of(struct dt_cursor *c)
     return (struct walk *)(void *)c->state;
 }
 
-void dt_cursor_init(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer)
+void dt_cursor_open(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer)
 {
     ASSERT(t->committed);
     c->type = t;
     c->buffer = (char *)buffer;
     c->count = count;
     c->position = 0;
+    c->is_device = false;
+    c->error = 0;
     struct walk *w = walk_of(c);
     memset(c->state, 0, sizeof(c->state));
     dt_layout_top(t, count, &w->top, &w->offset);
+}
+
+void dt_cursor_init(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer)
+{
+    dt_cursor_open(c, t, count, buffer);
+    c->is_device = dt_is_device(buffer, count, t);
 }
 
 void dt_cursor_seek(struct dt_cursor *c, uint64_t position)
@@ -46,6 +55,8 @@ size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len)
     struct walk *w = walk_of(c);
     uint64_t left = c->position < w->top.size ? w->top.size - c->position : 0;
     size_t n = len < left ? len : left;
+    if (unlikely(c->is_device))
+        return dt_device_pack_some(c, out, n);
     dt_node_pack(&w->top, ptr_add(c->buffer, w->offset), c->position, c->position + n, out);
     c->position += n;
     return n;
@@ -56,6 +67,8 @@ size_t dt_cursor_unpack(struct dt_cursor *c, const void *in, size_t len)
     struct walk *w = walk_of(c);
     uint64_t left = c->position < w->top.size ? w->top.size - c->position : 0;
     size_t n = len < left ? len : left;
+    if (unlikely(c->is_device))
+        return dt_device_unpack_some(c, in, n);
     dt_node_unpack(&w->top, ptr_add(c->buffer, w->offset), c->position, c->position + n, in);
     c->position += n;
     return n;

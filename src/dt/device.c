@@ -8,7 +8,6 @@
 
 #include "base/err.h"
 #include "dt/layout.h"
-#include "gpu/gpu.h"
 #include "gpu/kernels.h"
 
 #define SEGMENTS_MOST (GPU_STAGING_SIZE / sizeof(struct gpu_segment))
@@ -97,6 +96,19 @@ static bool is_rows(const struct dt_cursor *c, size_t len, char **device, int64_
            *stride < INT32_MAX;
 }
 
+/* Memory of several kinds: each block by a copy of its own. */
+static int move_mixed(const struct device_move *m, struct dt_cursor *c, size_t len)
+{
+    int rc = 0;
+    for (size_t done = 0; done < len && rc == 0;) {
+        void *piece;
+        const size_t n = dt_cursor_next(c, len - done, &piece);
+        rc = move_block(m, piece, m->dense + done, n);
+        done += n;
+    }
+    return rc;
+}
+
 static int move(struct dt_cursor *c, void *dense, size_t len, bool unpacks)
 {
     struct device_move m = {.dense = dense, .unpacks = unpacks};
@@ -113,6 +125,8 @@ static int move(struct dt_cursor *c, void *dense, size_t len, bool unpacks)
     if (dt_cursor_next(c, len, &first) == len)
         return move_block(&m, first, dense, len);
     dt_cursor_seek(c, start);
+    if (c->buffer == MPI_BOTTOM)
+        return move_mixed(&m, c, len);
     struct gpu_range range;
     m.segments = gpu_get_staging();
     if (gpu_find_range(dense, &range) != 0)
@@ -135,4 +149,80 @@ int dt_device_pack(struct dt_cursor *c, void *out, size_t len)
 int dt_device_unpack(struct dt_cursor *c, const void *in, size_t len)
 {
     return len ? move(c, (void *)(uintptr_t)in, len, true) : 0;
+}
+
+bool dt_device_holds(const struct dtype *t, MPI_Count count, const void *buffer)
+{
+    struct dt_cursor c;
+    void *piece;
+    MPI_Aint offset;
+    if (count == 0 || t->size == 0)
+        return false;
+    if (buffer != MPI_BOTTOM || dt_is_block(t, count, &offset))
+        return gpu_memory_is_device(ptr_add(buffer, t->true_lb));
+    dt_cursor_open(&c, t, count, buffer);
+    while (dt_cursor_next(&c, SIZE_MAX, &piece) > 0)
+        if (gpu_memory_is_device(piece))
+            return true;
+    return false;
+}
+
+static size_t record_move(struct dt_cursor *c, uint64_t start, size_t len, int rc)
+{
+    if (rc && !c->error)
+        c->error = rc;
+    dt_cursor_seek(c, start + len);
+    return len;
+}
+
+size_t dt_device_pack_some(struct dt_cursor *c, void *out, size_t len)
+{
+    const uint64_t start = c->position;
+    return record_move(c, start, len, dt_device_pack(c, out, len));
+}
+
+size_t dt_device_unpack_some(struct dt_cursor *c, const void *in, size_t len)
+{
+    const uint64_t start = c->position;
+    return record_move(c, start, len, dt_device_unpack(c, in, len));
+}
+
+int dt_device_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out)
+{
+    struct dt_cursor c;
+    dt_cursor_init(&c, t, count, buffer);
+    return dt_device_pack(&c, out, (size_t)(count * t->size));
+}
+
+int dt_device_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len)
+{
+    struct dt_cursor c;
+    dt_cursor_init(&c, t, count, buffer);
+    return dt_device_unpack(&c, in, MIN(len, (size_t)(count * t->size)));
+}
+
+/* Through a staging buffer, unless one side is a block. */
+int dt_device_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
+                   MPI_Count to_count, const struct dtype *to_type, uint64_t len)
+{
+    struct dt_cursor source, target;
+    MPI_Aint offset;
+    if (len == 0)
+        return 0;
+    dt_cursor_init(&source, from_type, from_count, from);
+    dt_cursor_init(&target, to_type, to_count, to);
+    if (source.is_device && dt_is_block(to_type, to_count, &offset))
+        return dt_device_pack(&source, ptr_add(to, offset), len);
+    if (target.is_device && dt_is_block(from_type, from_count, &offset))
+        return dt_device_unpack(&target, ptr_add(from, offset), len);
+    void *window = gpu_get_staging();
+    if (!window)
+        return err_set(MPI_ERR_NO_MEM, "out of memory for copies of GPU memory");
+    for (uint64_t at = 0; at < len && !source.error && !target.error; at += GPU_STAGING_SIZE) {
+        const size_t n = (size_t)MIN(len - at, GPU_STAGING_SIZE);
+        dt_cursor_pack(&source, window, n);
+        dt_cursor_unpack(&target, window, n);
+    }
+    gpu_put_staging(window);
+    return source.error ? source.error : target.error;
 }

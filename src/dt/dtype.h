@@ -94,20 +94,24 @@ struct dt_cursor {
     MPI_Count count;
     uint64_t position;  /* packed bytes already done */
     uint64_t state[14]; /* belongs to the walker */
+    bool is_device;     /* some of the data is in GPU memory */
+    int error;          /* of the first copy of GPU memory that failed, an error class; else 0 */
 };
 void dt_cursor_init(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
+/* The same for a walk that moves no data: `buffer` need not be memory of this process. */
+void dt_cursor_open(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
 void dt_cursor_seek(struct dt_cursor *c, uint64_t position);
-/* Both return the bytes moved: len, or less at the end of the data. */
+/* Both return the bytes moved: len, or less at the end of the data. `out` and `in` are host memory. */
 size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len);
 size_t dt_cursor_unpack(struct dt_cursor *c, const void *in, size_t len);
 /* The next contiguous piece (up to max bytes) without moving it; 0 at the end. */
 size_t dt_cursor_next(struct dt_cursor *c, size_t max, void **piece);
 
-/* Whole messages in one go. */
-void dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out);
-void dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len);
+/* Whole messages in one go. An error class is returned only if `buffer` is in GPU memory; packed data is in host memory. */
+int dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out);
+int dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len);
 
-/* Copies between two typed buffers (collectives to self, sendrecv to self). Copies the smaller of the two.
+/* Copies between two typed buffers in memory of any kind (collectives to self, sendrecv to self). Copies the smaller of the two.
  * Returns MPI_ERR_TRUNCATE when the source is larger. */
 int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
             MPI_Count to_count, const struct dtype *to_type);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "dt/device.h"
 #include "dt/layout.h"
 
 #define WINDOW 8192
@@ -20,20 +21,26 @@ static const struct dt_node *top_of(const struct dtype *t, MPI_Count count, stru
     return space;
 }
 
-void dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out)
+int dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out)
 {
     struct dt_node space;
     int64_t offset;
+    if (unlikely(dt_is_device(buffer, count, t)))
+        return dt_device_pack_all(t, count, buffer, out);
     const struct dt_node *top = top_of(t, count, &space, &offset);
     dt_node_pack(top, ptr_add(buffer, offset), 0, top->size, out);
+    return 0;
 }
 
-void dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len)
+int dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len)
 {
     struct dt_node space;
     int64_t offset;
+    if (unlikely(dt_is_device(buffer, count, t)))
+        return dt_device_unpack_all(t, count, buffer, in, len);
     const struct dt_node *top = top_of(t, count, &space, &offset);
     dt_node_unpack(top, ptr_add(buffer, offset), 0, MIN(len, top->size), in);
+    return 0;
 }
 
 int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
@@ -46,7 +53,11 @@ int dt_copy(const void *from, MPI_Count from_count, const struct dtype *from_typ
     char *mem_from = ptr_add(from, source_offset), *mem_to = ptr_add(to, target_offset);
     uint64_t len = MIN(source.size, target.size);
 
-    if (len > 0 && source.type == NODE_BLOCK && target.type == NODE_BLOCK) {
+    if (unlikely(dt_is_device(from, from_count, from_type) || dt_is_device(to, to_count, to_type))) {
+        const int rc = dt_device_copy(from, from_count, from_type, to, to_count, to_type, len);
+        if (rc)
+            return rc;
+    } else if (len > 0 && source.type == NODE_BLOCK && target.type == NODE_BLOCK) {
         memmove(mem_to, mem_from, len);
     } else if (target.type == NODE_BLOCK) {
         dt_node_pack(&source, mem_from, 0, len, mem_to);

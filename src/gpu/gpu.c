@@ -6,6 +6,7 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/counter.h"
@@ -144,7 +145,7 @@ void gpu_forget_range(void *unused, uintptr_t start, size_t size)
 enum gpu_memory_kind gpu_classify_address(const void *address)
 {
     const uintptr_t at = (uintptr_t)address;
-    if (host_cache_has(&gpu.host, at))
+    if (host_cache_unit(at) == 0 || host_cache_has(&gpu.host, at))
         return GPU_MEMORY_HOST;
     const struct gpu_ops *ops = active_ops();
     if (!ops) { /* a library was loaded */
@@ -200,8 +201,14 @@ int gpu_poll_copy(struct gpu_transfer *transfer)
 int gpu_copy(void *to, const void *from, size_t size)
 {
     struct gpu_transfer transfer;
-    int rc = size ? gpu_start_copy(to, from, size, &transfer) : 0;
-    return rc || size == 0 ? rc : gpu.ops->wait_copy(&transfer);
+    if (size == 0)
+        return 0;
+    if (!gpu_memory_is_device(to) && !gpu_memory_is_device(from)) {
+        memmove(to, from, size);
+        return 0;
+    }
+    int rc = gpu_start_copy(to, from, size, &transfer);
+    return rc ? rc : gpu.ops->wait_copy(&transfer);
 }
 
 int gpu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows)

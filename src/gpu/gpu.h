@@ -46,16 +46,20 @@ void gpu_close(void);
 /* True if GPU calls are in use in this process. */
 bool gpu_is_active(void);
 
+/* False: there is no GPU memory in this process. */
+static inline bool gpu_may_have_memory(void)
+{
+    return __builtin_expect(
+        __atomic_load_n(__atomic_load_n(&gpu_watched, __ATOMIC_RELAXED), __ATOMIC_RELAXED) != NULL, 0);
+}
+
 /* The kind of memory at `address`. Costs a GPU library call unless the address is in the cache of host memory. */
 enum gpu_memory_kind gpu_classify_address(const void *address);
 
 /* True if processors must not touch the memory at `address`. */
 static inline bool gpu_memory_is_device(const void *address)
 {
-    return __builtin_expect(
-               __atomic_load_n(__atomic_load_n(&gpu_watched, __ATOMIC_RELAXED), __ATOMIC_RELAXED) != NULL,
-               0) &&
-           gpu_classify_address(address) == GPU_MEMORY_DEVICE;
+    return gpu_may_have_memory() && gpu_classify_address(address) == GPU_MEMORY_DEVICE;
 }
 
 /* The allocation that `address` belongs to: 0, or MPI_ERR_BUFFER if it belongs to none. */

@@ -61,7 +61,7 @@ static bool cover(const struct view *v, int64_t out[TILE_WORDS])
     uint64_t sum = 0;
     if (v->contiguous || tile->size == 0 || !v->sorted || tile->true_lb + tile->true_extent > tile->extent)
         return false;
-    dt_cursor_init(&c, v->tile, 1, NULL);
+    dt_cursor_open(&c, v->tile, 1, NULL);
     for (int i = 0; (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
         if (i == PIECES_MAX)
             return false;

@@ -24,7 +24,7 @@ static int check_blocks(struct view *v, bool writable)
     int64_t start = 0, end = 0;
     size_t n;
     v->tile_sorted = true;
-    dt_cursor_init(&c, v->tile, 1, NULL);
+    dt_cursor_open(&c, v->tile, 1, NULL);
     for (int i = 0; i < BLOCKS_CHECKED && (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
         const int64_t at = (int64_t)(intptr_t)piece;
         if (at < start)
@@ -114,7 +114,7 @@ void view_walk_open(struct view_walk *w, const struct view *v, uint64_t start, u
         return;
     const uint64_t size = (uint64_t)v->tile->size, first = start / size;
     w->base = v->disp + (int64_t)first * v->tile->extent;
-    dt_cursor_init(&w->cursor, v->tile, (MPI_Count)((end - 1) / size - first + 1), NULL);
+    dt_cursor_open(&w->cursor, v->tile, (MPI_Count)((end - 1) / size - first + 1), NULL);
     dt_cursor_seek(&w->cursor, start - first * size);
 }
 

@@ -8,12 +8,14 @@
 #include <stdlib.h>
 
 #include "base/counter.h"
+#include "gpu/gpu.h"
 
 static COUNTER(buffered, "p2p_buffered", "Messages that a buffered send had to keep until they could leave.");
 
 struct bsend_pool {
     struct p2p *p2p;
-    char *base;
+    char *attached; /* what the program attached */
+    char *base;     /* where messages are kept: `attached`, or own memory if that is in GPU memory */
     MPI_Count size;
     bool automatic;
     struct list pieces; /* by address */
@@ -38,9 +40,15 @@ int bsend_attach(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool 
     if (!pool)
         return err_set(MPI_ERR_NO_MEM, "out of memory for attaching a buffer");
     pool->p2p = p;
-    pool->base = buffer;
+    pool->attached = pool->base = buffer;
     pool->size = size;
     pool->automatic = buffer == MPI_BUFFER_AUTOMATIC;
+    if (!pool->automatic && gpu_memory_is_device(buffer) && !(pool->base = malloc((size_t)size + 1))) {
+        free(pool);
+        return err_set(MPI_ERR_NO_MEM,
+                       "out of memory for %lld bytes in place of an attached buffer in GPU memory",
+                       (long long)size);
+    }
     list_init(&pool->pieces);
     list_init(&pool->flushes);
     *out = pool;
@@ -58,8 +66,10 @@ void bsend_flush(struct bsend_pool *pool)
 void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size)
 {
     bsend_flush(pool);
-    *buffer = pool->base;
+    *buffer = pool->attached;
     *size = pool->automatic ? 0 : pool->size;
+    if (pool->base != pool->attached)
+        free(pool->base);
     free(pool);
 }
 
@@ -131,10 +141,11 @@ int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct
     int rc = piece_new(pool, len, &piece);
     if (rc != 0)
         return rc;
-    dt_pack_all(type, count, buf, piece->start);
-    struct request *r;
-    rc = p2p_isend(pool->p2p, piece->start, (MPI_Count)len, dtype_from(MPI_PACKED), to, env, SEND_STANDARD,
-                   &r);
+    rc = dt_pack_all(type, count, buf, piece->start);
+    struct request *r = NULL;
+    if (rc == 0)
+        rc = p2p_isend(pool->p2p, piece->start, (MPI_Count)len, dtype_from(MPI_PACKED), to, env,
+                       SEND_STANDARD, &r);
     if (rc != 0 || r->complete) {
         if (rc == 0)
             request_free(r);

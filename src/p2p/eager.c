@@ -35,8 +35,8 @@ void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *
         return;
     }
     int rc = recv_matched(r, env, len);
-    recv_copy(r, payload, len);
-    request_done(r, rc);
+    const int copied = recv_copy(r, payload, len);
+    request_done(r, rc ? rc : copied);
 }
 
 void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
@@ -51,8 +51,8 @@ void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_hea
     }
     acknowledge(p, from, h->word);
     int rc = recv_matched(r, env, len);
-    recv_copy(r, payload, len);
-    request_done(r, rc);
+    const int copied = recv_copy(r, payload, len);
+    request_done(r, rc ? rc : copied);
 }
 
 void eager_take(struct p2p *p, struct p2p_request *r, struct message *m)
@@ -60,8 +60,8 @@ void eager_take(struct p2p *p, struct p2p_request *r, struct message *m)
     if (m->kind == FRAME_EAGER_SYNC)
         acknowledge(p, m->from, m->cookie);
     int rc = recv_matched(r, m->match.env, m->length);
-    recv_copy(r, m->payload, m->length);
-    request_done(r, rc);
+    const int copied = recv_copy(r, m->payload, m->length);
+    request_done(r, rc ? rc : copied);
 }
 
 void ack_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)

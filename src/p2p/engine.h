@@ -8,6 +8,7 @@
 #include "base/copy.h"
 #include "base/counter.h"
 #include "base/pool.h"
+#include "dt/device.h"
 #include "p2p/traffic.h"
 #include "p2p/fault.h"
 #include "p2p/frames.h"
@@ -74,6 +75,9 @@ struct p2p_request {
     bool stack;           /* lives in a blocking call: nothing to free, type not retained */
     bool registered;      /* `mem` and `key` are valid */
     bool block;           /* the data is one block of memory */
+    bool device;          /* the data is in device memory (device.h) */
+    bool stage_pinned;    /* `stage` is a staging buffer of src/gpu; else it is from malloc */
+    void *stage;          /* host memory with data of device memory, or NULL */
     struct net_mem mem;
     struct net_key key;
     struct traffic_ticket ticket; /* large receive: for its cost */
@@ -116,7 +120,11 @@ static inline void request_begin(struct p2p_request *r, struct p2p *p, const str
     r->state = (uint8_t)state;
     r->stack = stack;
     r->registered = false;
+    r->stage = NULL;
 }
+
+/* device.c */
+void request_put_stage(struct p2p_request *r);
 
 static inline void request_state(struct p2p_request *r, enum p2p_state to)
 {
@@ -136,6 +144,8 @@ static inline void request_turn(struct p2p_request *r, enum p2p_state to)
 static inline void request_done(struct p2p_request *r, int error)
 {
     request_turn(r, STATE_DONE);
+    if (unlikely(r->stage != NULL))
+        request_put_stage(r);
     request_complete(&r->base, error);
 }
 
@@ -143,6 +153,8 @@ static inline void request_done(struct p2p_request *r, int error)
 static inline void request_fail(struct p2p_request *r, int error)
 {
     request_state(r, STATE_DONE);
+    if (unlikely(r->stage != NULL))
+        request_put_stage(r);
     request_complete(&r->base, error);
 }
 
@@ -184,6 +196,7 @@ static inline void request_data(struct p2p_request *r, const void *buf, MPI_Coun
     r->count = count;
     r->type = type;
     r->length = (uint64_t)(count * type->size);
+    r->device = dt_is_device(buf, count, type);
 }
 
 /* Makes the data reachable; false when the transport cannot. */
@@ -221,8 +234,8 @@ static inline int recv_matched(struct p2p_request *r, struct envelope env, uint6
     return likely(length == r->length || (r->block && length < r->length)) ? 0 : recv_uneven(r, env, length);
 }
 
-/* Copies len bytes that arrived at once into the user's buffer. */
-void recv_copy(struct p2p_request *r, const void *payload, size_t len);
+/* Copies len bytes that arrived at once into the user's buffer. An error class is returned only if it is in GPU memory. */
+int recv_copy(struct p2p_request *r, const void *payload, size_t len);
 
 /* offer.c: an offered receive is about to be given to a frame. True when it has been filled meanwhile, and is
  * complete now; else its offer is void. */

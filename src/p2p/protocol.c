@@ -98,7 +98,7 @@ static enum p2p_protocol reading(struct p2p *p, const struct peer *from, uint64_
 
 static bool pieces_open(const struct p2p_request *r)
 {
-    return r->block && r->peer->caps.put && r->peer->transport->ops->mem_register_piece;
+    return r->block && !r->device && r->peer->caps.put && r->peer->transport->ops->mem_register_piece;
 }
 
 bool protocol_can_pipe(const struct p2p_request *r)
@@ -181,8 +181,8 @@ static enum p2p_protocol automatic(struct p2p *p, struct p2p_request *r, const s
 enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a)
 {
     uint64_t bytes = (uint64_t)r->base.bytes;
-    bool read = r->block && a->rts->can & RTS_READ && a->from->caps.get;
-    bool write = r->block && a->rts->can & RTS_WRITE && bytes > 0;
+    bool read = r->block && !r->device && a->rts->can & RTS_READ && a->from->caps.get;
+    bool write = r->block && !r->device && a->rts->can & RTS_WRITE && bytes > 0;
     r->ticket = (struct traffic_ticket){.bytes = bytes};
     if (bytes == 0 && read)
         return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */

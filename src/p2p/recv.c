@@ -2,17 +2,21 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dt/count.h"
+#include "p2p/device.h"
 #include "p2p/faulty.h"
 #include "p2p/message.h"
 #include "p2p/rendezvous.h"
 
-void recv_copy(struct p2p_request *r, const void *payload, size_t len)
+int recv_copy(struct p2p_request *r, const void *payload, size_t len)
 {
     size_t take = MIN(len, r->length);
+    if (unlikely(r->device))
+        return device_deliver(r, payload, take);
     if (likely(r->block))
         copy_bytes(r->buf, payload, take);
     else
         dt_unpack_all(r->type, r->count, r->buf, payload, take);
+    return 0;
 }
 
 bool recv_is_filled(struct p2p_request *r)

@@ -84,7 +84,7 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     const struct transport_caps *caps = &r->peer->caps;
     r->header.kind = FRAME_RTS;
     r->header.word = r->length;
-    if (r->block && (caps->get || caps->put) && !protocol_forces_pipe(r))
+    if (r->block && !r->device && (caps->get || caps->put) && !protocol_forces_pipe(r))
         request_register(r, r->length);
     r->hold.since = protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS ? 0 : clock_ns();
     bool hold = offer_awaited(r);

@@ -132,7 +132,7 @@ void put_offer(struct p2p *p, struct p2p_request *r)
         note_posted(p, r);
         return;
     }
-    if (!r->block || match_way(env) != MATCH_EXACT || posted_find(&p->posted, env) != &r->match)
+    if (!r->block || r->device || match_way(env) != MATCH_EXACT || posted_find(&p->posted, env) != &r->match)
         return;
     struct peer *peer = p->peer_of ? p->peer_of(p->peer_of_arg, env) : NULL;
     enum p2p_protocol protocol = wanted(p, r, peer);
@@ -163,8 +163,8 @@ static void put_sent(struct p2p_request *r, int status)
 bool put_use(struct p2p_request *r)
 {
     struct offer offer;
-    if (!offer_claim(r->peer, header_envelope(&r->header), &offer) || !r->block || !r->peer->caps.put ||
-        r->length > offer.room)
+    if (!offer_claim(r->peer, header_envelope(&r->header), &offer) || !r->block || r->device ||
+        !r->peer->caps.put || r->length > offer.room)
         return false;
     if (!r->registered && !(protocol_forces_pipe(r) && request_register(r, r->length)))
         return false; /* one that was to be registered in pieces can still be registered as one */

@@ -13,17 +13,23 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "p2p/device.h"
 #include "p2p/rendezvous.h"
 #include "p2p/protocol.h"
 
 static COUNTER(pieces, "p2p_rendezvous_r3", "Large messages sent in pieces through frames.");
 
-static void pieces_setup(struct p2p_request *r, uint64_t bytes)
+/* Bytes `from` to `bytes` of the message move. An error class is returned only if its data is in GPU memory. */
+static int pieces_setup(struct p2p_request *r, uint64_t from, uint64_t bytes)
 {
-    r->pieces.moved = r->pieces.copying = 0;
+    r->pieces.moved = from;
+    r->pieces.copying = 0;
     r->pieces.bytes = bytes;
+    if (unlikely(r->device))
+        return bytes > from ? device_pieces_begin(r, from) : 0;
     if (!r->block)
         dt_cursor_init(&r->pieces.cursor, r->type, r->count, r->buf);
+    return 0;
 }
 
 /* ---- the receiver asks ---- */
@@ -36,7 +42,12 @@ void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
     }
     counter_add(&pieces, 1);
     request_turn(r, STATE_RECV_PIECES);
-    pieces_setup(r, bytes);
+    const int rc = pieces_setup(r, 0, bytes);
+    if (rc) {
+        request_unpublish(r);
+        rendezvous_refuse(r, rc);
+        return;
+    }
     struct frame_header header = {.kind = FRAME_CTS, .word = r->peer_cookie};
     struct cts cts = {.cookie = r->cookie, .bytes = bytes};
     control_send(p, r->peer, &header, &cts, sizeof(cts));
@@ -55,7 +66,14 @@ static int pieces_send(struct p2p_request *r)
     struct pieces_part *part = &r->pieces;
     while (part->moved < part->bytes) {
         size_t len = (size_t)MIN(part->bytes - part->moved, to->caps.frame_max);
-        if (r->block) {
+        if (unlikely(r->device)) {
+            const char *data;
+            int rc = device_pieces_next(r, len, &data, &len);
+            if (rc == 0)
+                rc = peer_send_now(to, &r->header, data, len);
+            if (rc != 0)
+                return rc;
+        } else if (r->block) {
             int rc = peer_send_now(to, &r->header, r->buf + part->moved, len);
             if (rc != 0)
                 return rc;
@@ -72,13 +90,24 @@ static int pieces_send(struct p2p_request *r)
     return 0;
 }
 
+/* The end of all pieces. If GPU memory could not be copied, the receiver is notified. */
+static void pieces_end(struct p2p_request *r, int status)
+{
+    if (unlikely(status != 0 && r->device)) {
+        struct frame_header h = r->header;
+        h.aux = (uint16_t)status;
+        control_send_first(r->base.p2p, r->peer, &h, NULL, 0);
+    }
+    request_done(r, status);
+}
+
 static int pieces_resume(struct net_pending *item)
 {
     struct p2p_request *r = container_of(item, struct p2p_request, pending);
     int rc = pieces_send(r);
     if (rc == ERR_AGAIN)
         return rc;
-    request_done(r, rc);
+    pieces_end(r, rc);
     return 0;
 }
 
@@ -86,10 +115,11 @@ static int pieces_resume(struct net_pending *item)
 static void pieces_go(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes)
 {
     r->header = (struct frame_header){.kind = FRAME_PIECE, .word = cookie};
-    pieces_setup(r, bytes);
-    r->pieces.moved = from;
-    if (list_empty(&r->peer->pending) && pieces_send(r) == 0) {
-        request_done(r, 0);
+    int rc = pieces_setup(r, from, bytes);
+    if (rc == 0)
+        rc = list_empty(&r->peer->pending) ? pieces_send(r) : ERR_AGAIN;
+    if (rc == 0 || (rc != ERR_AGAIN && r->device)) {
+        pieces_end(r, rc);
         return;
     }
     r->pending.resume = pieces_resume;
@@ -122,13 +152,14 @@ void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_
 void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes)
 {
     request_turn(r, STATE_RECV_PIECES);
-    pieces_setup(r, bytes);
-    r->pieces.moved = from;
+    pieces_setup(r, from, bytes);
 }
 
 static void piece_take(struct p2p_request *r, const void *payload, size_t len)
 {
-    if (r->block)
+    if (unlikely(r->device))
+        device_pieces_store(r, payload, len);
+    else if (r->block)
         memcpy(r->buf + r->pieces.moved, payload, len);
     else
         dt_cursor_unpack(&r->pieces.cursor, payload, len);
@@ -147,6 +178,12 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
     struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(RECV_PIECES));
     CHECK(r != NULL && len <= r->pieces.bytes - r->pieces.moved,
           "a piece of a message arrived that nobody waits for");
+    if (unlikely(h->aux != 0)) { /* the sender could not copy its GPU memory */
+        protocol_end(r, h->aux);
+        request_unpublish(r);
+        request_done(r, h->aux);
+        return;
+    }
     if (unlikely(p->net->oversubscribed))
         piece_take_timed(r, payload, len);
     else

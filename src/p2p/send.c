@@ -2,6 +2,7 @@
  * of one block is decided here and is one call into the transport.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "p2p/device.h"
 #include "p2p/offer.h"
 #include "p2p/rendezvous.h"
 
@@ -30,7 +31,9 @@ static int send_frame(struct p2p_request *r)
     int rc = likely(to->eager_below != 0) ? 0 : offer_pass(to, header_envelope(&r->header));
     if (rc != 0)
         return rc;
-    if (r->block) {
+    if (unlikely(r->device)) {
+        rc = device_send_frame(r);
+    } else if (r->block) {
         rc = peer_send_now(to, &r->header, r->buf, r->length);
     } else {
         void *room;
@@ -136,6 +139,8 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
     if (unlikely(!dt_is_block(type, count, &offset) || !list_empty(&to->pending)))
         return ERR_AGAIN;
     if (unlikely(length >= to->eager_below) && !eager_looks(to, env, length))
+        return ERR_AGAIN;
+    if (unlikely(gpu_memory_is_device(ptr_add(buf, offset))))
         return ERR_AGAIN;
     int rc = to->ops->send(to, frame_head(FRAME_EAGER, 0, 0, (uint32_t)env.context),
                            frame_from(env.source, env.tag), length, ptr_add(buf, offset), length);

@@ -41,7 +41,7 @@ static int put_start(const struct rma_call *c, struct win_peer *to, uint64_t off
     if (dt_is_block(c->type, c->count, &gap)) {
         put_block(c, to, &from, offset + (uint64_t)gap, (uint64_t)(c->count * c->type->size));
     } else {
-        dt_cursor_init(&target, c->type, c->count, (void *)(uintptr_t)offset);
+        dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
         put_pieces(&from, to, &target);
     }
     if (c->request)
@@ -63,7 +63,7 @@ static int get_start(const struct rma_call *c, struct win_peer *to, uint64_t off
     const size_t room = rma_chunk(to) - sizeof(uint64_t);
     const int max = (int)MIN((size_t)RMA_RUNS_MAX, (room - sizeof(frame.ask)) / sizeof(frame.runs[0]));
     size_t bytes;
-    dt_cursor_init(&target, c->type, c->count, (void *)(uintptr_t)offset);
+    dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
     frame.ask = (struct rma_ask){.cookie = o->cookie};
     while ((bytes = runs_next(&target, room, max, frame.runs, &n)) > 0) {
         op_asked(o);

@@ -297,7 +297,7 @@ void watch_call(const struct rma_call *c, uint64_t offset)
                                                              : PASSIVE};
     if (w->proc->within)
         stores_call_tells_none();
-    dt_cursor_init(&cursor, c->type, c->count, (void *)(uintptr_t)offset);
+    dt_cursor_open(&cursor, c->type, c->count, (void *)(uintptr_t)offset);
     const size_t bytes = (size_t)(c->count * c->type->size);
     if (runs_next(&cursor, bytes, WATCH_RUNS, it.runs, &it.nruns) < bytes)
         return;

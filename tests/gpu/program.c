@@ -7,9 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/tunable.h"
-#include "gpu/gpu.h"
-
 struct program_cuda cu;
 
 static void require(cuda_result result, const char *what)
@@ -67,17 +64,6 @@ cuda_context program_start(void)
     require(cu.retain(&context, device), "cu.retain");
     require(cu.set_current(context), "cu.set_current");
     return context;
-}
-
-void program_open(void)
-{
-    tunables_load();
-    program_load();
-    program_start();
-    if (gpu_open() != 0 || !gpu_is_active()) {
-        printf("GPU memory is not in use: %s\n", gpu_reason_inactive());
-        exit(1);
-    }
 }
 
 cuda_pointer program_alloc(size_t size)

@@ -1,0 +1,24 @@
+/* device.h: messages whose data is in device memory, where the transport cannot reach it: it moves through staging buffers in host
+ * memory, one copy by the GPU at each end.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_P2P_DEVICE_H
+#define FP_P2P_DEVICE_H
+
+#include "p2p/engine.h"
+
+/* Sends the frame that carries the whole message. ERR_AGAIN: no room at the peer; the request now has a copy of its data in host
+ * memory, and is an ordinary send. */
+int device_send_frame(struct p2p_request *r);
+
+/* The message, `len` bytes of it, from a frame into the receive. */
+int device_deliver(struct p2p_request *r, const void *payload, size_t len);
+
+/* R3. begin: the bytes from `from` on will be moved. */
+int device_pieces_begin(struct p2p_request *r, uint64_t from);
+/* The next at most `most` bytes to send; 0 or an error class. */
+int device_pieces_next(struct p2p_request *r, size_t most, const char **data, size_t *len);
+/* Stores what has arrived, behind what arrived before; an error is kept in r->base.error. */
+void device_pieces_store(struct p2p_request *r, const char *data, size_t len);
+
+#endif

@@ -1,0 +1,114 @@
+/* area.c: see area.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "area.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+
+const char *const area_names[AREA_KINDS] = {"host", "device", "pool", "managed", "pinned"};
+
+bool area_start(void)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!driver) {
+        printf("no libcuda.so.1: %s\n", dlerror());
+        return false;
+    }
+    program_load();
+    if (cu.init(0) != CUDA_OK) {
+        printf("no GPU\n");
+        return false;
+    }
+    program_start();
+    return true;
+}
+
+static void require(cuda_result result, const char *what, enum area_kind kind)
+{
+    if (result == CUDA_OK)
+        return;
+    printf("%s of %s memory returned %d\n", what, area_names[kind], result);
+    exit(1);
+}
+
+struct area area_new(enum area_kind kind, size_t size)
+{
+    struct area a = {.size = size, .kind = kind};
+    cuda_result rc = CUDA_OK;
+    cuda_pointer p = 0;
+    void *host = NULL;
+    const size_t bytes = size ? size : 1;
+    switch (kind) {
+    case AREA_DEVICE:
+        rc = cu.alloc(&p, bytes);
+        break;
+    case AREA_POOL:
+        rc = cu.alloc_async(&p, bytes, NULL);
+        cu.synchronize();
+        break;
+    case AREA_MANAGED:
+        rc = cu.alloc_managed(&p, bytes, 1);
+        break;
+    case AREA_PINNED:
+        rc = cu.alloc_host(&host, bytes);
+        break;
+    default:
+        host = malloc(bytes);
+    }
+    require(rc, "allocation", kind);
+    a.at = host ? host : (char *)p;
+    return a;
+}
+
+void area_free(struct area *a)
+{
+    if (a->kind == AREA_HOST)
+        free(a->at);
+    else
+        require(a->kind == AREA_PINNED ? cu.free_host(a->at) : cu.free((cuda_pointer)a->at), "release",
+                a->kind);
+    a->at = NULL;
+}
+
+static bool is_reachable(const struct area *a)
+{
+    return a->kind != AREA_DEVICE && a->kind != AREA_POOL;
+}
+
+void area_write(const struct area *a, size_t at, const void *from, size_t size)
+{
+    if (is_reachable(a))
+        memcpy(a->at + at, from, size);
+    else if (size)
+        require(cu.to_device((cuda_pointer)a->at + at, from, size), "a copy", a->kind);
+}
+
+void area_read(const struct area *a, size_t at, void *to, size_t size)
+{
+    if (is_reachable(a))
+        memcpy(to, a->at + at, size);
+    else if (size)
+        require(cu.to_host(to, (cuda_pointer)a->at + at, size), "a copy", a->kind);
+}
+
+void area_pattern(char *out, size_t size, unsigned seed)
+{
+    unsigned x = seed * 2654435761u + 1;
+    for (size_t i = 0; i < size; i++) {
+        x = x * 1664525u + 1013904223u;
+        out[i] = (char)(x >> 24);
+    }
+}
+
+void area_fill(const struct area *a, unsigned seed)
+{
+    char *bytes = malloc(a->size + 1);
+    area_pattern(bytes, a->size, seed);
+    area_write(a, 0, bytes, a->size);
+    free(bytes);
+}
