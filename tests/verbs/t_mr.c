@@ -1,5 +1,5 @@
 /* t_mr.c: memory regions: their own address space (iova), keys that die with the region, domains that do not
- * mix, shared memory regions, registration that must fail.
+ * mix, shared memory regions, access that changes later, registration that must fail.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef _GNU_SOURCE
@@ -23,6 +23,46 @@ static void write_to(struct vt *t, struct vt_qp *q, struct note n, uint64_t off,
     to.peer.buf = n.addr;
     CHECK(!vt_post(&to, t, IBV_WR_RDMA_WRITE, 1, 0, len, off, IBV_SEND_SIGNALED));
     vt_wc(t->cq, want);
+}
+
+/* A region whose access flags change keeps its key and its addresses: what the new flags forbid is refused, what they
+ * allow works. */
+static void new_access(struct vt *t)
+{
+    struct vt_qp before, refused, after;
+    struct ibv_mr *mr = ibv_reg_mr_iova(t->pd, t->buf + 8192, 4096, 0x2000000, IBV_ACCESS_LOCAL_WRITE);
+    CHECK(mr);
+    struct note mine = {mr->rkey, 0x2000000}, theirs;
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &before);
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &refused);
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &after);
+    vt_swap(t, &mine, &theirs, sizeof(mine));
+    int r = ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_ACCESS), other;
+    vt_swap(t, &r, &other, sizeof(r));
+    if (!r && !other && mr->rkey == mine.rkey) {
+        vt_fill(t->buf, 500, 3);
+        if (t->side == 1)
+            write_to(t, &before, theirs, 32, 500, IBV_WC_SUCCESS);
+        vt_sync(t);
+        if (t->side == 0)
+            vt_expect(t->buf + 8192 + 32, 500, 3, "written after more access was given");
+        CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, IBV_ACCESS_LOCAL_WRITE));
+        vt_sync(t);
+        if (t->side == 1)
+            write_to(t, &refused, theirs, 0, 8, IBV_WC_REM_ACCESS_ERR);
+        vt_sync(t);
+        CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, ALL_ACCESS));
+        vt_sync(t);
+        if (t->side == 1)
+            write_to(t, &after, theirs, 0, 8, IBV_WC_SUCCESS);
+        vt_sync(t);
+    } else { /* soft-RoCE has no reregistration, and an adapter may give a new key */
+        CHECK(t->rxe || mr->rkey != mine.rkey, "reregistration: %d, errno %d", r, errno);
+    }
+    vt_qp_end(&before);
+    vt_qp_end(&refused);
+    vt_qp_end(&after);
+    CHECK(!ibv_dereg_mr(mr));
 }
 
 static void test(struct vt *t)
@@ -64,13 +104,14 @@ static void test(struct vt *t)
         write_to(t, &q, theirs, 0, 8, IBV_WC_REM_ACCESS_ERR);
     vt_sync(t);
     CHECK(!ibv_dereg_mr(again));
+    vt_qp_end(&q);
+    new_access(t);
 
     CHECK(!ibv_reg_mr(t->pd, t->buf, 4096, IBV_ACCESS_REMOTE_WRITE), "remote write needs local write");
     void *hole = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(hole, 8192);
     CHECK(!ibv_reg_mr(t->pd, hole, 8192, IBV_ACCESS_LOCAL_WRITE) && errno == EFAULT,
           "memory that is not there");
-    vt_qp_end(&q);
 }
 
 int main(void)

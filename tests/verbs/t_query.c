@@ -59,6 +59,8 @@ static void addresses(struct vt *t)
     CHECK(memcmp(&one.gid, &gid, sizeof(gid)) == 0 && one.port_num == 1 && one.gid_index == index);
     ssize_t n = ibv_query_gid_table(t->ctx, table, 64, 0);
     CHECK(n > 0, "the table has %zd entries", n);
+    CHECK(ibv_query_gid_table(t->ctx, table, (size_t)n - 1, 0) < 0,
+          "a table of %zd entries, room for one less", n);
     bool found = false;
     for (ssize_t i = 0; i < n; i++)
         found = found || memcmp(&table[i].gid, &gid, sizeof(gid)) == 0;

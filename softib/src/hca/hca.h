@@ -34,6 +34,7 @@ struct device {
 struct ctx {
     uint32_t hca;
     bool wires;
+    uint32_t exporter; /* the slot of the process whose context was imported; ours: none was */
     struct lock ev_lock;
     struct async_node *ev_list;
     struct ctx *next;
@@ -44,12 +45,14 @@ struct pd {
     struct ibv_pd ibv;
     struct pd *parent; /* of a parent domain */
     atomic_int refs;
+    struct pd *next; /* of those this process allocated */
 };
 
 struct mr {
     struct ibv_mr ibv;
     struct sh_mr *sh;
     uint32_t access;
+    struct mr_import *import; /* import.c: it was imported from another process */
 };
 
 /* An XRC domain. Its key is the same in all processes that opened the same file. */

@@ -269,7 +269,9 @@ SOFTIB_API ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_
     size_t n = 0;
     if (flags)
         return -EINVAL;
-    for (uint32_t p = 1; has_port(ctx, p) && n < max; p++, n++) {
+    for (uint32_t p = 1; has_port(ctx, p); p++, n++) {
+        if (n == max)
+            return -EINVAL;
         struct ibv_gid_entry full;
         gid_entry(ctx, p, &full);
         memset((char *)out + n * size, 0, size);
@@ -369,23 +371,20 @@ static void fill_ops(struct verbs_context *v)
     v->modify_cq = modify_cq;
 }
 
-SOFTIB_API struct ibv_context *ibv_open_device(struct ibv_device *d)
+struct ctx *ctx_open(struct device *d, int cmd_fd)
 {
-    if (!proc_join(&machine))
-        return NULL;
-    if (proc.fab.wire == WIRE_SHM && !((struct device *)d)->wires)
-        huge_heap();
     struct ctx *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
-    c->hca = ((struct device *)d)->hca;
-    c->wires = ((struct device *)d)->wires;
+    c->hca = d->hca;
+    c->wires = d->wires;
+    c->exporter = proc.slot;
     c->v.sz = sizeof(c->v);
     struct ibv_context *x = &c->v.context;
-    x->device = d;
+    x->device = &d->ibv;
     x->abi_compat = __VERBS_ABI_IS_EXTENDED;
     x->num_comp_vectors = 1;
-    x->cmd_fd = -1;
+    x->cmd_fd = cmd_fd;
     x->async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
     if (x->async_fd < 0) {
         free(c);
@@ -397,7 +396,21 @@ SOFTIB_API struct ibv_context *ibv_open_device(struct ibv_device *d)
     c->next = contexts;
     contexts = c;
     lock_drop(&contexts_lock);
-    return x;
+    return c;
+}
+
+SOFTIB_API struct ibv_context *ibv_open_device(struct ibv_device *ibv)
+{
+    struct device *d = (struct device *)ibv;
+    if (!proc_join(&machine))
+        return NULL;
+    if (proc.fab.wire == WIRE_SHM && !d->wires)
+        huge_heap();
+    int fd = d->wires ? -1 : export_device(d->hca);
+    struct ctx *c = d->wires || fd >= 0 ? ctx_open(d, fd) : NULL;
+    if (!c && fd >= 0)
+        close(fd);
+    return c ? &c->v.context : NULL;
 }
 
 SOFTIB_API int ibv_close_device(struct ibv_context *x)
@@ -412,6 +425,8 @@ SOFTIB_API int ibv_close_device(struct ibv_context *x)
     lock_drop(&contexts_lock);
     async_purge(c, NULL);
     close(x->async_fd);
+    if (x->cmd_fd >= 0)
+        close(x->cmd_fd);
     pthread_mutex_destroy(&x->mutex);
     free(c);
     return 0;

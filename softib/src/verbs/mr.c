@@ -5,19 +5,12 @@
  * hardware adapter.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "verbs/verbs.h"
+#include "verbs/mr.h"
 #include "base/slab.h"
 #include "hca/wire.h"
 #include "memory/huge.h"
-#include "memory/mapping.h"
 #include "memory/share.h"
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define ACCESS_KNOWN                                                                                        \
@@ -35,84 +28,6 @@ static struct lock table_lock;
 static uint32_t window_start, window = WINDOW_LEAST, window_hint, regions, serial;
 static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused entry does not fit */
 static bool taken[MR_MAX];
-
-/* Where a file system shows other devices to fstat than in maps (overlayfs, btrfs) nothing is taken for the
- * mapped file, and its memory is reached like private memory. */
-static bool same_file(int fd, const struct mapping *m)
-{
-    struct stat st;
-    return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == m->dev && S_ISREG(st.st_mode);
-}
-
-/* A region keeps a descriptor. A quarter of those that the process may have are left to the program: regions beyond are reached
- * like private memory. */
-static int keep(int fd)
-{
-    struct rlimit most;
-    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &most) || (rlim_t)fd < most.rlim_cur - most.rlim_cur / 4)
-        return fd;
-    close(fd);
-    return -1;
-}
-
-/* A copy of the program's descriptor `n`, if the mapped file can be written through it; else -1. */
-static int copy_if_mapped(int n, const struct mapping *m)
-{
-    const int mode = fcntl(n, F_GETFL);
-    return mode >= 0 && (mode & O_ACCMODE) == O_RDWR && same_file(n, m) ? fcntl(n, F_DUPFD_CLOEXEC, 64) : -1;
-}
-
-#define OPENED_LAST 8
-
-/* Memory is mostly registered soon after its file was opened: such a descriptor is just below `free`, the lowest that was not used. */
-static int find_recent(const struct mapping *m, int free)
-{
-    int fd = -1;
-    for (int n = free - 1; fd < 0 && n >= 0 && n >= free - OPENED_LAST; n--)
-        fd = copy_if_mapped(n, m);
-    return fd;
-}
-
-/* The mapping itself, which the kernel opens for privileged processes only. */
-static int open_itself(const struct mapping *m)
-{
-    char path[96];
-    snprintf(path, sizeof(path), "/proc/self/map_files/%llx-%llx", (unsigned long long)m->start,
-             (unsigned long long)m->end);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0 && !same_file(fd, m)) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-/* Among all, of which a program may have thousands. */
-static int find_any(const struct mapping *m, DIR *all)
-{
-    int fd = -1;
-    for (struct dirent *e; fd < 0 && (e = readdir(all));)
-        fd = *e->d_name == '.' ? -1 : copy_if_mapped(atoi(e->d_name), m);
-    return fd;
-}
-
-/* A descriptor of the mapped file. */
-static int open_mapping(const struct mapping *m)
-{
-    const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0)
-        return -1;
-    int fd = find_recent(m, folder);
-    fd = fd >= 0 ? fd : open_itself(m);
-    DIR *all = fd < 0 ? fdopendir(folder) : NULL;
-    if (all) {
-        fd = find_any(m, all);
-        closedir(all);
-    } else {
-        close(folder);
-    }
-    return keep(fd);
-}
 
 /* Some bits nobody can guess; the kernel is asked for many at once. The table's lock is held. */
 static uint16_t some_bits(void)
@@ -153,6 +68,19 @@ static uint32_t table_take(void)
     return found;
 }
 
+/* That very entry, if it is free: an imported region has the key of the one that was exported. */
+static bool table_claim(uint32_t idx)
+{
+    if (!idx || idx >= MR_MAX)
+        return false;
+    lock_take(&table_lock);
+    bool mine = !taken[idx];
+    taken[idx] = true;
+    regions += mine;
+    lock_drop(&table_lock);
+    return mine;
+}
+
 static void table_give_back(uint32_t idx)
 {
     lock_take(&table_lock);
@@ -161,7 +89,19 @@ static void table_give_back(uint32_t idx)
     lock_drop(&table_lock);
 }
 
-static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uint32_t access)
+/* A key that the entry did not have before. */
+static uint32_t key_make(uint32_t idx)
+{
+    lock_take(&table_lock);
+    uint16_t old = variant[idx];
+    while (variant[idx] == old)
+        variant[idx] = some_bits();
+    uint32_t key = idx << MR_SHIFT | variant[idx];
+    lock_drop(&table_lock);
+    return key;
+}
+
+static void publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, uint32_t access)
 {
     struct sh_mr *s = mr->sh;
     struct mapping m;
@@ -176,17 +116,13 @@ static void publish(struct mr *mr, uint32_t idx, uint32_t pd, uint64_t iova, uin
     atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
     if (s->length && mapping_find(s->addr, s->length, &m)) {
         if (m.kind == MAP_SHARED_FILE)
-            s->fd = open_mapping(&m);
+            s->fd = mr_open_mapping(&m);
         else if (m.kind == MAP_PRIVATE_ANON && huge_on_credit(s->length))
             huge_pages(s->addr, s->length, m.start, m.end);
         s->file_off = m.offset + (s->addr - m.start);
     }
     lock_take(&table_lock);
     s->serial = ++serial;
-    uint16_t old = variant[idx];
-    while (variant[idx] == old)
-        variant[idx] = some_bits();
-    uint32_t key = idx << MR_SHIFT | variant[idx];
     lock_drop(&table_lock);
     mr->ibv.lkey = mr->ibv.rkey = key;
     atomic_store_explicit(&s->rkey, key, memory_order_release);
@@ -254,6 +190,34 @@ static void pin_pages(const void *addr, size_t length)
         ;
 }
 
+struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint32_t access,
+                       uint32_t key)
+{
+    struct mr *mr = slab_new(sizeof(*mr));
+    bool claimed = mr && key && table_claim(key >> MR_SHIFT);
+    uint32_t idx = claimed ? key >> MR_SHIFT : mr ? table_take() : 0;
+    if (!idx) {
+        slab_free(mr, sizeof(*mr));
+        errno = ENOMEM;
+        return NULL;
+    }
+    mr->sh = &proc.arena->mr[idx];
+    mr->access = access;
+    mr->ibv.context = pd->context;
+    mr->ibv.pd = pd;
+    mr->ibv.addr = addr;
+    mr->ibv.length = length;
+    mr->ibv.handle = idx;
+    if (claimed) {
+        lock_take(&table_lock);
+        variant[idx] = key & MR_VARIANT;
+        lock_drop(&table_lock);
+    }
+    publish(mr, claimed ? key : key_make(idx), pd_key(pd), iova, access);
+    atomic_fetch_add(&((struct pd *)pd)->refs, 1);
+    return &mr->ibv;
+}
+
 static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint64_t access)
 {
     if (!access_legal(access) || (uintptr_t)addr + length < (uintptr_t)addr) {
@@ -264,25 +228,11 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
         errno = EFAULT;
         return NULL;
     }
-    struct mr *mr = slab_new(sizeof(*mr));
-    uint32_t idx = mr ? table_take() : 0;
-    if (!idx) {
-        slab_free(mr, sizeof(*mr));
-        errno = ENOMEM;
-        return NULL;
-    }
-    mr->sh = &proc.arena->mr[idx];
-    mr->access = (uint32_t)access;
-    mr->ibv.context = pd->context;
-    mr->ibv.pd = pd;
-    mr->ibv.addr = addr;
-    mr->ibv.length = length;
-    mr->ibv.handle = idx;
-    publish(mr, idx, pd_key(pd), access & IBV_ACCESS_ZERO_BASED ? 0 : iova, mr->access);
-    atomic_fetch_add(&((struct pd *)pd)->refs, 1);
-    if (proc.fab.pin)
+    struct ibv_mr *mr =
+        mr_make(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova, (uint32_t)access, 0);
+    if (mr && proc.fab.pin)
         pin_pages(addr, length);
-    return &mr->ibv;
+    return mr;
 }
 
 SOFTIB_API struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
@@ -320,6 +270,8 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }
+    const uint32_t key = ibv->rkey; /* peers that know it need not learn another one */
+    uint64_t iova = mr->sh->iova;
     retract(mr->sh);
     if (flags & IBV_REREG_MR_CHANGE_PD) {
         atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
@@ -329,10 +281,11 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
     if (flags & IBV_REREG_MR_CHANGE_TRANSLATION) {
         ibv->addr = addr;
         ibv->length = length;
+        iova = (uintptr_t)addr;
     }
     if (flags & IBV_REREG_MR_CHANGE_ACCESS)
         mr->access = (uint32_t)access;
-    publish(mr, ibv->handle, pd_key(ibv->pd), (uintptr_t)ibv->addr, mr->access);
+    publish(mr, key, pd_key(ibv->pd), iova, mr->access);
     return 0;
 }
 

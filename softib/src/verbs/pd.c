@@ -5,6 +5,11 @@
 #include "verbs/verbs.h"
 #include <stdlib.h>
 
+#define COUNT_BITS 22 /* of a number, below the slot of the process: domains are imported by their number */
+
+static struct lock lock;
+static struct pd *domains; /* that this process allocated */
+
 static struct ibv_pd *make(struct ibv_context *c, uint32_t handle, struct pd *parent)
 {
     struct pd *p = calloc(1, sizeof(*p));
@@ -25,7 +30,42 @@ SOFTIB_API struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
         errno = EOPNOTSUPP;
         return NULL;
     }
-    return make(c, atomic_fetch_add(&next, 1) + 1, NULL);
+    const uint32_t count = (atomic_fetch_add(&next, 1) + 1) & ((1u << COUNT_BITS) - 1);
+    struct ibv_pd *v = make(c, proc.slot << COUNT_BITS | count, NULL);
+    struct pd *p = (struct pd *)v;
+    lock_take(&lock);
+    if (p) {
+        p->next = domains;
+        domains = p;
+    }
+    lock_drop(&lock);
+    return v;
+}
+
+static bool is_allocated(uint32_t handle)
+{
+    lock_take(&lock);
+    struct pd *p = domains;
+    while (p && p->ibv.handle != handle)
+        p = p->next;
+    lock_drop(&lock);
+    return p != NULL;
+}
+
+/* Of this process, or of the one whose context was imported: there only the program knows which domains exist. */
+SOFTIB_API struct ibv_pd *ibv_import_pd(struct ibv_context *c, uint32_t handle)
+{
+    const uint32_t slot = handle >> COUNT_BITS;
+    if (slot == proc.slot ? !is_allocated(handle) : slot != ctx_of(c)->exporter) {
+        errno = ENOENT;
+        return NULL;
+    }
+    return make(c, handle, NULL);
+}
+
+SOFTIB_API void ibv_unimport_pd(struct ibv_pd *pd)
+{
+    free(pd);
 }
 
 struct ibv_pd *pd_parent(struct ibv_context *c, struct ibv_parent_domain_init_attr *a)
@@ -45,6 +85,13 @@ SOFTIB_API int ibv_dealloc_pd(struct ibv_pd *ibv)
         return EBUSY;
     if (p->parent)
         atomic_fetch_sub(&p->parent->refs, 1);
+    lock_take(&lock);
+    for (struct pd **at = &domains; *at; at = &(*at)->next)
+        if (*at == p) {
+            *at = p->next;
+            break;
+        }
+    lock_drop(&lock);
     free(p);
     return 0;
 }

@@ -46,6 +46,12 @@ extern struct lock contexts_lock;
 void port_changed(uint32_t linear, bool up);
 void hca_removed(uint32_t hca);
 
+/* device.c, export.c */
+struct ctx *ctx_open(struct device *d, int cmd_fd); /* takes the descriptor, except when it fails */
+int export_device(uint32_t hca); /* a descriptor that names the device, for ibv_import_device */
+bool export_read(int fd, uint32_t *slot,
+                 uint32_t *hca); /* false: it names no device of a living process of our node */
+
 /* pd.c */
 struct ibv_pd *pd_parent(struct ibv_context *c, struct ibv_parent_domain_init_attr *a);
 struct ibv_td *td_alloc(struct ibv_context *c, struct ibv_td_init_attr *a);

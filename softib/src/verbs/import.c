@@ -1,0 +1,152 @@
+/* import.c: devices and memory regions of another context or process, imported by file descriptor (export.c) and handle.
+ * A domain's number names its process (pd.c), so
+ * that a domain is imported by its number alone. A region of the same process is imported as it is. One of another process
+ * is mapped here, under its own key where that is free; so its memory must be a shared mapping of a file (or of a memfd).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verbs/mr.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The mapping of an imported region. */
+struct mr_import {
+    void *map;
+    size_t length;
+};
+
+SOFTIB_API struct ibv_context *ibv_import_device(int fd)
+{
+    uint32_t slot, hca;
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    struct ctx *c = NULL;
+    if (fcntl(fd, F_GETFD) < 0)
+        errno = EBADF;
+    else if (list && proc_join(&machine)) {
+        const bool known = export_read(fd, &slot, &hca);
+        const bool can = known && !fabric_lacks(&proc.fab, fabric_linear(&proc.fab, proc.fab.node, hca, 1),
+                                                FEATURE_IMPORT);
+        c = can ? ctx_open((struct device *)list[hca], fd) : NULL;
+        if (c)
+            c->exporter = slot;
+        else if (!can)
+            errno = known ? EOPNOTSUPP : ENODEV;
+    }
+    const int why = errno;
+    ibv_free_device_list(list);
+    errno = why;
+    return c ? &c->v.context : NULL;
+}
+
+/* A region as its owner describes it just now. */
+static bool read_region(struct peer *owner, uint32_t idx, struct sh_mr *out)
+{
+    const struct sh_mr *s = &owner->arena->mr[idx];
+    const uint32_t key = atomic_load(&s->rkey);
+    atomic_store(&out->rkey, key);
+    out->pd = s->pd;
+    out->access = s->access;
+    out->iova = s->iova;
+    out->length = s->length;
+    out->addr = s->addr;
+    out->file_off = s->file_off;
+    out->fd = s->fd;
+    atomic_thread_fence(memory_order_acquire); /* nothing above is read after the key has been seen again */
+    return key && atomic_load(&s->rkey) == key;
+}
+
+/* Of this process: the same region, seen through another context. */
+static struct ibv_mr *import_own(struct ibv_pd *pd, const struct sh_mr *s, uint32_t idx)
+{
+    struct mr *mr = calloc(1, sizeof(*mr));
+    if (!mr)
+        return NULL;
+    mr->sh = &proc.arena->mr[idx];
+    mr->access = s->access;
+    mr->ibv = (struct ibv_mr){.context = pd->context, .pd = pd, .length = s->length, .handle = idx};
+    mr->ibv.lkey = mr->ibv.rkey = atomic_load(&s->rkey);
+    return &mr->ibv;
+}
+
+/* The owner's memory, mapped here. */
+static bool map_shared(const struct peer *owner, const struct sh_mr *s, struct mr_import *at, char **addr)
+{
+    char path[64];
+    struct stat st;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);
+    if (s->fd < 0) {
+        errno = EOPNOTSUPP;
+        return false;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", owner->pid, s->fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool there = !fstat(fd, &st) && S_ISREG(st.st_mode) && s->length <= UINT64_MAX - s->file_off &&
+                 s->file_off + s->length <= (uint64_t)st.st_size;
+    at->length = s->length + skip;
+    at->map =
+        there ? mmap(NULL, at->length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(s->file_off - skip))
+              : MAP_FAILED;
+    close(fd);
+    if (at->map == MAP_FAILED) {
+        errno = there ? errno : EINVAL;
+        return false;
+    }
+    *addr = (char *)at->map + skip;
+    return true;
+}
+
+static struct ibv_mr *import_of_peer(struct ibv_pd *pd, const struct peer *owner, const struct sh_mr *s)
+{
+    char *addr;
+    struct mr_import *at = calloc(1, sizeof(*at));
+    if (!at || !map_shared(owner, s, at, &addr)) {
+        const int why = at ? errno : ENOMEM;
+        free(at);
+        errno = why;
+        return NULL;
+    }
+    struct ibv_mr *ibv = mr_make(pd, addr, s->length, s->iova, s->access, atomic_load(&s->rkey));
+    if (!ibv) {
+        munmap(at->map, at->length);
+        free(at);
+        return NULL;
+    }
+    CONTAINER_OF(ibv, struct mr, ibv)->import = at;
+    return ibv;
+}
+
+SOFTIB_API struct ibv_mr *ibv_import_mr(struct ibv_pd *pd, uint32_t handle)
+{
+    const uint32_t slot = ctx_of(pd->context)->exporter;
+    struct sh_mr s;
+    struct peer *owner = handle && handle < MR_MAX ? peer_get(slot) : NULL;
+    if (!owner || !read_region(owner, handle, &s) || s.pd != pd_key(pd)) {
+        if (owner)
+            peer_put(owner);
+        errno = ENOENT;
+        return NULL;
+    }
+    struct ibv_mr *ibv = owner->self ? import_own(pd, &s, handle) : import_of_peer(pd, owner, &s);
+    const int why = errno;
+    peer_put(owner);
+    errno = why;
+    return ibv;
+}
+
+SOFTIB_API void ibv_unimport_mr(struct ibv_mr *ibv)
+{
+    struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
+    struct mr_import *at = mr->import;
+    if (!at) {
+        free(mr);
+        return;
+    }
+    ibv_dereg_mr(ibv); /* our entry; the owner's stays */
+    munmap(at->map, at->length);
+    free(at);
+}

@@ -1,0 +1,17 @@
+/* mr.h: what the files about memory regions need of each other.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTIB_VERBS_MR_H
+#define SOFTIB_VERBS_MR_H
+
+#include "memory/mapping.h"
+#include "verbs/verbs.h"
+
+/* mr_file.c: a descriptor of a mapped file, the caller's to close; -1: none can be had. */
+int mr_open_mapping(const struct mapping *m);
+
+/* mr.c: a region of ours at `addr`; with `key` not 0 under that key if its place is free, else under a fresh one. */
+struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint32_t access,
+                       uint32_t key);
+
+#endif

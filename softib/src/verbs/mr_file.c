@@ -1,0 +1,89 @@
+/* mr_file.c: finds a descriptor of the file that is mapped where memory is registered, so that peers can map it too.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verbs/mr.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where a file system shows other devices to fstat than in maps (overlayfs, btrfs) nothing is taken for the
+ * mapped file, and its memory is reached like private memory. */
+static bool same_file(int fd, const struct mapping *m)
+{
+    struct stat st;
+    return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == m->dev && S_ISREG(st.st_mode);
+}
+
+/* A region keeps a descriptor. A quarter of those that the process may have are left to the program: regions beyond are reached
+ * like private memory. */
+static int keep(int fd)
+{
+    struct rlimit most;
+    if (fd < 0 || getrlimit(RLIMIT_NOFILE, &most) || (rlim_t)fd < most.rlim_cur - most.rlim_cur / 4)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* A copy of the program's descriptor `n`, if the mapped file can be written through it; else -1. */
+static int copy_if_mapped(int n, const struct mapping *m)
+{
+    const int mode = fcntl(n, F_GETFL);
+    return mode >= 0 && (mode & O_ACCMODE) == O_RDWR && same_file(n, m) ? fcntl(n, F_DUPFD_CLOEXEC, 64) : -1;
+}
+
+#define OPENED_LAST 8
+
+/* Memory is mostly registered soon after its file was opened: such a descriptor is just below `free`, the lowest that was not used. */
+static int find_recent(const struct mapping *m, int free)
+{
+    int fd = -1;
+    for (int n = free - 1; fd < 0 && n >= 0 && n >= free - OPENED_LAST; n--)
+        fd = copy_if_mapped(n, m);
+    return fd;
+}
+
+/* The mapping itself, which the kernel opens for privileged processes only. */
+static int open_itself(const struct mapping *m)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "/proc/self/map_files/%llx-%llx", (unsigned long long)m->start,
+             (unsigned long long)m->end);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 && !same_file(fd, m)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Among all, of which a program may have thousands. */
+static int find_any(const struct mapping *m, DIR *all)
+{
+    int fd = -1;
+    for (struct dirent *e; fd < 0 && (e = readdir(all));)
+        fd = *e->d_name == '.' ? -1 : copy_if_mapped(atoi(e->d_name), m);
+    return fd;
+}
+
+/* A descriptor of the mapped file. */
+int mr_open_mapping(const struct mapping *m)
+{
+    const int folder = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return -1;
+    int fd = find_recent(m, folder);
+    fd = fd >= 0 ? fd : open_itself(m);
+    DIR *all = fd < 0 ? fdopendir(folder) : NULL;
+    if (all) {
+        fd = find_any(m, all);
+        closedir(all);
+    } else {
+        close(folder);
+    }
+    return keep(fd);
+}
