@@ -11,7 +11,7 @@
 
 #include "cli/json_read.h"
 
-enum { VARIANTS_MAX = 10, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 6, POINTS_MAX = 40 };
+enum { VARIANTS_MAX = 12, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 6, POINTS_MAX = 40 };
 
 /* ---- What there is to measure: sources.c, entries_*.c ---- */
 
@@ -42,7 +42,8 @@ enum take {
     TAKE_FIGURE, /* {"figures": [{"figure", "x", "y", "lines"}]}, as of fishplate-lab sim rails: figure `what` */
     TAKE_STATEMENTS, /* fishplate-lab sim rails: statements of which the paper's place begins with `what` */
     TAKE_PROFILE, /* fishplate prof: rows are programs, one a variant; `what` is "sizes", "calls" or "reuse" */
-    TAKE_SIM,     /* fishplate-lab sim: us; rows are nodes, columns algorithms */
+    TAKE_WAITS, /* fishplate prof: seconds of a rank in point-to-point calls; variants are "program column" */
+    TAKE_SIM,   /* fishplate-lab sim: us; rows are nodes, columns algorithms */
 };
 
 enum better { BETTER_LOWER, BETTER_HIGHER, BETTER_NEITHER };

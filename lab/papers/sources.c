@@ -34,6 +34,17 @@
             "mpiexec -n " n " -vnodes " n " " KERNELS "--class W is cg mg lu ft sweep" \
     }
 
+#define WAITS(program, protocol)                                                  \
+    {                                                                             \
+        program " " protocol,                                                     \
+            "fishplate prof --quiet --json - -- " FOUR                            \
+            "-genv FISHPLATE_EAGER_MAX=4047 -genv FISHPLATE_RENDEZVOUS=" protocol \
+            " fishplate-lab kernels --quiet " program,                            \
+            "fishplate prof --quiet --json - -- " FOUR                            \
+            "-genv FISHPLATE_EAGER_MAX=4047 -genv FISHPLATE_RENDEZVOUS=" protocol \
+            " fishplate-lab kernels --quiet --class W " program                   \
+    }
+
 const struct source sources[] = {
     IB_TOPIC("small", 2, 8),
     IB_TOPIC("polling", 1, 10),
@@ -109,6 +120,13 @@ const struct source sources[] = {
      .full_seconds = 20,
      .variants = {KERNEL_VARIANT("get", "-genv FISHPLATE_RENDEZVOUS=get -genv FISHPLATE_EAGER_MAX=4047 "),
                   KERNEL_VARIANT("put", "-genv FISHPLATE_RENDEZVOUS=put -genv FISHPLATE_EAGER_MAX=4047 ")}},
+    {.name = "waits",
+     .virtual_nodes = true,
+     .quick_seconds = 5,
+     .full_seconds = 40,
+     .variants = {WAITS("cg", "get"), WAITS("cg", "put"), WAITS("sp", "get"), WAITS("sp", "put"),
+                  WAITS("ft", "get"), WAITS("ft", "put"), WAITS("lu", "get"), WAITS("lu", "put"),
+                  WAITS("bt", "get"), WAITS("bt", "put")}},
     {.name = "profiles",
      .same_always = true, /* messages are counted, not timed */
      .virtual_nodes = true,

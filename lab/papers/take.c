@@ -204,6 +204,36 @@ static struct table *take_profile(const struct entry *e, const struct source *s,
     return t;
 }
 
+/* Mean seconds of a rank in calls that send, receive or wait. */
+static double waiting_seconds(const struct value *document)
+{
+    double sum = 0;
+    for (const struct value *f = value_first(document, "functions"); f; f = f->next)
+        if (strcmp(value_text(f, "kind"), "p2p") == 0 || strcmp(value_text(f, "kind"), "wait") == 0)
+            sum += value_number(f, "mean", 0);
+    return sum;
+}
+
+static struct table *take_waits(const struct entry *e, const struct source *s,
+                                const struct value *const *documents)
+{
+    struct table *t = table_new(e->title, value_text(documents[0], "adapter"));
+    table_column(t, "program");
+    for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++) {
+        const char *column = strchr(s->variants[i].label, ' ') + 1;
+        if (table_find(t, column) < 0)
+            table_column(t, column);
+    }
+    for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++) {
+        char program[32];
+        const char *column = strchr(s->variants[i].label, ' ') + 1;
+        snprintf(program, sizeof(program), "%.*s", (int)(column - 1 - s->variants[i].label),
+                 s->variants[i].label);
+        table_set(t, table_row_of(t, program, 0), table_find(t, column), waiting_seconds(documents[i]));
+    }
+    return t;
+}
+
 struct table *table_take(const struct entry *e, const struct source *s, const struct value *const *documents)
 {
     struct table *t = NULL;
@@ -225,6 +255,9 @@ struct table *table_take(const struct entry *e, const struct source *s, const st
         break;
     case TAKE_PROFILE:
         t = take_profile(e, s, documents);
+        break;
+    case TAKE_WAITS:
+        t = take_waits(e, s, documents);
         break;
     case TAKE_SIM:
         t = take_sim(e, documents[0]);
