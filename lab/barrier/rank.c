@@ -175,6 +175,9 @@ static void rank(struct ib_rank *r)
     for (int i = 0; i < n; i++)
         count(r, &list[i]);
     measure(r, list, n);
+    /* Over which path frames went: rings are written, all else is sent. */
+    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("ib_frames_sent")), "frames");
+    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("ib_ring_frames_sent")), "ring_frames");
     choose(r, 0);
     for (int i = 0; i < n; i++) {
         const char *label = barrier_label(list[i].setting);

@@ -133,3 +133,32 @@ struct fit_trip fit_trip(const double *p, const double *y, int n)
         .curve = {.l1 = s.x[1], .l2 = s.bend[0], .l3 = s.x[0] - l4, .l4 = l4, .l5 = s.bend[1]},
         .residual = sqrt(s.sum / n)};
 }
+
+static struct fit_line no_line(int n)
+{
+    return (struct fit_line){.slope = NAN, .constant = NAN, .constant_error = -1, .slope_error = -1, .n = n};
+}
+
+struct fit_line fit_line(const double *x, const double *y, int n, bool has_constant)
+{
+    const double mx = has_constant ? mean(x, n) : 0, my = has_constant ? mean(y, n) : 0;
+    const int parameters = has_constant ? 2 : 1;
+    double sxx = 0, sxy = 0, rest = 0;
+    for (int i = 0; i < n; i++) {
+        sxx += (x[i] - mx) * (x[i] - mx);
+        sxy += (x[i] - mx) * (y[i] - my);
+    }
+    if (n < parameters || !(sxx > 0))
+        return no_line(n);
+    struct fit_line f = {.slope = sxy / sxx, .constant_error = -1, .slope_error = -1, .n = n};
+    f.constant = my - f.slope * mx;
+    for (int i = 0; i < n; i++) {
+        const double d = y[i] - f.constant - f.slope * x[i];
+        rest += d * d;
+    }
+    if (n > parameters) {
+        f.slope_error = sqrt(rest / (n - parameters) / sxx);
+        f.constant_error = has_constant ? sqrt(rest / (n - parameters) * (1.0 / n + mx * mx / sxx)) : 0;
+    }
+    return f;
+}

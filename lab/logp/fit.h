@@ -4,6 +4,8 @@
 #ifndef FP_LAB_FIT_H
 #define FP_LAB_FIT_H
 
+#include <stdbool.h>
+
 #include "coll/select/model.h"
 
 struct fit_overhead {
@@ -20,5 +22,13 @@ struct fit_overhead fit_overhead(const double *p, const double *y, int n);
 
 /* l1 / (l2 + p) + l3 + l4 (1 - exp(l5 (p - l6))). With fewer than 6 points the last term is left out. */
 struct fit_trip fit_trip(const double *p, const double *y, int n);
+
+/* constant + slope x with the standard errors of both, as least squares gives them; without a constant the line goes through
+ * the origin. The errors are negative when there are too few points to know them. */
+struct fit_line {
+    double constant, slope, constant_error, slope_error;
+    int n;
+};
+struct fit_line fit_line(const double *x, const double *y, int n, bool has_constant);
 
 #endif

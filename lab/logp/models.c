@@ -11,6 +11,7 @@
 
 #include "lab/sim/job.h"
 #include "lab/barrier/barrier.h"
+#include "forms.h"
 #include "logp.h"
 
 enum { ALGORITHMS = 16, SIZES_MEASURED = 6, SIZES_SIMULATED = 6, OFF_PERCENT = 25 };
@@ -19,6 +20,7 @@ static const int ranks_simulated[SIZES_SIMULATED] = {128, 256, 512, 1024, 2048, 
 
 struct prediction {
     int ranks;
+    const char *verb;     /* whose parameters it has: that of the path which the messages took */
     double us, logp, lop; /* us: measured or simulated; NAN when there is none */
     const char *why;      /* LogP is off: what the model lacks; NULL: it is not off */
 };
@@ -29,6 +31,7 @@ struct logp_models {
     struct prediction measured[ALGORITHMS][SIZES_MEASURED], simulated[ALGORITHMS][SIZES_SIMULATED];
     struct model_logp machine; /* the simulated one */
     struct model_lop machine_lop;
+    struct logp_forms forms;
 };
 
 static double simulate(const struct machine *m, const struct coll_algorithm *a, int ranks)
@@ -92,7 +95,22 @@ static void predict_simulated(struct logp_models *m, int a, int i)
         p->why = why_off(m, algorithm, p->ranks, p->us);
 }
 
-/* By messages, which is what LogP's numbers of send are for. */
+/* Frames go into the rings of the polling set by inline RDMA writes, else to receive queues by inline sends. */
+static const char *path_of(const struct ib_figures *f)
+{
+    return ib_figure(f, "ring_frames") > 0.5 * ib_figure(f, "frames") ? "write_inline" : "send_inline";
+}
+
+static const char *why_measured_off(const struct prediction *p, int cores)
+{
+    if (p->ranks > cores)
+        return "turns: there are more ranks than cores, and a rank that waits lets another run";
+    return p->logp < p->us
+               ? "MPI: the model covers verbs only; a barrier also matches messages and counts credits"
+               : "overlap: in the equation a round begins when the previous one has ended, and a message "
+                 "costs its full overhead at both ends";
+}
+
 static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
 {
     struct ib_driver driver = s->driver;
@@ -101,8 +119,6 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
                                .nodes = ranks_measured[i],
                                .settings = "",
                                .repeat = 1};
-    const struct logp_of_verb *send = &s->of[logp_verb_of("send_inline")];
-    const struct model_lop lop = logp_lop(send);
     driver.command = "barrier";
     snprintf(driver.doing, sizeof(driver.doing), "%s", job.topic); /* told below */
     fprintf(stderr, "fishplate-lab logp: barriers of %d ranks (%.0f s)\n", ranks_measured[i],
@@ -111,8 +127,12 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
         ib_run(&driver, &job, "nodes=%d ms=%d", ranks_measured[i], s->driver.quick ? 10 : 800);
     s->driver.jobs = driver.jobs;
     s->driver.failures = driver.failures;
+    const char *verb = path_of(f);
+    const struct logp_of_verb *of = &s->of[logp_verb_of(verb)];
+    const struct model_lop lop = logp_lop(of);
     for (int a = 0; a < m->count; a++) {
         struct prediction *p = &m->measured[a][i];
+        p->verb = verb;
         const char *name = m->algorithm[a]->name;
         p->ranks = ranks_measured[i];
         p->us = NAN;
@@ -125,15 +145,27 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
             if (preset)
                 p->us = ib_figure(f, "us/%s", set->text);
         }
-        p->logp = model_barrier_logp(&send->at[0], m->algorithm[a], NULL, p->ranks);
+        p->logp = model_barrier_logp(&of->at[0], m->algorithm[a], NULL, p->ranks);
         p->lop = model_barrier_lop(&lop, m->algorithm[a], NULL, p->ranks, 1);
         if (!isnan(p->us) && is_off(p->logp, p->us))
-            p->why =
-                p->ranks > s->driver.cores
-                    ? "turns: there are more ranks than cores, and a rank that waits lets another run"
-                    : "MPI: the model covers verbs only; a barrier also matches messages and counts credits";
+            p->why = why_measured_off(p, s->driver.cores);
     }
     ib_figures_free(f);
+}
+
+/* Only where every rank has a core. */
+static void fit_measured(struct logp_models *m, int a, int cores)
+{
+    double ranks[SIZES_MEASURED], us[SIZES_MEASURED];
+    int n = 0;
+    for (int i = 0; i < SIZES_MEASURED; i++) {
+        const struct prediction *p = &m->measured[a][i];
+        if (p->ranks < 2 || p->ranks > cores || isnan(p->us))
+            continue;
+        ranks[n] = p->ranks;
+        us[n++] = p->us;
+    }
+    logp_forms_measured(&m->forms, m->algorithm[a]->name, ranks, us, n);
 }
 
 struct logp_models *logp_models_make(struct logp_study *s)
@@ -155,6 +187,9 @@ struct logp_models *logp_models_make(struct logp_study *s)
     for (int a = 0; a < m->count; a++)
         for (int i = 0; i < (s->driver.quick ? 2 : SIZES_SIMULATED); i++)
             predict_simulated(m, a, i);
+    for (int a = 0; a < m->count; a++)
+        fit_measured(m, a, s->driver.cores);
+    logp_forms_simulate(&m->forms);
     return m;
 }
 
@@ -186,6 +221,15 @@ void logp_models_text(const struct logp_models *m)
         for (int i = 0; i < SIZES_SIMULATED; i++)
             text_row(m, "simulated", a, &m->simulated[a][i]);
     }
+    logp_forms_text(&m->forms);
+    for (int i = 0; i < SIZES_MEASURED; i++)
+        if (m->measured[0][i].verb)
+            printf("%s%s for %d ranks",
+                   i ? ", "
+                     : "\nMeasured barriers are predicted with the parameters of the path that "
+                       "their messages took: ",
+                   m->measured[0][i].verb, m->measured[0][i].ranks);
+    puts(".");
     puts("\nLoP is a lower bound: it assumes that messages of all rounds fill the pipeline and no rank waits "
          "for another.");
     for (int a = 0; a < m->count; a++)
@@ -208,6 +252,8 @@ static void json_row(struct json *j, const char *what, const char *algorithm, co
     json_string(j, "algorithm", algorithm);
     json_int(j, "ranks", p->ranks);
     json_string(j, "time_is", what);
+    if (p->verb)
+        json_string(j, "verb", p->verb);
     if (!isnan(p->us))
         json_real(j, "us", p->us);
     json_real(j, "logp", p->logp);
@@ -227,6 +273,7 @@ void logp_models_json(const struct logp_models *m, struct json *j)
             json_row(j, "simulated", m->algorithm[a]->name, &m->simulated[a][i]);
     }
     json_end(j);
+    logp_forms_json(&m->forms, j);
 }
 
 static void chart_ratio(const struct logp_models *m, struct chart *c)

@@ -391,7 +391,10 @@ static void check_number(struct tally *y, const struct check *k)
     }
     const double x = table_cell(t, row, column)->value, within = k->from > 1 ? k->from : 1;
     count(y, k->want > 0 ? x >= k->want / within && x <= k->want * within : x <= k->to);
-    say(y, "%s, %s: %.6g (paper %.6g). ", k->a, k->b, x, k->want);
+    if (k->want > 0)
+        say(y, "%s, %s: %.6g (paper %.6g; within a factor of %.2g). ", k->a, k->b, x, k->want, within);
+    else
+        say(y, "%s, %s: %.3g (paper: at most %.6g). ", k->a, k->b, x, k->to);
 }
 
 static void judge_check(struct tally *y, const struct check *k)

@@ -36,6 +36,16 @@ assert len({p["algorithm"] for p in simulated}) == 11
 for p in simulated:
     off = abs(p["logp"] - p["us"]) > 0.25 * p["us"]
     assert off == ("why" in p), p
-for name in ("rtt", "rtt-others", "overhead", "models", "models-ratio"):
+# Predictions have the parameters of the path that messages took: two ranks use the ring, which is written by RDMA. The cause that
+# is named has the sign of the error.
+measured = [p for p in answer["predictions"] if p["time_is"] == "measured"]
+assert measured and all(p["verb"] == "write_inline" for p in measured), measured
+assert all(p["why"].startswith(("MPI", "turns")) or p["logp"] > p["us"] for p in measured if "why" in p), measured
+# The forms of LogP, fitted: linear for the central counter, logarithmic for the others, each with its standard error.
+forms = {row[0]: row for row in answer["tables"][0]["rows"]}
+assert forms["central, simulated"][3] > 0 and forms["central, simulated"][4] < 5, forms
+assert 0 < forms["dissemination, simulated"][4] < 10, forms
+assert {f["figure"] for f in answer["figures"]} == {"2.31, 2.33", "2.32, 2.34", "2.36"}, answer["figures"]
+for name in ("rtt", "latency", "rtt-others", "overhead", "models", "models-ratio"):
     tree.parse(f"{sys.argv[2]}/{name}.svg")
 PY

@@ -65,11 +65,26 @@ static void few_points(void)
     EXPECT(near(model_overhead_at(&flat.curve, 2), 3, 1e-6));
 }
 
+/* The values of a textbook's example, worked out by hand: x 1..5, y 2 4 5 4 5: 2.2 + 0.6 x. */
+static void line_has_errors(void)
+{
+    const double x[] = {1, 2, 3, 4, 5}, y[] = {2, 4, 5, 4, 5}, twice[] = {2, 4, 6, 8, 10};
+    const struct fit_line f = fit_line(x, y, 5, true);
+    EXPECT(near(f.slope, 0.6, 1e-9) && near(f.constant, 2.2, 1e-9));
+    EXPECT(near(f.slope_error, sqrt(0.8 / 10), 1e-9)); /* residual 2.4 of 3 degrees of freedom */
+    EXPECT(near(f.constant_error, sqrt(0.8 * (0.2 + 0.9)), 1e-9));
+    const struct fit_line g = fit_line(x, twice, 5, false);
+    EXPECT(near(g.slope, 2, 1e-9) && near(g.slope_error, 0, 1e-9) && near(g.constant, 0, 1e-9));
+    EXPECT(fit_line(x, y, 2, true).slope_error < 0 && isnan(fit_line(x, y, 1, true).slope));
+    EXPECT(isnan(fit_line(twice, y, 0, false).slope));
+}
+
 int main(void)
 {
     TEST_RUN(overhead_is_found);
     TEST_RUN(trip_is_found);
     TEST_RUN(noise_is_residual);
     TEST_RUN(few_points);
+    TEST_RUN(line_has_errors);
     return test_result();
 }

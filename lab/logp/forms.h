@@ -1,0 +1,31 @@
+/* forms.h: the asymptotic forms of LogP [Hoefler05 2.2.5] fitted to barriers: one representative of each of the paper's four
+ * groups of algorithms, with the standard errors of the fitted parameters (figures 2.14 to 2.20).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAB_LOGP_FORMS_H
+#define FP_LAB_LOGP_FORMS_H
+
+#include "cli/json.h"
+#include "fit.h"
+
+enum { LOGP_GROUPS = 4, LOGP_FORM_POINTS = 32 };
+
+struct logp_form {
+    double ranks[LOGP_FORM_POINTS], us[LOGP_FORM_POINTS];
+    int n;
+    struct fit_line fit;
+};
+struct logp_forms {
+    struct logp_form measured[LOGP_GROUPS], simulated[LOGP_GROUPS];
+};
+
+/* Barriers of an algorithm on a machine where every rank has a core; other algorithms than the representatives are ignored. */
+void logp_forms_measured(struct logp_forms *f, const char *algorithm, const double *ranks, const double *us,
+                         int n);
+/* 4 to 66 nodes of the simulated machine, at one switch. */
+void logp_forms_simulate(struct logp_forms *f);
+void logp_forms_text(const struct logp_forms *f);
+/* The member "tables" of an object. */
+void logp_forms_json(const struct logp_forms *f, struct json *j);
+
+#endif
