@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/address.h"
+#include "plan/batch.h"
 #include "plan/slurm.h"
 #include "plan/topo.h"
 
@@ -116,6 +117,11 @@ const char *hosts_launcher(const struct options *o, const struct hosts *h)
     return in_allocation(h) ? "slurm" : "ssh";
 }
 
+static void add_batch_host(void *hosts, const char *host, long slots, const char *where)
+{
+    add_word(hosts, host, where, slots);
+}
+
 void hosts_list(const struct options *o, struct hosts *out)
 {
     *out = (struct hosts){0};
@@ -127,6 +133,8 @@ void hosts_list(const struct options *o, struct hosts *out)
         slurm_hosts(out);
         return;
     }
+    if (out->n == 0 && !o->vnodes)
+        batch_hosts(add_batch_host, out);
     if (out->n == 0) {
         char self[256] = "localhost";
         gethostname(self, sizeof(self) - 1);

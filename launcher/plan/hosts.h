@@ -19,7 +19,7 @@ struct hosts {
     uint32_t n;
 };
 
-/* From -hosts and -hostfile, or the Slurm allocation, or this machine with a slot per core. */
+/* From -hosts and -hostfile, or the job of Slurm, PBS, LSF or Grid Engine, or this machine with a slot per core. */
 void hosts_list(const struct options *o, struct hosts *out);
 
 /* How to reach them: as the user said, else srun inside a Slurm allocation, else ssh. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "plan/batch.h"
 #include "plan/hosts.h"
 #include "plan/slurm.h"
 
@@ -108,7 +109,7 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
  */
 static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
 {
-    bool listed = o->hosts.n || o->hostfile || slurm_here();
+    bool listed = o->hosts.n || o->hostfile || slurm_here() || batch_here();
     uint32_t *count = xcalloc(h->n, sizeof(*count));
     for (uint32_t r = 0; r < l->size; r++)
         count[l->host_of[r]]++;

@@ -33,6 +33,38 @@ run -hosts=-oProxyCommand=true true
 expect_rc 2
 expect_err "not a host name"
 
+# Jobs of other batch systems: PBS and LSF repeat a host for each slot, Grid Engine counts them. -hosts comes first.
+printf 'a\na\nb\n' >"$T/slots"
+printf 'c 2 all.q@c UNDEFINED\nd 1 all.q@d UNDEFINED\n' >"$T/counts"
+(
+    export PBS_JOBID=1.server PBS_NODEFILE="$T/slots"
+    remote
+    expect_out "0 a 0/2" "1 a 1/2" "2 b 0/1"
+    remote -hosts d -n 1
+    expect_out "0 d 0/1"
+    PBS_NODEFILE=$T/nowhere
+    run true
+    expect_rc 2
+    expect_err "The hosts of this PBS job cannot be read"
+    exit $failures
+) || failures=$((failures + 1))
+(
+    export LSB_JOBID=1 LSB_DJOB_HOSTFILE="$T/slots"
+    remote
+    expect_out "0 a 0/2" "1 a 1/2" "2 b 0/1"
+    exit $failures
+) || failures=$((failures + 1))
+(
+    export JOB_ID=1 PE_HOSTFILE="$T/counts"
+    remote
+    expect_out "0 c 0/2" "1 c 1/2" "2 d 0/1"
+    PE_HOSTFILE=$T/slots
+    run true
+    expect_rc 2
+    expect_err "the number of slots of host"
+    exit $failures
+) || failures=$((failures + 1))
+
 show='echo $PMI_RANK $FISHPLATE_VNODE $FISHPLATE_LOCAL_RANK/$FISHPLATE_LOCAL_SIZE $MPI_LOCALRANKID/$MPI_LOCALNRANKS'
 run -n 5 -vnodes 2 sh -c "$show"
 expect_out "0 0 0/3 0/3" "1 0 1/3 1/3" "2 0 2/3 2/3" "3 1 0/2 0/2" "4 1 1/2 1/2"

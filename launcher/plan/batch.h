@@ -1,0 +1,16 @@
+/* batch.h: the hosts of a job of PBS, LSF or Grid Engine, from the file that each names in a variable. Slurm has no such file (slurm.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_LAUNCHER_BATCH_H
+#define FP_LAUNCHER_BATCH_H
+
+#include <stdbool.h>
+
+/* Calls `add` for each line: a host and a number of slots; `where` names file and line for messages. false: there is no such job. */
+typedef void batch_add_fn(void *arg, const char *host, long slots, const char *where);
+bool batch_hosts(batch_add_fn *add, void *arg);
+
+/* Is mpiexec part of such a job? */
+bool batch_here(void);
+
+#endif
