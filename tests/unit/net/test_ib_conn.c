@@ -106,6 +106,26 @@ static void close_keep_and_agree(void)
     EXPECT_EQ(b.yours, 2);
 }
 
+/* A generation that replaces one whose other end was known: MPI_Finalize waits for it (endpoint_finished). */
+static void resumes_what_broke(void)
+{
+    struct conn a = {0}, b = {0};
+    conn_want(&a);
+    EXPECT(!a.resumes);
+    conn_broken(&a); /* nobody knew of it */
+    EXPECT(!a.resumes);
+    conn_hello(&b, a.mine, 0, false);
+    EXPECT(b.state == CONN_HALF && !b.resumes);
+    conn_broken(&b);
+    EXPECT(b.state == CONN_ASKING && b.resumes);
+    conn_broken(&b);
+    EXPECT(b.resumes);
+    conn_hello(&b, a.mine + 1, 0, false);
+    EXPECT(b.state == CONN_HALF && b.resumes);
+    conn_hello(&b, a.mine + 1, b.mine, true);
+    EXPECT(b.state == CONN_OPEN);
+}
+
 static void close_crosses_close(void)
 {
     struct conn a = {0}, b = {0};
@@ -139,6 +159,7 @@ int main(void)
     TEST_RUN(a_frame_opens_too);
     TEST_RUN(nobody_answers);
     TEST_RUN(close_keep_and_agree);
+    TEST_RUN(resumes_what_broke);
     TEST_RUN(close_crosses_close);
     TEST_RUN(the_peer_is_gone);
     return test_result();

@@ -9,6 +9,7 @@ static void begin(struct conn *c, enum conn_state state)
     c->mine++;
     c->yours = 0;
     c->tries = 0;
+    c->resumes = false;
 }
 
 static void know(struct conn *c, uint32_t theirs)
@@ -140,9 +141,11 @@ unsigned conn_broken(struct conn *c)
 {
     if (c->state == CONN_IDLE || c->state == CONN_FAILED)
         return 0;
-    uint32_t tries = c->state == CONN_ASKING ? c->tries : 0;
+    const uint32_t tries = c->state == CONN_ASKING ? c->tries : 0;
+    const bool resumes = c->resumes || c->yours != 0;
     begin(c, CONN_ASKING);
     c->tries = tries; /* the peer has not been heard of since */
+    c->resumes = resumes;
     return CONN_DO_DESTROY | CONN_DO_CREATE | CONN_DO_HELLO;
 }
 

@@ -77,6 +77,7 @@ struct conn {
     uint32_t yours; /* the peer's generation I know the address of, 0: none in this generation of mine */
     uint32_t seen;  /* newest generation of the peer ever connected to: older HELLOs are old datagrams */
     uint32_t tries; /* HELLOs sent by the timer since the peer was last heard of in this generation */
+    bool resumes;   /* this generation replaces one that broke after the peer's address was known */
 };
 
 /* Events. Each returns the actions (bits of enum conn_action). Events that mean nothing in a state do

@@ -16,7 +16,7 @@
 #include "net/ib/transport/transport.h"
 #include "net/guest.h"
 
-#define PART_PATIENCE 5u /* seconds that a guest may take to close its end of a connection */
+#define PART_PATIENCE 5u /* seconds that a guest may take to answer CLOSE */
 
 /* Stripes of one transfer arrive in any order, and a frame may overtake them: the layers above wait for completions. */
 static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transport_caps *caps)
@@ -187,12 +187,13 @@ void ib_peer_disconnect(struct transport *t, struct peer *peer)
     /* freed with the table: completions that are still on their way may name its lanes */
 }
 
-/* The other end does the same, or has ended. */
+/* The other end does the same, or has ended. While frames are unacknowledged the connection stays OPEN, and only the peer's adapter
+ * decides: it acknowledges them, or they fail because the peer has ended. After CLOSE nothing of this process can be lost any more. */
 void ib_peer_part(struct transport *t, struct peer *peer, bool begin)
 {
     struct ib_endpoint *ep = peer->endpoint;
-    uint64_t end = clock_ns() + PART_PATIENCE * 1000000000ull;
-    while (!ib_endpoint_close(ep) && !begin && clock_ns() < end)
+    const uint64_t end = clock_ns() + PART_PATIENCE * 1000000000ull;
+    while (!ib_endpoint_close(ep) && !begin && (ep->conn.state == CONN_OPEN || clock_ns() < end))
         if (net_progress(t->net) == 0)
             usleep(20);
 }

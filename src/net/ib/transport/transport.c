@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/kill_point.h"
 #include "base/log.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
@@ -72,7 +73,9 @@ static LABORATORY_SIZE(
     "uses send and receive instead. Must be the same on all ranks.");
 
 #define POLLSET_AUTO 16
-#define SMALL_FRAME  2048       /* bytes of a buffer of the small shared receive queue */
+#define SMALL_FRAME  2048 /* bytes of a buffer of the small shared receive queue */
+#define FINISH_SECONDS \
+    10u /* for peers that may have ended without a report; nothing unacknowledged is lost */
 #define START_PINNED (8u << 20) /* what a job cannot do without; the rest of the limit is for messages */
 
 static void settings(struct ib *ib)
@@ -338,13 +341,19 @@ static bool flushed(struct ib_endpoint *ep)
     return ib_spread_is_quiet(ep) && done;
 }
 
-/* Nobody is to take the end of this process for its death: it says LEAVE on every connection, also on those
- * that open meanwhile. When all end together, each waits for the other's: who went as soon as its own had
- * arrived would leave the other to send to nobody, and to wait until its adapter gives up. */
-static bool endpoint_finished(struct ib_endpoint *ep, bool together)
+/* A peer must not mistake the end of this process for its death: LEAVE is sent on every connection, also on those that open
+ * meanwhile. When all processes end together, each waits for the LEAVE of the other: a process that ended as soon as its own LEAVE had
+ * arrived would leave the other to send to nobody, and to wait until its adapter gives up.
+ *
+ * Elapsed time decides about no data: frames that the peer's adapter has not acknowledged are waited for, however long the peer is
+ * stopped. A peer that has died is reported by the launcher (ib_peer_lost), and its connection is idle from then on. Only where this
+ * process has nothing unacknowledged, and the peer may have ended already without a report, does it wait no longer than
+ * FINISH_SECONDS (late). */
+static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
 {
     if (ep->failed_since != 0 || ep->traffic.state == TRAFFIC_FAILING)
-        return leave_is_received(ep->leave); /* what it lost must arrive */
+        /* What the failed connection lost must arrive. Not together: the peer may have ended, and that failed the connection. */
+        return leave_is_received(ep->leave) || (!together && late);
     switch (ep->conn.state) {
     case CONN_OPEN:
         if (!traffic_is_ready(&ep->traffic) || !flushed(ep))
@@ -353,29 +362,33 @@ static bool endpoint_finished(struct ib_endpoint *ep, bool together)
             ib_control_send(ep, IB_LEAVE);
         ep->leave = leave_send(ep->leave);
         return flushed(ep) && (leave_is_received(ep->leave) || !together);
-    case CONN_HALF: /* the peer wants something, and will be open when it has my answer */
     case CONN_CLOSING:
     case CONN_AGREED:
         return !together;
+    case CONN_HALF: /* the peer requested it, and will be open when it has the answer; this process has nothing to send */
+        return !together || (late && !ep->conn.resumes);
+    case CONN_ASKING: /* what this process had to send went to a revoked communicator, unless the connection was open before */
+        return !(together && ep->conn.resumes);
     default:
         return true;
     }
 }
 
-static bool all_finished(struct ib *ib, bool together)
+static bool all_finished(struct ib *ib, bool together, bool late)
 {
     bool done = true;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         if (ib->endpoints[i]->peer) /* guests end when they like */
-            done &= endpoint_finished(ib->endpoints[i], together && !ib->endpoints[i]->peer->card);
+            done &= endpoint_finished(ib->endpoints[i], together && !ib->endpoints[i]->peer->card, late);
     return done;
 }
 
 static void ib_finish(struct transport *t, bool together)
 {
     struct ib *ib = ib_of(t);
-    uint64_t end = clock_ns() + 10000000000u;
-    while (!all_finished(ib, together) && clock_ns() < end)
+    const uint64_t end = clock_ns() + FINISH_SECONDS * 1000000000ull;
+    KILL_POINT(ib_finishing);
+    while (!all_finished(ib, together, clock_ns() >= end))
         if (net_progress(t->net) == 0)
             usleep(20);
     ib->closing = true;
