@@ -134,6 +134,13 @@ void channel_close(struct channel *c)
     secret_wipe(c->session, sizeof(c->session));
 }
 
+bool channel_is_lost(const struct channel *c)
+{
+    char byte;
+    const ssize_t n = recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 static void seal(const struct channel *c, bool by_acceptor, uint64_t number, const void *data, uint32_t len,
                  uint8_t out[SHA256_SIZE])
 {

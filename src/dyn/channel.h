@@ -43,6 +43,9 @@ int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool ac
                  const uint8_t key[HANDSHAKE_KEY]);
 void channel_close(struct channel *c);
 
+/* The other end is closed or broken, and sent nothing that was not received. Does not wait. */
+bool channel_is_lost(const struct channel *c);
+
 /* One message each. Received ones are allocated and may have any length up to CHANNEL_MAX. */
 #define CHANNEL_MAX ((uint32_t)1 << 30)
 int channel_send(struct channel *c, const void *data, size_t len);

@@ -1,7 +1,8 @@
 /* meet.c: see meet.h. The addresses of all processes are gathered at the roots, exchanged over the channel
  * and distributed; every process checks whether it can reach the others, and the roots exchange the result;
  * only then do the two groups agree on context ids, over the network. So no process waits for a message that
- * cannot arrive.
+ * cannot arrive. The channel stays open until both roots have agreed: a root that finds it closed before knows that the other
+ * side has failed, although no launcher reports deaths of another job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -17,6 +18,7 @@
 #include "coll/coll.h"
 #include "dyn/port.h"
 #include "dyn/verdict.h"
+#include "net/lost.h"
 #include "obj/create.h"
 
 static struct dtype *byte_type(void)
@@ -166,9 +168,40 @@ static int build_met(struct creation *c)
     return creation_make(c, group_retain(c->agree.round.gang.members), group_retain(c->group));
 }
 
+/* At the root: until the agreement is over. If the channel ends before, the agreement fails, for all of this side. */
+static void watch_channel(struct creation *c, struct channel *channel)
+{
+    struct assembly *round = &c->agree.round;
+    struct net *net = channel->proc->net;
+    const struct net_named what = {"other group of processes, at a connection", NET_NOBODY, false};
+    struct net_waiter w = {.what = NET_NAMED, .of = &what};
+    const uint32_t other = round->gang.other_leader; /* the creation may be over, and its gang freed */
+    bool lost = false;
+    net->unrung++; /* a channel that ends rings no doorbell */
+    while (!atomic_load_explicit(&c->request.complete, memory_order_acquire)) {
+        if (!lost && channel_is_lost(channel)) {
+            lost = true;
+            assembly_lose_other(round);
+            net_lost_guest(net, other);
+        }
+        net_wait_step(net, &w);
+    }
+    net->unrung--;
+    net_wait_end(net, &w);
+}
+
+/* The last message on the channel, without content: this side needs the other no more. A user's socket (MPI_Comm_join) must be empty
+ * afterwards. */
+static void take_leave(struct channel *channel)
+{
+    struct verdict theirs;
+    const struct verdict mine = verdict_of(0);
+    swap(channel, &mine, NULL, &theirs, NULL);
+}
+
 /* Both groups know each other's processes: the rest is as for any intercommunicator. */
-static int agree(struct comm *comm, int root, const struct verdict *v, const uint32_t *numbers,
-                 const char *how, struct comm **out)
+static int agree(struct comm *comm, int root, struct channel *channel, const struct verdict *v,
+                 const uint32_t *numbers, const char *how, struct comm **out)
 {
     struct creation *c;
     struct group *remote;
@@ -190,7 +223,13 @@ static int agree(struct comm *comm, int root, const struct verdict *v, const uin
         gang->bridge_context = context_of_id(CONTEXT_ID_PARENT) + 1;
         gang->bridge_tag = v->tag;
     }
-    return creation_run(c, out);
+    creation_start(c);
+    if (comm->rank == root)
+        watch_channel(c, channel);
+    rc = creation_wait(c, out);
+    if (comm->rank == root && !rc)
+        take_leave(channel);
+    return rc;
 }
 
 static int meet_others(struct comm *comm, int root, struct channel *channel, struct verdict *v,
@@ -205,7 +244,7 @@ static int meet_others(struct comm *comm, int root, struct channel *channel, str
     KILL_POINT(meet_cards_learned);
     rc = settle(comm, root, channel, rc);
     KILL_POINT(meet_settled);
-    rc = rc ? rc : agree(comm, root, v, numbers, how, out);
+    rc = rc ? rc : agree(comm, root, channel, v, numbers, how, out);
     for (uint32_t i = 0; numbers && i < v->count; i++)
         net_guest_drop(comm->proc->net, numbers[i]);
     free(numbers);

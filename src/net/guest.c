@@ -237,6 +237,12 @@ void net_guest_drop(struct net *net, uint32_t number)
         guest->holders--;
 }
 
+bool net_guest_is_shared(const struct net *net, uint32_t number)
+{
+    const struct guest *guest = guest_at(net, number);
+    return guest && guest->holders > 1;
+}
+
 static void peer_close(struct net *net, struct peer *peer)
 {
     if (!peer)

@@ -68,6 +68,7 @@ int net_guest_reach(struct net *net, uint32_t number);
 /* Communicators hold their guests. Numbers of this world are let through. */
 void net_guest_hold(struct net *net, uint32_t number);
 void net_guest_drop(struct net *net, uint32_t number);
+bool net_guest_is_shared(const struct net *net, uint32_t number); /* by more than one holder */
 
 /* Parts from guests that nobody holds any more; connections are closed together with their other end. Waits. */
 void net_guests_part(struct net *net);

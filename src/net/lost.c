@@ -123,10 +123,10 @@ struct peer *net_revoked_peer(struct net *net)
 
 bool net_is_lost(const struct net *net, uint32_t number)
 {
-    if (!net->lost)
-        return false;
-    const bool *dead = number < net->size ? &net->lost->dead[number] : net_guest_dead(net, number);
-    return !dead || *dead; /* a guest who is gone does not come back */
+    if (number < net->size)
+        return net->lost && net->lost->dead[number];
+    const bool *dead = net_guest_dead(net, number);
+    return dead ? *dead : net->lost != NULL; /* a guest who is gone does not come back */
 }
 
 /* Among the first `limit` deaths that the launcher has published. */
@@ -227,6 +227,12 @@ bool net_lost_peer(struct net *net, uint32_t number)
     l->given_up[l->ngiven_up++] = number;
     net->lost_seen--; /* look at the next progress */
     return true;
+}
+
+void net_lost_guest(struct net *net, uint32_t number)
+{
+    if (number >= net->size && !net_guest_is_shared(net, number) && note_dead(net, number))
+        bury(net, number);
 }
 
 /* A guest may have died before this process met it. */

@@ -30,6 +30,9 @@ bool net_is_lost(const struct net *net, uint32_t number);
  * has not been notified yet. Always false where a death ends the job. */
 bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank);
 
+/* A guest that has no other connection than the one that has failed is given up, also where a death ends the job. */
+void net_lost_guest(struct net *net, uint32_t number);
+
 /* A guest has this number from now on; it may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number);
 

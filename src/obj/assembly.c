@@ -10,6 +10,7 @@
 
 #include "dt/dtype.h"
 #include "net/lost.h"
+#include "p2p/fault.h"
 #include "p2p/request.h"
 
 enum { GATHER, GATHERED, SWAP_RECORDS, SWAPPED, DOWN_HEAD, SPREAD, FINISH, OVER };
@@ -301,7 +302,7 @@ static void spread(struct assembly *a)
 /* The processes that wait for this one are alive and would not be notified of a death on the other side: this process notifies them. */
 static void give_up(struct assembly *a)
 {
-    const bool unsaid = a->gang.bridged && a->place == 0 && a->state <= GATHERED;
+    const bool unsaid = a->gang.bridged && !a->gang.other_gone && a->place == 0 && a->state <= GATHERED;
     if (a->state >= FINISH || !a->head) {
         a->state = FINISH;
         return;
@@ -377,6 +378,12 @@ void assembly_start(struct assembly *a)
     run(a);
 }
 
+void assembly_lose_other(struct assembly *a)
+{
+    a->gang.other_gone = true;
+    p2p_judge_again(a->gang.proc->p2p);
+}
+
 static bool any_lost(const struct assembly *a)
 {
     const struct gang *g = &a->gang;
@@ -394,7 +401,7 @@ int assembly_judge(const struct proc *p, uint32_t context, int tag)
         const struct gang *g = &a->gang;
         if ((g->context == context && g->tag == tag && any_lost(a)) ||
             (g->bridged && g->bridge_context == context && g->bridge_tag == tag &&
-             net_is_lost(p->net, g->other_leader)))
+             (g->other_gone || net_is_lost(p->net, g->other_leader))))
             return MPIX_ERR_PROC_FAILED;
     }
     return 0;

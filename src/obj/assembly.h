@@ -32,6 +32,7 @@ struct gang {
     int32_t bridge_me, bridge_other; /* numbers of the leaders */
     uint32_t bridge_context;
     int bridge_tag;
+    bool other_gone; /* assembly_lose_other */
 };
 
 struct assembly {
@@ -61,7 +62,10 @@ struct assembly {
 
 void assembly_start(struct assembly *a);
 
-/* Whether a message that one of them waits for will never come, since a process has died: an error class, or 0. For contexts
+/* The other leader will send nothing more: its process or its connection has ended. The assembly fails on this side. */
+void assembly_lose_other(struct assembly *a);
+
+/* Whether a message that one of them waits for will never come, since a process has died or is lost: an error class, or 0. For contexts
  * that belong to no communicator. */
 int assembly_judge(const struct proc *p, uint32_t context, int tag);
 

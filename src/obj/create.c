@@ -113,16 +113,26 @@ void creation_start(struct creation *c)
     agreement_start(&c->agree);
 }
 
-int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed)
+static int wait_mixed(struct creation *c, struct comm **out, bool *mixed)
 {
-    struct p2p *p2p = c->request.p2p;
-    creation_start(c);
-    int rc = p2p_wait(p2p, &c->request);
+    int rc = p2p_wait(c->request.p2p, &c->request);
     if (!rc)
         *out = c->made;
     *mixed = c->mixed;
     creation_release(&c->request);
     return rc;
+}
+
+int creation_wait(struct creation *c, struct comm **out)
+{
+    bool mixed;
+    return wait_mixed(c, out, &mixed);
+}
+
+int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed)
+{
+    creation_start(c);
+    return wait_mixed(c, out, mixed);
 }
 
 int creation_run(struct creation *c, struct comm **out)

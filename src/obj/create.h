@@ -39,6 +39,8 @@ int stringtag_hash(const struct net *net, const char *stringtag,
 void creation_start(struct creation *c);
 /* The creation behind a request, or NULL. */
 const struct creation *creation_of(const struct request *r);
+/* After creation_start: waits and frees. */
+int creation_wait(struct creation *c, struct comm **out);
 /* Starts, waits and frees. */
 int creation_run(struct creation *c, struct comm **out);
 int creation_run_mixed(struct creation *c, struct comm **out, bool *mixed);
