@@ -100,7 +100,7 @@ static void rendezvous_rank(struct ib_rank *r)
     }
     double offered = ib_counter("p2p_rendezvous_put") + ib_counter("p2p_rendezvous_putnr");
     ib_tell(r, IB_COUNT, ib_together(r, offered), "offered");
-    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("p2p_offers_told")), "told");
+    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("p2p_offers_told")), "notified");
 }
 
 static const char *const protocols[] = {"rput", "getcqe", "get", "putnr", "put", "r3"};
@@ -136,8 +136,8 @@ static void say_polling(struct ib_table *t, const struct ib_driver *d, int ranks
     ib_ours(t,
             "putnr told its receivers of %.0f %% of the messages, put of %.0f %%: the rest was found by "
             "polling the last byte.",
-            100 * ib_figure(putnr, "told") / ib_figure(putnr, "offered"),
-            100 * ib_figure(put, "told") / ib_figure(put, "offered"));
+            100 * ib_figure(putnr, "notified") / ib_figure(putnr, "offered"),
+            100 * ib_figure(put, "notified") / ib_figure(put, "offered"));
     if (ranks > d->cores)
         ib_ours(t,
                 "%d ranks share %d cores: polling is forced (FISHPLATE_LAST_BYTE_POLL=always); by default it "
@@ -193,7 +193,7 @@ static void worst_case(struct ib_driver *d, int ranks, const char *title)
     ib_ours(t, "with the same byte put is up to %.0f %% faster than putnr; with another, up to %.0f %%.",
             gain(f[1], f[0]), gain(f[3], f[2]));
     for (int i = 0; i < 4; i++)
-        ib_ours(t, "%s: one more message for %.0f of %.0f.", names[i], ib_figure(f[i], "told"),
+        ib_ours(t, "%s: one more message for %.0f of %.0f.", names[i], ib_figure(f[i], "notified"),
                 ib_figure(f[i], "offered"));
     ib_table_close(t);
     for (int i = 0; i < 4; i++)

@@ -115,8 +115,10 @@ static int by_value(const void *a, const void *b)
 
 static double median(double *x, int n)
 {
+    if (n == 0)
+        return NAN;
     qsort(x, (size_t)n, sizeof(*x), by_value);
-    return n == 0 ? NAN : (x[(n - 1) / 2] + x[n / 2]) / 2;
+    return (x[(n - 1) / 2] + x[n / 2]) / 2;
 }
 
 /* ---- One column against another ---- */
@@ -170,7 +172,7 @@ static void name_effects(struct tally *y, const struct effects *f)
 {
     char row[64];
     int step = (f->n + ROWS_NAMED - 1) / ROWS_NAMED;
-    for (int i = 0; i<f->n; i += step> 0 ? step : 1) {
+    for (int i = 0; i < f->n; i += step) {
         name_row(y->table, f->rows[i], row);
         say(y, "%s%s: %.0f", i ? ", " : "", row, per_cent(y->entry, f->of[i]));
     }

@@ -45,7 +45,8 @@ static void batch_line(int system, char *line, const char *where, batch_add_fn *
     if (!host)
         return;
     if (systems[system].counts && (!count || !parse_number(count, 1, 1 << 20, &slots)))
-        die(STATUS_USAGE, "In %s, the second word should be the number of slots of host \"%.200s\".", where, host);
+        die(STATUS_USAGE, "In %s, the second word should be the number of slots of host \"%.200s\".", where,
+            host);
     add(arg, host, slots, where);
 }
 
@@ -60,8 +61,9 @@ bool batch_hosts(batch_add_fn *add, void *arg)
     size_t cap = 0;
     if (!f)
         die(STATUS_USAGE,
-            "The hosts of this %s job cannot be read: %s=%.300s: %s. Name the hosts with -hosts, or unset %s.", name,
-            variable, path, strerror(errno), variable);
+            "The hosts of this %s job cannot be read: %s=%.300s: %s. Name the hosts with -hosts, or unset "
+            "%s.",
+            name, variable, path, strerror(errno), variable);
     for (unsigned n = 1; getline(&line, &cap, f) >= 0; n++) {
         char *where = xstrf("line %u of %.300s (%s)", n, path, variable);
         batch_line(system, line, where, add, arg);
