@@ -319,11 +319,24 @@ static int enter_state(struct qp *q, enum ibv_qp_state from, enum ibv_qp_state t
     return 0;
 }
 
+/* Only the process that created an XRC queue pair changes it, also through handles of ibv_open_qp. */
+static int modify_opened(struct qp *q, struct ibv_qp_attr *a, int mask)
+{
+    if (qp_ibv(q)->qp_num >> QP_BITS != proc.slot)
+        return EOPNOTSUPP;
+    struct qp *created = xrc_local(q);
+    if (!created)
+        return EINVAL;
+    int r = ibv_modify_qp(qp_ibv(created), a, mask);
+    qp_release(created);
+    return r;
+}
+
 SOFTIB_API int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask)
 {
     struct qp *q = qp_of(v);
     if (UNLIKELY(q->opened))
-        return xrc_modify(q, a, mask);
+        return modify_opened(q, a, mask);
     enum ibv_qp_state from = v->state, to = mask & IBV_QP_STATE ? a->qp_state : from;
     if (!qp_transition_legal(v->qp_type, from, to, mask))
         return EINVAL;
@@ -342,11 +355,22 @@ SOFTIB_API int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask)
     return to == from && to != IBV_QPS_ERR ? 0 : enter_state(q, from, to);
 }
 
+static int query_opened(struct qp *q, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
+{
+    struct qp *created = xrc_local(q);
+    if (!created)
+        return xrc_query_remote(q, a, init);
+    int r = ibv_query_qp(qp_ibv(created), a, mask, init);
+    qp_release(created);
+    init->qp_context = qp_ibv(q)->qp_context;
+    return r;
+}
+
 SOFTIB_API int ibv_query_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
 {
     struct qp *q = qp_of(v);
     if (q->opened)
-        return xrc_query(q, a, mask, init);
+        return query_opened(q, a, mask, init);
     sq_lock(q); /* the engine may be failing it just now */
     *a = q->attr;
     unsigned s = atomic_load(&q->sh->state); /* a peer may have failed it a moment ago */

@@ -36,8 +36,9 @@ bool mcast_attached(uint32_t qpn);
 struct ibv_xrcd *xrc_open_domain(struct ibv_context *c, struct ibv_xrcd_init_attr *a);
 int xrc_close_domain(struct ibv_xrcd *x);
 struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a);
-int xrc_modify(struct qp *q, struct ibv_qp_attr *a, int mask);
-int xrc_query(struct qp *q, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init);
+/* The queue pair that the opened handle q stands for if this process created it (released with qp_release), else NULL. */
+struct qp *xrc_local(struct qp *q);
+int xrc_query_remote(struct qp *q, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init);
 int xrc_release(struct qp *q);
 
 /* event.c */

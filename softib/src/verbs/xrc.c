@@ -161,29 +161,15 @@ struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a)
     return v;
 }
 
-int xrc_modify(struct qp *q, struct ibv_qp_attr *a, int mask)
+struct qp *xrc_local(struct qp *q)
 {
     uint32_t qpn = qp_ibv(q)->qp_num;
-    if (qpn >> QP_BITS != proc.slot)
-        return EOPNOTSUPP; /* only the process that created it changes it */
-    struct qp *real = qp_lookup(qpn);
-    if (!real)
-        return EINVAL;
-    int r = ibv_modify_qp(qp_ibv(real), a, mask);
-    qp_release(real);
-    return r;
+    return qpn >> QP_BITS == proc.slot ? qp_lookup(qpn) : NULL;
 }
 
-int xrc_query(struct qp *q, struct ibv_qp_attr *a, int mask, struct ibv_qp_init_attr *init)
+int xrc_query_remote(struct qp *q, struct ibv_qp_attr *a, struct ibv_qp_init_attr *init)
 {
     uint32_t qpn = qp_ibv(q)->qp_num;
-    struct qp *real = qpn >> QP_BITS == proc.slot ? qp_lookup(qpn) : NULL;
-    if (real) {
-        int r = ibv_query_qp(qp_ibv(real), a, mask, init);
-        qp_release(real);
-        init->qp_context = qp_ibv(q)->qp_context;
-        return r;
-    }
     struct peer *owner;
     struct sh_qp *s = find(qpn, q->xrcd->key, &owner);
     if (!s)
