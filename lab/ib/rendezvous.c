@@ -110,7 +110,7 @@ static struct ib_figures *run(struct ib_driver *d, int protocol, int ranks, bool
 {
     char settings[160];
     snprintf(settings, sizeof(settings), "FISHPLATE_EAGER_MAX=64 FISHPLATE_RENDEZVOUS=%s%s",
-             protocols[protocol], ranks > d->cores ? " FISHPLATE_LAST_BYTE_POLL=always" : "");
+             protocols[protocol], ranks > d->cores ? " FISHPLATE_LAB=LAST_BYTE_POLL=always" : "");
     return ib_run(d,
                   &(struct ib_job){.topic = "rendezvous", .ranks = ranks, .nodes = 2, .settings = settings},
                   "alltoall=%d change=%d", all, change);
@@ -139,11 +139,11 @@ static void say_polling(struct ib_table *t, const struct ib_driver *d, int ranks
             100 * ib_figure(putnr, "notified") / ib_figure(putnr, "offered"),
             100 * ib_figure(put, "notified") / ib_figure(put, "offered"));
     if (ranks > d->cores)
-        ib_ours(t,
-                "%d ranks share %d cores: polling is forced (FISHPLATE_LAST_BYTE_POLL=always); by default it "
-                "is off there, "
-                "and put and putnr are the same. Ranks take turns, so compare columns, not tables.",
-                ranks, d->cores);
+        ib_ours(
+            t,
+            "%d ranks share %d cores: polling is forced (FISHPLATE_LAB=LAST_BYTE_POLL=always); by default it "
+            "is off there, and put and putnr are the same. Ranks take turns, so compare columns, not tables.",
+            ranks, d->cores);
 }
 
 static void six(struct ib_driver *d, int ranks, bool all, const char *title, const char *paper)

@@ -19,7 +19,8 @@ struct host_ops {
     void (*signal)(void *impl, int sig);
     void (*pause)(void *impl, bool pause);
     void (*reap)(void *impl); /* look for ended ranks now; may be NULL */
-    /* What do its ranks do? query_answered() comes with that number. NULL: whoever asks can see it for himself. */
+    /* Requests the pages of the host's ranks; query_answered() returns the number `question`. NULL: the requester is on this host
+     * and reads the pages itself. */
     void (*query)(void *impl, uint32_t question);
     /* That rank of that job (notice_world) died: tells its ranks, which go on. NULL: they see the notices of this host. */
     void (*died)(void *impl, uint64_t world, uint32_t rank);

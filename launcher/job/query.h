@@ -1,5 +1,5 @@
 /* query.h: where `fishplate ps` and `fishplate why` query the pages of ranks on other hosts: a local socket with the job's name.
- * Calling is asking: nothing is read from whoever calls, and only the job's user and root get an answer.
+ * A connection is the query: no bytes are read from the caller, and only the job's user and root get an answer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_QUERY_H

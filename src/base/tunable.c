@@ -45,6 +45,8 @@ static const char *const reserved[] = {
 static const struct {
     const char *name, *instead;
 } retired[] = {
+    {"MALLOC",
+     "malloc is left alone if one of its own variables is set, for example MALLOC_TRIM_THRESHOLD_=131072"},
     {"STARVED_RENDEZVOUS", "sends that wait for credits are announced from 1 KiB on"},
 };
 

@@ -19,7 +19,7 @@
 static TUNABLE_INT(
     spin_us, "SPIN_US", 1000, 0, 100000000,
     "Microseconds that a waiting rank polls before it sleeps, when every rank has a core of its own.");
-static TUNABLE_INT(
+static LABORATORY_INT(
     yields, "YIELDS", 24, 0, 1000000,
     "How often a waiting rank gives its core to others before it sleeps, when ranks share cores.");
 

@@ -18,7 +18,7 @@
 #include "p2p/engine.h"
 #include "p2p/partition.h"
 
-static TUNABLE_SIZE(
+static LABORATORY_SIZE(
     together, "PARTITION_TOGETHER", 4096, 0, 1 << 20,
     "Partitions that the receiver cannot distinguish are sent together, up to this many bytes.");
 static COUNTER(transfers, "p2p_partition_transfers", "Messages that carried partitions.");

@@ -19,7 +19,7 @@
 #include "p2p/write.h"
 
 enum { LOOK_AUTO, LOOK_ALWAYS, LOOK_NEVER };
-static TUNABLE_CHOICE(
+static LABORATORY_CHOICE(
     look_at, "LAST_BYTE_POLL", LOOK_AUTO, "auto|always|never",
     "Whether the receiver of a message by putnr or put waits for its last byte in memory: where every rank "
     "has a core of its own and no progress thread runs (auto), wherever the adapter writes it last "

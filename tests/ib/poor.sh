@@ -19,7 +19,7 @@ done
 expect_counted p2p_rendezvous_r3
 poor POOR_INLINE=0
 expect_rc 0
-poor POOR_INLINE=20 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+poor POOR_INLINE=20 FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
 expect_rc 0
 poor POOR_QP_WR=32
 expect_rc 0

@@ -24,13 +24,13 @@ for way in auto get getcqe rput split r3; do
     expect_counted ib_connections_moved
 done
 for setting in FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0 "FISHPLATE_RENDEZVOUS=put"; do
-    job 2 2 "$setting" FISHPLATE_LAST_BYTE_POLL=never FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
+    job 2 2 "$setting" FISHPLATE_LAB=LAST_BYTE_POLL=never FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
     expect_rc 0
     expect_counted ib_frames_resent
 done
 # A receiver that looks at the last byte of what is written is asked whether it has seen it.
 for way in put putnr; do
-    job 2 2 FISHPLATE_RENDEZVOUS=$way FISHPLATE_LAST_BYTE_POLL=always FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
+    job 2 2 FISHPLATE_RENDEZVOUS=$way FISHPLATE_LAB=LAST_BYTE_POLL=always FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
     expect_rc 0
     expect_counted ib_connections_moved
 done

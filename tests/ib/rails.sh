@@ -17,9 +17,9 @@ job 2 2 FISHPLATE_STATS=1 -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --
 expect_rc 0
 expect_counted ib_frames_spread
 expect_counted ib_striped
-job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_MESSAGES=binding FISHPLATE_LAB=IB_STRIPE_MIN=32k -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_MESSAGES=binding,IB_STRIPE_MIN=32k -hcas 2x1GB/s "$BIN/fishplate" bench --sizes 8k,64k --time 0.01 bw
 expect_rc 0
-[ "$(counted ib_frames_spread)" = 0 ] || fail "frames left the rail of the process with FISHPLATE_IB_MESSAGES=binding"
+[ "$(counted ib_frames_spread)" = 0 ] || fail "frames left the rail of the process with FISHPLATE_LAB=IB_MESSAGES=binding"
 job 2 2 FISHPLATE_STATS=1 FISHPLATE_IB_PATHS=2 -hcas 1GB/s,lmc=1 "$rails" joined
 expect_rc 0
 expect_counted ib_rail1_bytes

@@ -10,6 +10,10 @@ FISHPLATE_LOG=loud "$BIN/fishplate" info --build >/dev/null 2>"$scratch/err"
 expect_line "$scratch/err" 'FISHPLATE_LOG=loud'
 FISHPLATE_STARVED_RENDEZVOUS=64 "$BIN/fishplate" info --build >/dev/null 2>"$scratch/err"
 expect_line "$scratch/err" 'FISHPLATE_STARVED_RENDEZVOUS no longer exists and is ignored: .*'
+FISHPLATE_MALLOC=leave "$BIN/fishplate" info --build >/dev/null 2>"$scratch/err"
+expect_line "$scratch/err" 'FISHPLATE_MALLOC no longer exists and is ignored: .*MALLOC_TRIM_THRESHOLD_.*'
+FISHPLATE_YIELDS=0 "$BIN/fishplate" info --build >/dev/null 2>"$scratch/err"
+expect_line "$scratch/err" 'FISHPLATE_YIELDS=0 is for experiments only and is ignored; FISHPLATE_LAB=YIELDS=0 sets it.'
 
 FISHPLATE_LOGG=debug "$BIN/mpiexec" -n 3 "$BIN/fishplate" bench --time 0.001 --sizes 8 barrier \
     >/dev/null 2>"$scratch/err"

@@ -54,8 +54,8 @@ static void print_rails(const struct peer *p)
         return;
     printf("    several rails      %s; ",
            p->caps.frames_spread
-               ? "frames and slots of rings take any of them, by their size (FISHPLATE_IB_MESSAGES)"
-               : "frames take one, and another when it fails (FISHPLATE_IB_MESSAGES=binding)");
+               ? "frames and slots of rings take any of them, by their size (FISHPLATE_LAB=IB_MESSAGES)"
+               : "frames take one, and another when it fails (FISHPLATE_LAB=IB_MESSAGES=binding)");
     if (p->caps.striped_from > SIZE_MAX / 8)
         printf("so does each large message (FISHPLATE_IB_STRIPE)\n");
     else

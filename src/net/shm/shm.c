@@ -35,9 +35,9 @@ static TUNABLE_SIZE(
     ring_size, "SHM_RING", 256 * 1024, 64 * 1024, 64 << 20,
     "Size in bytes of a rank's ring for messages through shared memory: senders wait when it is full. A "
     "power of two.");
-static TUNABLE_SIZE(frame_size, "SHM_FRAME", 16 * 1024, 1024, 512 * 1024,
-                    "Size in bytes of the largest piece of a message that is copied through shared memory "
-                    "at once.");
+static LABORATORY_SIZE(frame_size, "SHM_FRAME", 16 * 1024, 1024, 512 * 1024,
+                       "Size in bytes of the largest piece of a message that is copied through shared memory "
+                       "at once.");
 static TUNABLE_BOOL(use_cma, "SHM_CMA", 1,
                     "Let the receiver of a large message on the same node copy it directly from the sender's "
                     "memory (process_vm_readv), where the system allows it.");

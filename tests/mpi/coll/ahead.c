@@ -6,7 +6,7 @@
  * env: FISHPLATE_SPIN_US=20
  * also: FISHPLATE_COLL=copy=read
  * also: FISHPLATE_COLL=copy=split
- * also: FISHPLATE_COLL=copy=slots FISHPLATE_YIELDS=0
+ * also: FISHPLATE_COLL=copy=slots FISHPLATE_LAB=YIELDS=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

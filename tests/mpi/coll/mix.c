@@ -7,7 +7,7 @@
  * also: FISHPLATE_COLL=copy=read
  * also: FISHPLATE_COLL=copy=split
  * also: FISHPLATE_COLL=copy=slots
- * also: FISHPLATE_YIELDS=0 FISHPLATE_SPIN_US=0
+ * also: FISHPLATE_LAB=YIELDS=0 FISHPLATE_SPIN_US=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

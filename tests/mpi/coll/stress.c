@@ -2,7 +2,7 @@
  * once: slots are reused while others still read, and nobody may be left asleep.
  *
  * ranks: 2 3 5 8
- * env: FISHPLATE_YIELDS=0 FISHPLATE_SPIN_US=0
+ * env: FISHPLATE_LAB=YIELDS=0 FISHPLATE_SPIN_US=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <unistd.h>

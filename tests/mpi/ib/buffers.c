@@ -6,7 +6,6 @@
  *
  * ranks: 2
  * nodes: only 2
- * also: FISHPLATE_MALLOC=leave
  * also: MALLOC_TOP_PAD_=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -65,7 +64,7 @@ static void from_malloc(void)
         free(buf);
     }
     EXPECT(registered() > 0);
-    if (malloc_is_libc() && !getenv("FISHPLATE_MALLOC") && !getenv("MALLOC_TOP_PAD_"))
+    if (malloc_is_libc() && !getenv("MALLOC_TOP_PAD_"))
         EXPECT(registered() < MESSAGES / 2);
 }
 

@@ -13,7 +13,7 @@
  * also: FISHPLATE_COLL=barrier=switch SOFTIB_FABRIC=switches=2,switch_loss=0.1
  * also: FISHPLATE_COLL=barrier=multicast
  * also: FISHPLATE_COLL=barrier=multicast:n=1 SOFTIB_FABRIC=ud_loss=0.2,ud_dup=0.1,ud_reorder=0.1,seed=5
- * also: FISHPLATE_COLL=barrier=multicast FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_COLL=barrier=multicast FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
  * also: FISHPLATE_COLL=barrier=wires SOFTIB_FABRIC=hub=1
  * also: FISHPLATE_COLL=barrier=wires
  * also: FISHPLATE_COLL=barrier=wires SOFTIB_FABRIC=hub=1 FISHPLATE_IB_DEVICES=^softwire0

@@ -8,8 +8,8 @@
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:basic=1
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:coroots=2:aggregate=10
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=2:coroots=3
- * also: FISHPLATE_COLL=bcast=multicast:max=4m:aggregate=4:skew=1 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
- * also: FISHPLATE_IB_FRAME=1k FISHPLATE_IB_POLLSET=0
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:aggregate=4:skew=1 FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
+ * also: FISHPLATE_LAB=IB_FRAME=1k FISHPLATE_IB_POLLSET=0
  * also: SOFTIB_FABRIC=ud_loss=0.01,seed=1
  * also: SOFTIB_FABRIC=ud_loss=0.05,seed=2
  * also: SOFTIB_FABRIC=ud_loss=0.1,seed=3

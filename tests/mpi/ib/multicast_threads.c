@@ -4,7 +4,7 @@
  * ranks: 4
  * nodes: only 4
  * env: FISHPLATE_COLL=bcast=multicast:max=4m
- * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=4:coroots=2:aggregate=10 FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=4:coroots=2:aggregate=10 FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
  * also: SOFTIB_FABRIC=ud_drop=0.1,ud_dup=0.1,ud_reorder=0.1,seed=8
  *
  * SPDX-License-Identifier: Apache-2.0 */

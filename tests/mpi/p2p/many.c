@@ -2,7 +2,7 @@
  * all ranks flooding one that is busy elsewhere.
  *
  * ranks: 2 4 8
- * also: FISHPLATE_SHM_RING=64k FISHPLATE_SHM_FRAME=1k FISHPLATE_SHM_CMA=0
+ * also: FISHPLATE_SHM_RING=64k FISHPLATE_LAB=SHM_FRAME=1k FISHPLATE_SHM_CMA=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

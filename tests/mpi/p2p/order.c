@@ -3,7 +3,7 @@
  *
  * ranks: 3 2 4 8
  * also: FISHPLATE_SHM_CMA=0
- * also: FISHPLATE_EAGER_MAX=64 FISHPLATE_SHM_RING=64k FISHPLATE_SHM_FRAME=1k
+ * also: FISHPLATE_EAGER_MAX=64 FISHPLATE_SHM_RING=64k FISHPLATE_LAB=SHM_FRAME=1k
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

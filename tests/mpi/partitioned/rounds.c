@@ -1,7 +1,7 @@
 /* rounds.c: partitioned messages with the same and with different numbers of partitions on the two sides, in
  * many sizes, over several rounds, marked ready in any order, one by one, by range and by list.
  * ranks: 1 2 3 4 5 8
- * also: FISHPLATE_PARTITION_TOGETHER=0
+ * also: FISHPLATE_LAB=PARTITION_TOGETHER=0
  * also: FISHPLATE_EAGER_MAX=64
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,6 +1,6 @@
 /* types.c: partitions of data with holes, and sides whose partitions cut each other's elements in two.
  * ranks: 2
- * also: FISHPLATE_PARTITION_TOGETHER=0
+ * also: FISHPLATE_LAB=PARTITION_TOGETHER=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

@@ -2,7 +2,7 @@
  * every operator on every kind of type gives what MPI_Reduce_local gives; old values come back right.
  *
  * ranks: 4 1
- * also: FISHPLATE_SHM_CMA=0 FISHPLATE_SHM_FRAME=1024
+ * also: FISHPLATE_SHM_CMA=0 FISHPLATE_LAB=SHM_FRAME=1024
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>

@@ -3,7 +3,7 @@
  *
  * ranks: 4
  * nodes: only 4
- * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
  * also: FISHPLATE_PROGRESS=thread
  * also: SOFTIB_FABRIC=hcas=2
  *

@@ -7,7 +7,7 @@
  * env: HELP=true
  * also: HELP=false
  * also: HELP=auto
- * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
  * also: FISHPLATE_PROGRESS=thread
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -2,7 +2,7 @@
  * values, and nobody needs the target's processor.
  *
  * ranks: 4 2
- * also: FISHPLATE_YIELDS=0 FISHPLATE_SPIN_US=0
+ * also: FISHPLATE_LAB=YIELDS=0 FISHPLATE_SPIN_US=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sched.h>

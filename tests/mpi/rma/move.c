@@ -2,7 +2,7 @@
  * nothing, of more than a frame holds.
  *
  * ranks: 4 1
- * also: FISHPLATE_SHM_CMA=0 FISHPLATE_SHM_FRAME=1024
+ * also: FISHPLATE_SHM_CMA=0 FISHPLATE_LAB=SHM_FRAME=1024
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/windows.h"

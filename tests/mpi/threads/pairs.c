@@ -2,7 +2,7 @@
  * kinds and protocols, while the other threads do the same.
  *
  * ranks: 2 1 3 4 5 8
- * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_SHM_RING=64k
  *
  * SPDX-License-Identifier: Apache-2.0 */

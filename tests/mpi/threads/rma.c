@@ -3,7 +3,7 @@
  * taken.
  *
  * ranks: 4 2
- * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "threadtest.h"

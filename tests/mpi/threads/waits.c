@@ -3,7 +3,7 @@
  * does not.
  *
  * ranks: 2 1 3 4 5 8
- * also: FISHPLATE_SPIN_US=0 FISHPLATE_YIELDS=0
+ * also: FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "threadtest.h"

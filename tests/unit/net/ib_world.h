@@ -41,7 +41,7 @@ struct world_settings {
     uint32_t rings; /* peers that may have one */
     bool one_network, keeps, lazy;
     bool fates;                    /* a put may have been seen, though nobody here knows */
-    const char *messages, *stripe; /* FISHPLATE_IB_MESSAGES, FISHPLATE_IB_STRIPE */
+    const char *messages, *stripe; /* IB_MESSAGES, IB_STRIPE */
 };
 
 struct world_process;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/keepheap.h"
 #include "boot/boot.h"
-#include "net/heap.h"
 #include "net/ib/ib.h"
 #include "net/memlock.h"
 
@@ -62,7 +62,7 @@ int ib_memory_open(struct ib *ib)
     static const struct regcache_ops ops = {.pin = pin, .unpin = unpin};
     int rc = regcache_open(&ops, ib, regcache_budget(ib->base.net->boot->nlocal), &ib->regcache);
     if (rc == 0 && regcache_watch(ib->regcache))
-        heap_keep();
+        keepheap(); /* else each large block that a program frees loses its registration [Liu04 4.1.2] */
     return rc;
 }
 

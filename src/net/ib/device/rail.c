@@ -32,7 +32,7 @@ static TUNABLE_INT(paths, "IB_PATHS", 1, 1, 8,
     static COUNTER(rail##n##_stripes, "ib_rail" #n "_stripes",                    \
                    "Stripes of large messages sent over rail " #n ".");           \
     static COUNTER(rail##n##_frames, "ib_rail" #n "_frames",                      \
-                   "Frames sent over rail " #n " where FISHPLATE_IB_MESSAGES spreads them.")
+                   "Frames sent over rail " #n " where FISHPLATE_LAB=IB_MESSAGES spreads them.")
 RAIL_COUNTERS(0);
 RAIL_COUNTERS(1);
 RAIL_COUNTERS(2);

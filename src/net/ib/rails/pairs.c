@@ -15,11 +15,11 @@
 #include "net/ib/rails/rails.h"
 #include "net/rails/pair.h"
 
-static TUNABLE_CHOICE_FEW(
-    policy, "IB_MESSAGES", IB_FRAMES_AUTO, "auto|binding|turns|shares|window|room", IB_FRAMES_BINDING + 1,
-    "How small messages, up to FISHPLATE_IB_FRAME, and control messages use several rails: those of 1 KiB "
-    "and "
-    "more over all by the rates of the ports and shorter ones over the rail of the process (auto), all over "
+static LABORATORY_CHOICE(
+    policy, "IB_MESSAGES", IB_FRAMES_AUTO, "auto|binding|turns|shares|window|room",
+    "How small messages, up to IB_FRAME, and control messages use several rails: those of 1 KiB "
+    "and more over all by the rates of the ports and shorter ones over the rail of the process (auto), all "
+    "over "
     "the rail of the process, and processes of a node over different ones (binding), over all in turns "
     "(turns), by FISHPLATE_IB_WEIGHTS (shares), 16 messages at a time (window), or where fewer than 64 KiB "
     "are under way (room). Should be the same on all ranks: a rank that binds is sent to over its rail "

@@ -1,5 +1,5 @@
 /* spread.c: frames over several rails [Liu04 8.2.4]: small messages and the control messages of protocols, multiplexed by
- * FISHPLATE_IB_MESSAGES. net/rails/mux.h chooses a pair of rails for each frame; see rails.h.
+ * IB_MESSAGES. net/rails/mux.h chooses a pair of rails for each frame; see rails.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
@@ -12,7 +12,7 @@
 #include "net/ib/rails/rails.h"
 
 static COUNTER(further, "ib_frames_spread",
-               "Frames sent over rails other than that of the connection (FISHPLATE_IB_MESSAGES).");
+               "Frames sent over rails other than that of the connection (FISHPLATE_LAB=IB_MESSAGES).");
 
 /* Of auto. The shortest messages cost the processor more where they change rails; from about 1 KiB on the link is the limit
  * (lab/notes/rails.md). Receive buffers on further rails are for peers that are sent more than a few such messages. */

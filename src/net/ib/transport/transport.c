@@ -50,9 +50,10 @@ static LABORATORY_INT(
     credit_message, "IB_CREDIT_MESSAGE", 0, 0, 4096,
     "Number of credits owed to a peer at which a message is sent only to return them. 0: half "
     "of the buffers that are posted for the peer.");
-static TUNABLE_SIZE(frame_size, "IB_FRAME", 32 * 1024, 1024, 1024 * 1024,
-                    "Largest payload of one frame in bytes. A message up to this size can be sent at once. "
-                    "Every receive buffer has this size.");
+static LABORATORY_SIZE(
+    frame_size, "IB_FRAME", 32 * 1024, 1024, 1024 * 1024,
+    "Largest payload of one frame in bytes. A message up to this size can be sent at once. "
+    "Every receive buffer has this size.");
 static TUNABLE_INT(
     poll_limit, "IB_POLLSET", -1, -1, POLLSET_MAX,
     "Number of peers whose small messages arrive by RDMA write in a ring that the receiver polls (the RDMA "
