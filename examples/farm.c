@@ -54,7 +54,7 @@ static struct result farmer(int workers)
         MPI_Send(&task, 1, MPI_INT, w, task < TASKS ? TAG_WORK : TAG_STOP, MPI_COMM_WORLD);
         busy += task < TASKS;
     }
-    /* Whoever is done first is heard first, and gets the next piece. */
+    /* The result of the first worker that is done is received first, and that worker gets the next piece. */
     while (busy > 0) {
         MPI_Status status;
         MPI_Recv(&r, 2, MPI_LONG, MPI_ANY_SOURCE, TAG_RESULT, MPI_COMM_WORLD, &status);

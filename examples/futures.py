@@ -54,7 +54,7 @@ class Pool(concurrent.futures.Executor):
         self.grow(workers)
 
     def grow(self, workers):
-        """So many more. Those of one call leave together, since they share a communicator."""
+        """Spawns `workers` more workers. The workers of one call leave together, since they share a communicator."""
         comm = handle()
         argv = (ctypes.c_char_p * 2)(__file__.encode(), None)
         mpi("Comm_spawn", sys.executable.encode(), argv, workers, handle(INFO_NULL), 0, handle(COMM_SELF), ctypes.byref(comm), None)

@@ -34,7 +34,7 @@ static void fill(struct block *b, int number)
     }
 }
 
-/* The last one looks at what came out. */
+/* The last stage checks the result. */
 static void look(const struct block *b, double *sum, double *worst)
 {
     for (int i = 0; i < LENGTH; i++) {

@@ -50,7 +50,7 @@ static void send_home(struct crew *c)
     MPI_Comm_disconnect(&c->comm);
 }
 
-/* Gives tasks to those who have none, and takes results; returns how many came. */
+/* Sends tasks to idle workers and receives results; returns the number of results. */
 static int serve(struct crew *c, int *next, long *results)
 {
     int done = 0;

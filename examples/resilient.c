@@ -18,7 +18,7 @@
 #define STEPS 120
 #define TERMS 20000 /* of a step */
 
-static MPI_Comm comm; /* those who live */
+static MPI_Comm comm; /* the surviving ranks */
 static int rank, size;
 
 static void look_around(void)
@@ -28,7 +28,7 @@ static void look_around(void)
     MPI_Comm_size(comm, &size);
 }
 
-/* Those who live go on in a communicator of their own. Revoking first makes everyone come here, also ranks whose own call
+/* The survivors continue in a communicator of their own. Revoking first makes every rank come here, also ranks whose own call
  * went well. */
 static void repair(void)
 {

@@ -1,8 +1,8 @@
-/* respawn.c: a solver whose ranks may be killed at any moment. Those who live shrink the communicator, spawn as many new
+/* respawn.c: a solver whose ranks may be killed at any moment. The survivors shrink the communicator, spawn as many new
  * ranks as died, merge with them and go on from the last checkpoint, with the answer that a single rank computes, bit by bit.
  *
  * The equation of Poisson on a grid, by Jacobi iterations; the rows are shared out among the ranks. After every ROUND
- * iterations all ranks keep a copy of the whole grid in memory: whoever lives can give it to the new ones.
+ * iterations all ranks keep a copy of the whole grid in memory: any survivor can send it to the new ranks.
  *
  *     mpicc respawn.c -o respawn
  *     mpiexec -enable-recovery -n 4 ./respawn 400 10
@@ -98,7 +98,7 @@ static int one_round(void)
 
 /* ---- after a death ---- */
 
-/* Both sides of the new intercommunicator. All return the same, as the agreement says so. */
+/* Both sides of the new intercommunicator. All ranks return the same value, since they agreed on it. */
 static int merge(MPI_Comm inter, int are_new)
 {
     MPI_Comm merged = MPI_COMM_NULL;
