@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/base.h"
 #include "expect.h"
-#include "fabric/fabric.h"
+#include "fabric/gid.h"
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +34,53 @@ static void good(void)
     }
     struct fab_place none;
     EXPECT(!fabric_locate(&f, 0, &none) && !fabric_locate(&f, 7, &none) && !fabric_locate(&f, 13 * 8, &none));
+    fabric_free(&f);
+}
+
+/* The GID tables of all ports have no entry in common, and each entry leads back to its port from a port in the same
+ * network. */
+static void gids(void)
+{
+    struct fabric f;
+    struct gid g, other;
+    char err[256];
+    EXPECT(fabric_parse("nodes=3 ports=2 node1: link=ethernet node2: link=ethernet vlan=7", &f, err,
+                        sizeof(err)) &&
+           f.roce && gid_read_interfaces(&f, err, sizeof(err)));
+    EXPECT(gid_table_size(&f, 0) == 1 && gid_table_size(&f, 2) == 4 && gid_table_size(&f, 4) == 6);
+    EXPECT(gid_table_entry(&f, 0, 0, &g) && g.type == GID_INFINIBAND && gid_resolve(&f, 1, 0, g.raw) == 1);
+    EXPECT(!gid_resolve(&f, 2, 0, g.raw) && !gid_table_entry(&f, 0, 1, &g));
+    for (uint32_t i = 0; gid_table_entry(&f, 4, i, &g); i++) {
+        EXPECT(g.type == (i % 2 ? GID_ROCE_V2 : GID_ROCE_V1) && (g.vlan == 7) == (i >= 4));
+        EXPECT(gid_resolve(&f, 5, i, g.raw) == fabric_lid(&f, 4));
+        EXPECT(gid_resolve(&f, 2, i, g.raw) == (i < 4 ? fabric_lid(&f, 4) : 0));
+        EXPECT(!gid_resolve(&f, 0, 0, g.raw) && !gid_resolve(&f, 5, i < 4 ? 5 : 0, g.raw));
+        EXPECT(gid_table_entry(&f, 5, i, &other) && memcmp(other.raw, g.raw, sizeof(g.raw)));
+    }
+    fabric_free(&f);
+}
+
+/* A port that stands for an interface has its addresses. */
+static void interfaces(void)
+{
+    struct fabric f;
+    struct gid g;
+    char err[256];
+    const uint8_t loopback[16] = {[10] = 0xff, 0xff, 127, 0, 0, 1};
+    bool found = false;
+    EXPECT(fabric_parse("nodes=2 link=ethernet node0: netdev=lo", &f, err, sizeof(err)));
+    EXPECT(gid_read_interfaces(&f, err, sizeof(err)) && f.port[0].interface_index &&
+           !f.port[1].interface_index);
+    for (uint32_t i = 0; gid_table_entry(&f, 0, i, &g); i++)
+        found |= !memcmp(g.raw, loopback, sizeof(loopback));
+    EXPECT(found || !f.port[0].interface_addrs);
+    EXPECT(!found || gid_resolve(&f, 1, 3, loopback) == fabric_lid(&f, 0));
+    fabric_free(&f);
+    EXPECT(fabric_parse("nodes=2 wire=tcp link=ethernet node1: netdev=no_such addr=10.9.9.9", &f, err,
+                        sizeof(err)));
+    EXPECT(gid_read_interfaces(&f, err, sizeof(err)) && f.port[1].interface_addrs == 1);
+    f.node = 1;
+    EXPECT(!gid_read_interfaces(&f, err, sizeof(err)) && strstr(err, "netdev=no_such"));
     fabric_free(&f);
 }
 
@@ -127,6 +174,8 @@ static void bad(const char *text, const char *names)
 int main(void)
 {
     good();
+    gids();
+    interfaces();
     addresses();
     latency();
     features();

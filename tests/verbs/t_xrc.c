@@ -122,23 +122,31 @@ static void helper(void)
     exit(0);
 }
 
-static void to_work(struct vt *t, struct ibv_qp *qp, uint32_t dest, uint16_t lid)
+struct greeting {
+    uint32_t qpn;
+    uint16_t lid;
+    union ibv_gid gid;
+    struct end end[2];
+};
+
+static void to_work(struct vt *t, struct ibv_qp *qp, const struct greeting *to)
 {
     bool sends = qp->qp_type == IBV_QPT_XRC_SEND;
     struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
                             .port_num = 1,
                             .qp_access_flags = sends ? 0 : ALL_ACCESS,
                             .path_mtu = IBV_MTU_1024,
-                            .dest_qp_num = dest,
+                            .dest_qp_num = to->qpn,
                             .max_dest_rd_atomic = 4,
                             .min_rnr_timer = 12,
-                            .ah_attr = {.dlid = lid, .port_num = 1},
+                            .ah_attr = {.dlid = to->lid, .port_num = 1},
                             .timeout = 18,
                             .retry_cnt = 6,
                             .rnr_retry = 7,
                             .max_rd_atomic = 4};
     if (t->gid_index >= 0) {
         a.ah_attr.is_global = 1;
+        a.ah_attr.grh.dgid = to->gid;
         a.ah_attr.grh.sgid_index = (uint8_t)t->gid_index;
         a.ah_attr.grh.hop_limit = 64;
     }
@@ -153,12 +161,6 @@ static void to_work(struct vt *t, struct ibv_qp *qp, uint32_t dest, uint16_t lid
                              (sends ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0)));
 }
 
-struct greeting {
-    uint32_t qpn;
-    uint16_t lid;
-    struct end end[2];
-};
-
 static void receiver(struct vt *t)
 {
     char go = 1;
@@ -169,7 +171,7 @@ static void receiver(struct vt *t)
     if (!ok)
         vt_skip("the device has no XRC");
     say_to(helper_fd, &go, 1);
-    struct greeting me = {.lid = t->port.lid}, peer;
+    struct greeting me = {.lid = t->port.lid, .gid = t->gid}, peer;
     hear(helper_fd, &me.end[1], sizeof(me.end[1]));
     struct ibv_srq *srq = make_srq(t->ctx, t->pd, x, t->cq);
     me.end[0] = (struct end){.rkey = t->mr->rkey, .buf = (uintptr_t)t->buf};
@@ -180,7 +182,7 @@ static void receiver(struct vt *t)
     CHECK(qp);
     me.qpn = qp->qp_num;
     vt_swap(t, &me, &peer, sizeof(me));
-    to_work(t, qp, peer.qpn, peer.lid);
+    to_work(t, qp, &peer);
     struct ibv_recv_wr none = {.wr_id = 1}, *bad;
     CHECK(ibv_post_recv(qp, &none, &bad) == EINVAL, "it has no receive queue");
     struct ibv_send_wr send = {.opcode = IBV_WR_SEND}, *bad_send;
@@ -231,7 +233,7 @@ static void request(struct vt *t, struct ibv_qp *qp, const struct end *to, enum 
 static void sender(struct vt *t)
 {
     int ok = 1, both;
-    struct greeting me = {.lid = t->port.lid}, peer;
+    struct greeting me = {.lid = t->port.lid, .gid = t->gid}, peer;
     vt_swap(t, &ok, &both, sizeof(ok));
     if (!both)
         vt_skip("the device has no XRC");
@@ -244,7 +246,7 @@ static void sender(struct vt *t)
     CHECK(qp);
     me.qpn = qp->qp_num;
     vt_swap(t, &me, &peer, sizeof(me));
-    to_work(t, qp, peer.qpn, peer.lid);
+    to_work(t, qp, &peer);
     vt_sync(t);
     const struct end *first = &peer.end[0], *second = &peer.end[1];
     vt_fill(t->buf, SMALL, 0);

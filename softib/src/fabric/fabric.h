@@ -57,6 +57,9 @@ struct fab_port {
     bool ethernet;                  /* RoCE; what follows is for such ports */
     char netdev[16]; /* the network interface of this machine that it stands for, "": a made-up one */
     uint16_t vlan;   /* it has an interface of this VLAN besides, 0: none */
+    struct in_addr interface_addr[FAB_ADDRS]; /* of the interface that netdev names: see gid.h */
+    uint8_t interface_addrs;
+    uint32_t interface_index; /* as the system numbers it, 0: not of this machine */
 };
 
 enum { FABRIC_GROUPS = 512 };
@@ -80,6 +83,7 @@ struct fabric {
     struct fab_port *port; /* per linear port number */
     uint32_t nports;
     bool paced; /* some port has a rate or a latency, or some adapter a bus */
+    bool roce;  /* some port has link=ethernet */
 };
 
 /* A place on the fabric: which port an LID names, and with which path bits. */

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fabric/proc.h"
 #include "base/slab.h"
+#include "fabric/gid.h"
 #include "fabric/joinlock.h"
 #include "fabric/registry.h"
 #include <stdio.h>
@@ -106,6 +107,7 @@ static bool read_fabric(void)
             ok = false;
         }
     }
+    ok = ok && gid_read_interfaces(&proc.fab, err, sizeof(err));
     if (!ok)
         say("%s", err);
     return ok;

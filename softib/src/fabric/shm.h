@@ -229,6 +229,7 @@ struct sh_qp {
     atomic_uint mig; /* enum ibv_mig_state */
     atomic_uint qpn, type, pd, port, dest_qpn, dlid, qkey, access, rcq, rq, is_srq, rnr_timer, max_dest_rd,
         mtu;
+    atomic_uint roce_v2;            /* which packets it takes, on a port of RoCE */
     atomic_uint alt_port, alt_dlid; /* the alternate path: our port and the peer's LID */
     atomic_uint drained;            /* LAST_WQE_REACHED was reported */
     _Atomic uint64_t domain;        /* of an XRC receive QP */

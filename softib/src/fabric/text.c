@@ -498,6 +498,7 @@ static bool finish_links(struct parse *p)
     struct fabric *f = p->f;
     for (uint32_t i = 0; i < f->nports; i++) {
         const struct fab_port *a = &f->port[i];
+        f->roce |= a->ethernet;
         if ((*a->netdev || a->vlan) && !a->ethernet)
             return fail(p, "only a port with link=ethernet has it", *a->netdev ? a->netdev : "vlan");
         for (uint32_t k = 0; k < i && *a->netdev; k++)

@@ -100,6 +100,7 @@ struct srq {
 struct path {
     uint16_t dlid;
     uint8_t sl, src_path_bits, is_global, port_num, hop_limit, traffic_class;
+    uint8_t sgid_index, gid_type; /* enum gid_type */
     uint32_t flow_label;
     union ibv_gid dgid;
 };
@@ -283,7 +284,8 @@ void async_purge(struct ctx *c, const uint32_t *delivered);
 void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pthread_cond_t *cond);
 
 /* path.c */
-uint16_t path_resolve(const struct path *p);
-void path_from_attr(const struct ibv_ah_attr *a, struct path *p);
+bool path_attr_legal(const struct ibv_ah_attr *a, uint32_t hca);
+/* Of legal attributes. The path's LID is 0 when they name no port that can be reached. */
+void path_from_attr(const struct ibv_ah_attr *a, uint32_t hca, struct path *p);
 
 #endif

@@ -51,8 +51,7 @@ static void take_alternate(struct qp *q)
     a->port_num = a->alt_port_num;
     a->timeout = a->alt_timeout;
     a->path_mig_state = IBV_MIG_MIGRATED;
-    path_from_attr(&a->ah_attr, &q->path);
-    q->path.dlid = path_resolve(&q->path);
+    path_from_attr(&a->ah_attr, ctx_of(qp_ibv(q)->context)->hca, &q->path);
     q->linear = fabric_linear(&proc.fab, proc.fab.node, ctx_of(qp_ibv(q)->context)->hca, a->port_num);
     atomic_store(&q->sh->port, q->linear);
     atomic_store(&q->sh->dlid, q->path.dlid);
@@ -95,12 +94,14 @@ bool migrate_attrs_fit(struct qp *q, const struct ibv_qp_attr *a, int mask)
     if (!(mask & IBV_QP_ALT_PATH))
         return true;
     const struct ibv_ah_attr *primary = mask & IBV_QP_AV ? &a->ah_attr : &q->attr.ah_attr;
-    path_from_attr(primary, &p);
-    bool known = fabric_locate(&proc.fab, path_resolve(&p), &now);
-    path_from_attr(&a->alt_ah_attr, &p);
-    return a->alt_port_num >= 1 && a->alt_port_num <= proc.fab.ports && !a->alt_pkey_index &&
-           a->alt_timeout <= 31 && known && fabric_locate(&proc.fab, path_resolve(&p), &at) &&
-           at.node == now.node && !(a->alt_ah_attr.src_path_bits >> proc.fab.lmc);
+    const uint32_t hca = ctx_of(qp_ibv(q)->context)->hca;
+    if (a->alt_port_num < 1 || a->alt_port_num > proc.fab.ports || a->alt_pkey_index || a->alt_timeout > 31 ||
+        !path_attr_legal(primary, hca) || !path_attr_legal(&a->alt_ah_attr, hca))
+        return false;
+    path_from_attr(primary, hca, &p);
+    bool known = fabric_locate(&proc.fab, p.dlid, &now);
+    path_from_attr(&a->alt_ah_attr, hca, &p);
+    return known && fabric_locate(&proc.fab, p.dlid, &at) && at.node == now.node;
 }
 
 static void load_alternate(struct qp *q, const struct ibv_qp_attr *a)
@@ -110,10 +111,10 @@ static void load_alternate(struct qp *q, const struct ibv_qp_attr *a)
     q->attr.alt_port_num = a->alt_port_num;
     q->attr.alt_timeout = a->alt_timeout;
     q->attr.alt_pkey_index = a->alt_pkey_index;
-    path_from_attr(&a->alt_ah_attr, &p);
+    path_from_attr(&a->alt_ah_attr, ctx_of(qp_ibv(q)->context)->hca, &p);
     atomic_store(&q->sh->alt_port,
                  fabric_linear(&proc.fab, proc.fab.node, ctx_of(qp_ibv(q)->context)->hca, a->alt_port_num));
-    atomic_store(&q->sh->alt_dlid, path_resolve(&p));
+    atomic_store(&q->sh->alt_dlid, p.dlid);
 }
 
 void migrate_attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)

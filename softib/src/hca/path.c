@@ -1,30 +1,55 @@
-/* path.c: address resolution: from the address attributes of a verbs call to the destination LID.
+/* path.c: address resolution: from the address attributes of a verbs call to the destination LID. Ports of RoCE have
+ * LIDs too, but only in here: programs see GIDs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/responder.h"
-#include <endian.h>
 
-void path_from_attr(const struct ibv_ah_attr *a, struct path *p)
+/* InfiniBand and Ethernet are two networks. */
+static uint16_t infiniband_only(uint16_t lid)
 {
+    struct fab_place at;
+    return lid < MCAST_LID && fabric_locate(&proc.fab, lid, &at) && proc.fab.port[at.linear].ethernet ? 0
+                                                                                                      : lid;
+}
+
+static uint16_t path_lid(const struct ibv_ah_attr *a, uint32_t from)
+{
+    if (!proc.fab.port[from].ethernet && (a->dlid || !a->is_global))
+        return infiniband_only(a->dlid);
+    if (!a->is_global)
+        return 0;
+    if (gid_is_multicast(a->grh.dgid.raw))
+        return MCAST_LID;
+    return gid_resolve(&proc.fab, from, a->grh.sgid_index, a->grh.dgid.raw);
+}
+
+bool path_attr_legal(const struct ibv_ah_attr *a, uint32_t hca)
+{
+    if (a->port_num < 1 || a->port_num > proc.fab.ports || a->src_path_bits >> proc.fab.lmc)
+        return false;
+    uint32_t from = fabric_linear(&proc.fab, proc.fab.node, hca, a->port_num);
+    if (a->is_global && a->grh.sgid_index >= gid_table_size(&proc.fab, from))
+        return false;
+    return a->is_global || !proc.fab.port[from].ethernet;
+}
+
+void path_from_attr(const struct ibv_ah_attr *a, uint32_t hca, struct path *p)
+{
+    uint32_t from = fabric_linear(&proc.fab, proc.fab.node, hca, a->port_num);
+    struct gid mine = {.type = GID_INFINIBAND};
+    if (a->is_global)
+        gid_table_entry(&proc.fab, from, a->grh.sgid_index, &mine);
     *p = (struct path){
-        .dlid = a->dlid,
+        .dlid = path_lid(a, from),
         .sl = a->sl,
-        .src_path_bits = a->src_path_bits,
+        .src_path_bits = proc.fab.port[from].ethernet ? 0 : a->src_path_bits,
         .is_global = a->is_global,
+        .sgid_index = a->grh.sgid_index,
+        .gid_type = (uint8_t)mine.type,
         .port_num = a->port_num,
         .hop_limit = a->grh.hop_limit,
         .traffic_class = a->grh.traffic_class,
         .flow_label = a->grh.flow_label,
         .dgid = a->grh.dgid,
     };
-}
-
-/* The LID decides; a GID alone finds its port. */
-uint16_t path_resolve(const struct path *p)
-{
-    if (p->dlid || !p->is_global)
-        return p->dlid;
-    if (p->dgid.raw[0] == 0xff)
-        return MCAST_LID;
-    return fabric_guid_lid(&proc.fab, be64toh(p->dgid.global.interface_id));
 }

@@ -27,7 +27,7 @@ static bool wanted(const struct sh_qp *q, uint32_t qpn, const struct request *r)
 
 static bool right_path(const struct sh_qp *q, const struct request *r)
 {
-    return right_port(q, r->dlid) &&
+    return right_port(q, r->dlid) && atomic_load_explicit(&q->roce_v2, memory_order_relaxed) == r->roce_v2 &&
            (uint32_t)(r->slid >> proc.fab.lmc) ==
                (uint32_t)(atomic_load_explicit(&q->dlid, memory_order_relaxed) >> proc.fab.lmc);
 }
@@ -129,6 +129,15 @@ void target_fail(struct target *t, enum ibv_event_type why)
         peer_event(t->owner, SHEV_QP_ERROR, atomic_load(&t->qp->qpn), why);
 }
 
+/* Programs see no LIDs of ports of RoCE. */
+static uint16_t seen_lid(uint16_t lid)
+{
+    struct fab_place at;
+    if (LIKELY(!proc.fab.roce) || !fabric_locate(&proc.fab, lid, &at))
+        return lid;
+    return proc.fab.port[at.linear].ethernet ? 0 : lid;
+}
+
 static void complete(struct target *t, const struct request *r, uint64_t wr_id, enum ibv_wc_status st,
                      uint32_t len)
 {
@@ -145,7 +154,7 @@ static void complete(struct target *t, const struct request *r, uint64_t wr_id, 
         .qp_num = atomic_load_explicit(&q->qpn, memory_order_relaxed),
         .src_qp = r->src_qpn,
         .wc_flags = (imm ? IBV_WC_WITH_IMM : 0) | (inv ? IBV_WC_WITH_INV : 0) | (r->has_grh ? IBV_WC_GRH : 0),
-        .slid = r->slid,
+        .slid = seen_lid(r->slid),
         .sl = r->sl,
         .path_bits = (uint8_t)(r->dlid & ((1u << proc.fab.lmc) - 1)),
         .solicited = r->solicited,

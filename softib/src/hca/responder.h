@@ -6,6 +6,7 @@
 #ifndef SOFTIB_RESPONDER_H
 #define SOFTIB_RESPONDER_H
 
+#include "fabric/gid.h"
 #include "hca/hca.h"
 
 #define MCAST_LID 0xC000u
@@ -26,6 +27,7 @@ enum answer {
 struct request {
     uint8_t opcode; /* enum ibv_wr_opcode */
     bool solicited, has_grh;
+    bool roce_v2;
     bool arming; /* the sender has an alternate path that it has not taken */
     uint8_t type, sl;
     uint32_t length, imm, rkey;
@@ -72,7 +74,7 @@ void target_fail(struct target *t, enum ibv_event_type why);
 
 static inline bool path_multicast(const struct path *p)
 {
-    return p->dlid >= MCAST_LID || (p->is_global && p->dgid.raw[0] == 0xff);
+    return p->dlid >= MCAST_LID || (p->is_global && gid_is_multicast(p->dgid.raw));
 }
 
 static inline uint32_t packets_of(uint32_t length, uint32_t mtu_code)

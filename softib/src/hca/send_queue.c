@@ -41,6 +41,7 @@ void sq_request(struct qp *q, const struct wqe *w, struct request *r)
     r->opcode = w->opcode;
     r->solicited = w->flags & IBV_SEND_SOLICITED;
     r->has_grh = q->path.is_global;
+    r->roce_v2 = q->path.gid_type == GID_ROCE_V2;
     r->arming = migrate_arming(q);
     r->type = (uint8_t)type_peer(qp_ibv(q)->qp_type);
     r->srqn = w->srqn;

@@ -2,10 +2,10 @@
  * can take is dropped and counted; the sender's request succeeds in any case.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "hca/route_header.h"
 #include "hca/send_queue.h"
 #include "memory/copy.h"
 #include "hca/wire.h"
-#include <endian.h>
 #include <stdlib.h>
 
 /* A copy of a datagram that is to arrive after the next one. */
@@ -115,24 +115,6 @@ void ud_release_held(struct qp *q)
     q->held = NULL;
 }
 
-static void fill_grh(struct qp *q, const struct wqe *w, struct request *r)
-{
-    struct fab_place me = {0};
-    struct ibv_grh *g = &r->grh;
-    memset(g, 0, sizeof(*g));
-    if (!r->has_grh)
-        return;
-    fabric_locate(&proc.fab, fabric_lid(&proc.fab, q->linear), &me);
-    g->version_tclass_flow =
-        htobe32(6u << 28 | (uint32_t)w->path.traffic_class << 20 | (w->path.flow_label & 0xfffff));
-    g->paylen = htobe16((uint16_t)(w->length + 24));
-    g->next_hdr = 0x1b;
-    g->hop_limit = w->path.hop_limit;
-    g->sgid.global.subnet_prefix = htobe64(0xfe80000000000000ull);
-    g->sgid.global.interface_id = htobe64(fabric_port_guid(me.node, me.hca, me.port));
-    g->dgid = w->path.dgid;
-}
-
 enum answer ud_execute(struct qp *q, struct wqe *w)
 {
     struct iovec iov[MAX_SGE];
@@ -146,10 +128,12 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
     sq_request(q, w, &r);
     r.has_grh = w->path.is_global;
     r.sl = w->path.sl;
-    r.dlid = path_resolve(&w->path);
+    r.dlid = w->path.dlid;
     r.slid = (uint16_t)(fabric_lid(&proc.fab, q->linear) + w->path.src_path_bits);
     r.qkey = w->remote_qkey & 0x80000000u ? q->attr.qkey : w->remote_qkey;
-    fill_grh(q, w, &r);
+    memset(&r.grh, 0, sizeof(r.grh));
+    if (r.has_grh)
+        route_header_write(&r.grh, q->linear, &w->path, w->length);
 
     port_count(q->linear, CNT_TX_PACKETS, 1);
     port_count(q->linear, CNT_TX_BYTES, w->length);

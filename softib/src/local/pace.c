@@ -62,7 +62,7 @@ uint64_t pace_arrival(const struct reg_packet *p, uint32_t port, bool books)
 void local_reserve(struct qp *q, struct wqe *w)
 {
     bool ud = qp_ibv(q)->qp_type == IBV_QPT_UD;
-    uint16_t dlid = ud ? path_resolve(&w->path) : q->path.dlid;
+    uint16_t dlid = ud ? w->path.dlid : q->path.dlid;
     struct fab_place at;
     if (ud && path_multicast(&w->path)) {
         reserve_multicast(q, w);

@@ -40,6 +40,7 @@ enum frame_type {
 #define FRAME_SOLICITED 1u
 #define FRAME_GRH       2u
 #define FRAME_ARMING    4u /* an alternate path is loaded and not taken */
+#define FRAME_ROCE_V2   8u
 
 struct frame {
     uint8_t type, flags, opcode, sl, qp_type;

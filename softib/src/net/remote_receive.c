@@ -102,6 +102,7 @@ static void request_of(const struct frame *f, struct request *r)
         .opcode = f->opcode,
         .solicited = f->flags & FRAME_SOLICITED,
         .has_grh = f->flags & FRAME_GRH,
+        .roce_v2 = f->flags & FRAME_ROCE_V2,
         .arming = f->flags & FRAME_ARMING,
         .type = f->qp_type,
         .sl = f->sl,

@@ -111,7 +111,9 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
     *f = (struct frame){
         .type = FRAME_DATA,
         .flags = (uint8_t)((w->flags & IBV_SEND_SOLICITED ? FRAME_SOLICITED : 0) |
-                           (q->path.is_global ? FRAME_GRH : 0) | (migrate_arming(q) ? FRAME_ARMING : 0)),
+                           (q->path.is_global ? FRAME_GRH : 0) |
+                           (q->path.gid_type == GID_ROCE_V2 ? FRAME_ROCE_V2 : 0) |
+                           (migrate_arming(q) ? FRAME_ARMING : 0)),
         .opcode = w->opcode,
         .sl = q->path.sl,
         .qp_type = (uint8_t)type_peer(qp_ibv(q)->qp_type),

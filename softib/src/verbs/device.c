@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
+#include "fabric/gid.h"
 #include "memory/huge.h"
 #include <dlfcn.h>
 #include <endian.h>
@@ -182,15 +183,31 @@ static enum ibv_mtu mtu_code(uint32_t mtu)
     return (enum ibv_mtu)(__builtin_ctz(mtu) - 7);
 }
 
-static bool has_port(struct ibv_context *ctx, uint32_t port)
+bool ctx_has_port(struct ibv_context *ctx, uint32_t port)
 {
     return port >= 1 && port <= proc.fab.ports && !ctx_of(ctx)->wires;
+}
+
+static void fill_infiniband(uint32_t linear, struct ibv_port_attr *a)
+{
+    a->port_cap_flags = IBV_PORT_SYS_IMAGE_GUID_SUP | IBV_PORT_CM_SUP | IBV_PORT_CLIENT_REG_SUP;
+    a->lid = fabric_lid(&proc.fab, linear);
+    a->sm_lid = proc.fab.sm ? fabric_lid(&proc.fab, 0) : 0;
+    a->lmc = (uint8_t)proc.fab.lmc;
+    a->link_layer = IBV_LINK_LAYER_INFINIBAND;
+}
+
+static void fill_ethernet(struct ibv_port_attr *a)
+{
+    a->port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS;
+    a->flags = IBV_QPF_GRH_REQUIRED;
+    a->link_layer = IBV_LINK_LAYER_ETHERNET;
 }
 
 static int query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_attr *out, size_t size)
 {
     struct ibv_port_attr a;
-    if (!has_port(ctx, port))
+    if (!ctx_has_port(ctx, port))
         return EINVAL;
     if (hca_gone(ctx_of(ctx)->hca))
         return EIO;
@@ -200,18 +217,17 @@ static int query_port(struct ibv_context *ctx, uint8_t port, struct ibv_port_att
     a.state = up ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
     a.max_mtu = IBV_MTU_4096;
     a.active_mtu = mtu_code(proc.fab.port[linear].mtu);
-    a.gid_tbl_len = 1;
-    a.port_cap_flags = IBV_PORT_SYS_IMAGE_GUID_SUP | IBV_PORT_CM_SUP | IBV_PORT_CLIENT_REG_SUP;
+    a.gid_tbl_len = (int)gid_table_size(&proc.fab, linear);
     a.max_msg_sz = MAX_MSG;
     a.pkey_tbl_len = 1;
-    a.lid = fabric_lid(&proc.fab, linear);
-    a.sm_lid = proc.fab.sm ? fabric_lid(&proc.fab, 0) : 0;
-    a.lmc = (uint8_t)proc.fab.lmc;
     a.max_vl_num = 1;
     a.subnet_timeout = 18;
     fill_speed(proc.fab.port[linear].rate, &a);
     a.phys_state = up ? 5 : 3;
-    a.link_layer = IBV_LINK_LAYER_INFINIBAND;
+    if (proc.fab.port[linear].ethernet)
+        fill_ethernet(&a);
+    else
+        fill_infiniband(linear, &a);
     memset(out, 0, size);
     memcpy(out, &a, size < sizeof(a) ? size : sizeof(a));
     return 0;
@@ -224,73 +240,9 @@ SOFTIB_API int ibv_query_port(struct ibv_context *ctx, uint8_t port, struct _com
                       offsetof(struct ibv_port_attr, port_cap_flags2));
 }
 
-static bool gid_fill(struct ibv_context *ctx, uint32_t port, uint32_t index, union ibv_gid *gid)
-{
-    if (!has_port(ctx, port) || index)
-        return false;
-    gid->global.subnet_prefix = htobe64(0xfe80000000000000ull);
-    gid->global.interface_id = htobe64(fabric_port_guid(proc.fab.node, ctx_of(ctx)->hca, port));
-    return true;
-}
-
-SOFTIB_API int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
-{
-    if (index >= 0 && gid_fill(ctx, port, (uint32_t)index, gid))
-        return 0;
-    errno = EINVAL;
-    return -1;
-}
-
-static void gid_entry(struct ibv_context *ctx, uint32_t port, struct ibv_gid_entry *e)
-{
-    memset(e, 0, sizeof(*e));
-    gid_fill(ctx, port, 0, &e->gid);
-    e->port_num = port;
-    e->gid_type = IBV_GID_TYPE_IB;
-}
-
-SOFTIB_API int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_t index,
-                                 struct ibv_gid_entry *e, uint32_t flags, size_t size)
-{
-    struct ibv_gid_entry full;
-    if (flags || !has_port(ctx, port))
-        return EINVAL;
-    if (index)
-        return ENODATA;
-    gid_entry(ctx, port, &full);
-    memset(e, 0, size);
-    memcpy(e, &full, size < sizeof(full) ? size : sizeof(full));
-    return 0;
-}
-
-SOFTIB_API ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *out, size_t max,
-                                        uint32_t flags, size_t size)
-{
-    size_t n = 0;
-    if (flags)
-        return -EINVAL;
-    for (uint32_t p = 1; has_port(ctx, p); p++, n++) {
-        if (n == max)
-            return -EINVAL;
-        struct ibv_gid_entry full;
-        gid_entry(ctx, p, &full);
-        memset((char *)out + n * size, 0, size);
-        memcpy((char *)out + n * size, &full, size < sizeof(full) ? size : sizeof(full));
-    }
-    return (ssize_t)n;
-}
-
-/* Private to rdma-core, but Open MPI's and UCX's builds import it: 0 is the InfiniBand type. */
-SOFTIB_API int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned index, int *type)
-{
-    (void)ctx, (void)port;
-    *type = 0;
-    return index ? -1 : 0;
-}
-
 SOFTIB_API int ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index, __be16 *pkey)
 {
-    if (!has_port(ctx, port) || index)
+    if (!ctx_has_port(ctx, port) || index)
         return -1;
     *pkey = htobe16(0xffff);
     return 0;
@@ -298,7 +250,7 @@ SOFTIB_API int ibv_query_pkey(struct ibv_context *ctx, uint8_t port, int index, 
 
 SOFTIB_API int ibv_get_pkey_index(struct ibv_context *ctx, uint8_t port, __be16 pkey)
 {
-    return has_port(ctx, port) && (pkey | htobe16(0x8000)) == htobe16(0xffff) ? 0 : -1;
+    return ctx_has_port(ctx, port) && (pkey | htobe16(0x8000)) == htobe16(0xffff) ? 0 : -1;
 }
 
 static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)

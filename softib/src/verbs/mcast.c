@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
+#include "fabric/gid.h"
 #include "local/lane.h"
 
 static int row_of(const struct reg_group *g)
@@ -64,7 +65,7 @@ SOFTIB_API int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
     (void)lid;
     if (!ctx_has(ctx_of(v->context), FEATURE_MCAST))
         return EOPNOTSUPP;
-    if (v->qp_type != IBV_QPT_UD || gid->raw[0] != 0xff)
+    if (v->qp_type != IBV_QPT_UD || !gid_is_multicast(gid->raw))
         return EINVAL;
     shlock_take(&proc.reg->lock);
     struct reg_group *g = group_find(gid, true);

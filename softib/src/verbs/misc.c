@@ -205,13 +205,6 @@ SOFTIB_API int ibv_query_qp_data_in_order(struct ibv_qp *q, enum ibv_wr_opcode o
     return 0;
 }
 
-SOFTIB_API int ibv_resolve_eth_l2_from_gid(struct ibv_context *c, struct ibv_ah_attr *a,
-                                           uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vid)
-{
-    (void)c, (void)a, (void)mac, (void)vid;
-    return -EINVAL; /* not Ethernet */
-}
-
 SOFTIB_API void ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *d, struct ib_uverbs_ah_attr *s)
 {
     memset(d, 0, sizeof(*d));

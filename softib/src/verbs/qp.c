@@ -213,6 +213,7 @@ static int attrs_check(struct qp *q, const struct ibv_qp_attr *a, int mask)
 {
     struct fab_place at;
     struct path p;
+    const uint32_t hca = ctx_of(qp_ibv(q)->context)->hca;
     if (mask & IBV_QP_PORT && (a->port_num < 1 || a->port_num > proc.fab.ports))
         return EINVAL;
     if (mask & IBV_QP_PKEY_INDEX && a->pkey_index)
@@ -231,10 +232,11 @@ static int attrs_check(struct qp *q, const struct ibv_qp_attr *a, int mask)
     if (mask & IBV_QP_CUR_STATE && a->cur_qp_state != qp_ibv(q)->state)
         return EINVAL;
     if (mask & IBV_QP_AV) {
-        path_from_attr(&a->ah_attr, &p);
-        if (a->ah_attr.port_num > proc.fab.ports || !fabric_locate(&proc.fab, path_resolve(&p), &at) ||
-            a->ah_attr.src_path_bits >> proc.fab.lmc)
+        if (!path_attr_legal(&a->ah_attr, hca))
             return EINVAL;
+        path_from_attr(&a->ah_attr, hca, &p);
+        if (!fabric_locate(&proc.fab, p.dlid, &at))
+            return p.gid_type == GID_INFINIBAND ? EINVAL : EHOSTUNREACH;
     }
     if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) &&
         (!ctx_has(ctx_of(qp_ibv(q)->context), FEATURE_APM) || !migrate_attrs_fit(q, a, mask)))
@@ -265,8 +267,8 @@ static void attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)
         atomic_store(&s->rnr_timer, d->min_rnr_timer = a->min_rnr_timer);
     if (mask & IBV_QP_AV) {
         d->ah_attr = a->ah_attr;
-        path_from_attr(&a->ah_attr, &q->path);
-        q->path.dlid = path_resolve(&q->path);
+        path_from_attr(&a->ah_attr, ctx_of(qp_ibv(q)->context)->hca, &q->path);
+        atomic_store(&s->roce_v2, q->path.gid_type == GID_ROCE_V2);
         atomic_store(&s->dlid, q->path.dlid);
     }
     if (mask & IBV_QP_TIMEOUT)

@@ -48,6 +48,7 @@ void port_changed(uint32_t linear, bool up);
 void hca_removed(uint32_t hca);
 
 /* device.c, export.c */
+bool ctx_has_port(struct ibv_context *ctx, uint32_t port);
 struct ctx *ctx_open(struct device *d, int cmd_fd); /* takes the descriptor, except when it fails */
 int export_device(uint32_t hca); /* a descriptor that names the device, for ibv_import_device */
 bool export_read(int fd, uint32_t *slot,

@@ -1,0 +1,17 @@
+/* route_header.h: the 40 bytes before a datagram's data: a global route header (InfiniBand, RoCE v1), an IPv6 header, or
+ * 20 unused bytes and an IPv4 header (RoCE v2).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTIB_ROUTE_HEADER_H
+#define SOFTIB_ROUTE_HEADER_H
+
+#include "fabric/gid.h"
+#include "hca/hca.h"
+
+/* For a datagram of `length` bytes from port `from` along `p`. */
+void route_header_write(struct ibv_grh *g, uint32_t from, const struct path *p, uint32_t length);
+
+/* The two ends of a received header, and on a port of RoCE its type; false: these bytes are no such header. */
+bool route_header_read(const struct ibv_grh *g, bool ethernet, struct gid *source, struct gid *destination);
+
+#endif
