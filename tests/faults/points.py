@@ -3,7 +3,8 @@
 byte; `fishplate why` shows a rank that is stopped.
 
     points.py --build build                      every point, on shared memory and on virtual nodes: killed, killed with
-                                                 -enable-recovery, stopped and continued
+                                                 -enable-recovery, stopped and continued; and a parent or a child of
+                                                 MPI_Comm_spawn, killed with and without -enable-recovery
     points.py --build build --only area_marked   one point
 
 SPDX-License-Identifier: Apache-2.0
@@ -25,9 +26,14 @@ import cell
 RANKS = 4
 LIMIT = 60  # seconds that mpiexec gives a job
 LAYOUTS = {"shm": [], "nodes": ["-vnodes", "2"]}
+# Two parents spawn three children, and one of the parents or of the children dies.
+PARENTS, CHILDREN = 2, 3
+SPAWN_LAYOUTS = {"parents": [], "children": [], "parents-nodes": ["-vnodes", "2"], "children-nodes": ["-vnodes", "2"]}
+SPAWN_MODES = ("killed", "recovered")
 MODES = ("killed", "recovered", "stopped", "held")
 # A point that is not on the way of every rank is tried at others: (count, rank).
 PLACES = ((3, 1), (1, 1), (1, 0), (1, 2))
+SPAWN_PLACES = ((40, 1), (3, 1), (1, 1), (1, 0)) # the first: in the middle of the messages between parents and children
 REACHED = re.compile(r"kill point \w+: process (\d+)")
 
 
@@ -46,13 +52,17 @@ class Job:
         self.mark = f"FAULTS_CELL={os.getpid()}-{place}-{layout}-{mode}"
         self.folder = tempfile.mkdtemp(prefix="points-")
         options = ["-enable-recovery"] if mode == "recovered" else []
-        argument = "hold" if mode == "held" else os.path.join(self.folder, "file")
-        self.command = [f"{build}/bin/mpiexec", "-n", str(RANKS), *LAYOUTS[layout], *options, "-timeout", str(LIMIT),
-                        f"{build}/tests/faults/faults_points", argument]
+        self.layout = layout
+        self.spawns = layout in SPAWN_LAYOUTS
+        of_children = layout.startswith("children")
+        program = "faults_spawned" if self.spawns else "faults_points"
+        argument = (place if of_children else "") if self.spawns else "hold" if mode == "held" else self.path("file")
+        self.command = [f"{build}/bin/mpiexec", "-n", str(PARENTS if self.spawns else RANKS), *(SPAWN_LAYOUTS | LAYOUTS)[layout],
+                        *options, "-timeout", str(LIMIT), f"{build}/tests/faults/{program}", argument]
         keep = {k: v for k, v in os.environ.items() if not k.startswith(("FISHPLATE_", "SOFTIB_", "PMI_"))}
         stops = mode in ("stopped", "held")
         self.env = {**keep, "LD_LIBRARY_PATH": f"{build}/lib/kill", "SOFTIB": f"{build}/bin/softib", "TMPDIR": self.folder,
-                    "FISHPLATE_KILL_AT": place + (":stop" if stops else "")}
+                    "FISHPLATE_KILL_AT": "" if of_children else place + (":stop" if stops else "")}
         self.env.update([self.mark.split("=", 1)])
 
     def path(self, name):
@@ -113,25 +123,41 @@ class Job:
         """(verdict, detail)"""
         out, err = self.read("out"), self.read("err")
         detail = f"exit status {status}\n{out}{err}"
+        victim = ("parent" if self.layout.startswith("parents") else "child" if self.spawns else "rank") + f" {self.rank}"
         got_through = out.count("got through")
+        others = len(re.findall(rf"^(?!{victim} ).* got through", out, re.M)) # it may die in MPI_Finalize
         if "WRONG BYTES" in out:
             return "WRONG", detail
         if not ended:
             return "HANG", detail
         if left:
             return "LEFT", detail
+        every = PARENTS + CHILDREN if self.spawns else RANKS
         if not REACHED.search(err):
-            return ("not reached", "") if got_through == RANKS and status == 0 else ("BAD", detail)
+            return ("not reached", "") if got_through == every and status == 0 else ("BAD", detail)
+        if self.spawns:
+            return self.judge_spawned(status, out, others, detail)
         if self.mode in ("stopped", "held"):
             good = got_through == RANKS and status == 0
             return ("ok" if good and explained else "UNEXPLAINED" if good else "BAD"), detail
         if self.mode == "recovered":
-            return ("ok" if got_through == RANKS - 1 else "BAD"), detail
+            return ("ok" if others == RANKS - 1 else "BAD"), detail
         return ("ok" if re.search(rf"Rank {self.rank} .*signal 9", err) and status != 0 else "BAD"), detail
 
 
+    def judge_spawned(self, status, out, others, detail):
+        if self.mode == "killed":
+            return ("ok" if status != 0 else "BAD"), detail
+        if "without children" not in out: # the groups were connected: nobody else fails
+            good = others == PARENTS + CHILDREN - 1
+        else:
+            good = others == PARENTS - self.layout.startswith("parents")
+        return ("ok" if good else "BAD"), detail
+
+
 def run_cell(build, layout, mode, point):
-    for count, rank in PLACES if mode != "held" else ((1, 1),):
+    places = SPAWN_PLACES if layout in SPAWN_LAYOUTS else PLACES
+    for count, rank in places if mode != "held" else ((1, 1),):
         verdict, detail = Job(build, layout, mode, f"{point}:{count}:{rank}").run()
         if verdict != "not reached":
             break
@@ -147,7 +173,8 @@ def main():
     build = os.path.abspath(args.build)
     count, began = {}, time.monotonic()
     reached = set()
-    for point, layout, mode in itertools.product(points(), LAYOUTS, MODES):
+    table = (*itertools.product(points(), LAYOUTS, MODES), *itertools.product(points(), SPAWN_LAYOUTS, SPAWN_MODES))
+    for point, layout, mode in table:
         names = (point, f"{point}/{layout}", f"{point}/{layout}/{mode}")
         if args.only and not any(name in args.only for name in names):
             continue
