@@ -17,7 +17,7 @@
 #include "base/tunable.h"
 #include "boot/backend.h"
 #include "boot/chunk.h"
-#include "boot/heir.h"
+#include "boot/death_watcher.h"
 #include "boot/launch_env.h"
 #include "boot/notice.h"
 #include "boot/pmi1_conn.h"
@@ -30,9 +30,9 @@
 struct pmi1 {
     struct boot boot;
     struct pmi1_conn conn;
-    struct watch watch; /* under our own mpiexec the kernel does it */
-    struct heir heir;   /* where the launcher lets the others wait */
-    bool ours;          /* served by a mpiexec of this very version */
+    struct watch watch;           /* under our own mpiexec the kernel does it */
+    struct death_watcher watcher; /* where the launcher lets the others wait */
+    bool ours;                    /* served by a mpiexec of this very version */
     char kvs[256];
 };
 
@@ -74,7 +74,7 @@ static bool pmi1_detect(void)
 static void pmi1_close(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
-    /* Without pmi1_finalize MPI_Init has failed: the heir stays, and ends the job when this process ends, because the other
+    /* Without pmi1_finalize MPI_Init has failed: the death watcher stays, and ends the job when this process ends, because the other
      * ranks wait for it in MPI_Init. */
     watch_stop(&p->watch);
     pmi1_conn_close(&p->conn);
@@ -273,7 +273,7 @@ static int pmi1_open(struct boot **out)
         watch_start(&p->watch, &p->boot, p->conn.fd);
     /* Hydra ends a job when a rank dies; Slurm does so only with srun -K. */
     if (!p->ours)
-        heir_start(&p->heir, &p->boot, p->conn.fd);
+        death_watcher_start(&p->watcher, &p->boot, p->conn.fd);
     *out = &p->boot;
     return 0;
 }
@@ -505,7 +505,7 @@ static int pmi1_spawn_look(struct boot *b, const char *id)
 static int pmi1_finalize(struct boot *b)
 {
     struct pmi1 *p = pmi1_of(b);
-    heir_stop(&p->heir);
+    death_watcher_stop(&p->watcher);
     watch_stop(&p->watch);
     if (p->ours)
         return pmi1_conn_send(&p->conn, "cmd=finalize quiet=1");

@@ -14,7 +14,7 @@
 #include "base/util.h"
 #include "boot/answer.h"
 #include "boot/backend.h"
-#include "boot/heir.h"
+#include "boot/death_watcher.h"
 #include "boot/nodemap.h"
 #include "boot/pmix_abi.h"
 #include "boot/pmix_spawn.h"
@@ -58,7 +58,7 @@ static const struct {
 struct pmix {
     struct boot boot;
     struct px_proc me;
-    struct heir heir;
+    struct death_watcher watcher;
 };
 
 static struct pmix *pmix_of(struct boot *b)
@@ -278,7 +278,7 @@ static void watch_server(struct pmix *p)
         answer_free(w);
 }
 
-/* Without pmix_finalize MPI_Init has failed: the heir stays, and ends the job when this process ends. */
+/* Without pmix_finalize MPI_Init has failed: the death watcher stays, and ends the job when this process ends. */
 static void pmix_close(struct boot *b)
 {
     boot_layout_free(b);
@@ -306,7 +306,7 @@ static int pmix_open(struct boot **out)
         return rc;
     }
     watch_server(p);
-    heir_start(&p->heir, &p->boot, -1);
+    death_watcher_start(&p->watcher, &p->boot, -1);
     *out = &p->boot;
     return 0;
 }
@@ -393,7 +393,7 @@ static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, 
 
 static int pmix_finalize(struct boot *b)
 {
-    heir_stop(&pmix_of(b)->heir);
+    death_watcher_stop(&pmix_of(b)->watcher);
     __atomic_store_n(&served, NULL, __ATOMIC_RELEASE);
     int status = px.Finalize(NULL, 0);
     return status == PX_SUCCESS ? 0 : refused("PMIx_Finalize", status);

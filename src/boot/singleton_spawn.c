@@ -22,7 +22,7 @@
 #include "base/util.h"
 #include "boot/backend.h"
 #include "boot/command.h"
-#include "boot/heir.h"
+#include "boot/death_watcher.h"
 #include "boot/keep.h"
 #include "boot/launch_env.h"
 #include "boot/program.h"
@@ -158,7 +158,7 @@ static void place_files(const int *files, int n)
         if (above[i] >= 0)
             dup2(above[i], KEEP_PROGRAM_FD + i);
     }
-    heir_close_from(KEEP_COMMAND_FD + 1);
+    child_close_files(KEEP_COMMAND_FD + 1);
 }
 
 _Noreturn static void become_mpiexec(const struct start *s, int program)
@@ -166,7 +166,7 @@ _Noreturn static void become_mpiexec(const struct start *s, int program)
     const int files[] = {
         [KEEP_PROGRAM_FD - 3] = program, [KEEP_BOOK_FD - 3] = s->book, [KEEP_COMMAND_FD - 3] = s->command};
     const int nothing = open("/dev/null", O_RDONLY);
-    heir_default_signals();
+    child_default_signals();
     signal(SIGPIPE, SIG_DFL);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO); /* the program's input is not for the spawned processes */

@@ -25,7 +25,7 @@ expect_err "on host b"
 # A program that never called MPI_Init cannot go on.
 run -enable-recovery -n 2 sh -c 'if [ $PMI_RANK = 1 ]; then exit 5; fi'
 expect_rc 5
-# Nobody is left who could go on, of the job and of those that it spawned; or the heirs end well.
+# Nobody is left who could go on, of the job and of those that it spawned; or the death watchers end well.
 run -enable-recovery -n 2 "$SPAWNER" die
 expect_rc 137
 expect_err "nobody was left to go on"

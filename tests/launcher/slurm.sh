@@ -84,9 +84,9 @@ for kind in $kinds; do
     expect_gone "$pid2"
     wait $job
     exec 6>&-
-    # Who is first to end the step says why: the rank's heir, or Slurm's own PMIx.
+    # Who is first to end the step says why: the rank's death watcher, or Slurm's own PMIx.
     grep -Eq 'ended before MPI_Finalize; the job is ended|task [0-9]+: Killed' "$T/err" ||
-        fail "$last: nobody says which rank was killed"
+        fail "$last: no message names the rank that was killed"
     launch timeout 60 srun -N2 -n4 --mpi=$kind "$CLIENT" exit 2 0
     expect_err "Rank 2 on $host ended before MPI_Finalize"
     expect_no_client

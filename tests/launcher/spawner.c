@@ -43,7 +43,7 @@ static void say_up(const char *path)
     fclose(fifo);
 }
 
-static int is_heir(char **argv)
+static int is_spawned_child(char **argv)
 {
     return strcmp(argv[0], "die") == 0 || strcmp(argv[0], "leave") == 0;
 }
@@ -91,7 +91,7 @@ static void spawn(char **argv, const char *program)
         MPI_Info_free(&info);
     if (strcmp(argv[0], "stay") == 0)
         say_up(argv[1]);
-    if (is_heir(argv)) {
+    if (is_spawned_child(argv)) {
         MPI_Barrier(children);
         raise(SIGKILL);
     }
@@ -155,7 +155,7 @@ static void check_ancestors(void)
 
 static void be_child(char **argv, MPI_Comm parent)
 {
-    if (is_heir(argv)) {
+    if (is_spawned_child(argv)) {
         inherit(argv, parent);
         return;
     }

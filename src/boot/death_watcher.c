@@ -1,10 +1,10 @@
-/* heir.c: the child process of heir.h. It is made by the bare system call: no fork handlers run in it, its
+/* death_watcher.c: the child process of death_watcher.h. It is made by the bare system call: no fork handlers run in it, its
  * end sends the program no signal, and the program's own wait calls do not see it. It closes all files but
  * three and calls nothing that allocates or locks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "boot/heir.h"
+#include "boot/death_watcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 /* Files 3 to 5 become the pipe, the connection and the rank; standard error stays, everything else is closed. */
 enum { PIPE_FD = 3, PMI_FD_KEPT = 4, RANK_FD = 5, FIRST_CLOSED = 6 };
 
-void heir_close_from(unsigned first)
+void child_close_files(unsigned first)
 {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, first, ~0u, 0) == 0)
@@ -48,10 +48,10 @@ static void keep_files(int pipe_end, int pmi, int rank)
     close(RANK_FD);
     if (above[2] >= 0)
         dup2(above[2], RANK_FD);
-    heir_close_from(FIRST_CLOSED);
+    child_close_files(FIRST_CLOSED);
 }
 
-void heir_default_signals(void)
+void child_default_signals(void)
 {
     sigset_t none;
     for (int sig = 1; sig < NSIG; sig++)
@@ -84,12 +84,12 @@ struct will {
     char sentence[512], path[512], step[128];
 };
 
-_Noreturn static void heir_body(int pipe_end, int pmi, int rank, const struct will *will)
+_Noreturn static void death_watcher_body(int pipe_end, int pmi, int rank, const struct will *will)
 {
     static const char request[] = "cmd=abort exitcode=1\n";
     const char *const scancel[] = {will->path, will->step, NULL};
-    prctl(PR_SET_NAME, "fishplate-heir");
-    heir_default_signals();
+    prctl(PR_SET_NAME, "fishplate-watch");
+    child_default_signals();
     keep_files(pipe_end, pmi, rank);
     if (!wait_for_rank(rank >= 0)) {
         ssize_t n = write(STDERR_FILENO, will->sentence, strlen(will->sentence));
@@ -117,12 +117,12 @@ static bool find_scancel(char *out, size_t room)
     return false;
 }
 
-void heir_start(struct heir *h, const struct boot *b, int pmi)
+void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi)
 {
     int ends[2], rank = -1;
     struct will will;
     const char *job = env_get("SLURM_JOB_ID"), *step = env_get("SLURM_STEP_ID");
-    *h = (struct heir){.end = -1};
+    *h = (struct death_watcher){.end = -1};
     if (b->size < 2 || !step || (pmi < 0 && (!job || !find_scancel(will.path, sizeof(will.path)))))
         return;
     snprintf(will.step, sizeof(will.step), "%s.%s", job ? job : "", step);
@@ -142,7 +142,7 @@ void heir_start(struct heir *h, const struct boot *b, int pmi)
         /* A byte that never comes must not be waited for once the rank is gone. */
         if (rank >= 0)
             fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        heir_body(ends[0], pmi, rank, &will);
+        death_watcher_body(ends[0], pmi, rank, &will);
     }
     close(ends[0]);
     if (rank >= 0)
@@ -155,7 +155,7 @@ void heir_start(struct heir *h, const struct boot *b, int pmi)
     h->end = ends[1];
 }
 
-void heir_stop(struct heir *h)
+void death_watcher_stop(struct death_watcher *h)
 {
     if (h->pid <= 0)
         return;

@@ -1,0 +1,32 @@
+/* death_watcher.h: ends the job when this rank dies, where the launcher does not do so: under srun without -K the
+ * other ranks would wait for ever, even for a rank that was killed. A child process outlives the rank
+ * and requests the end of the job from the launcher: on the PMI connection, or with Slurm's scancel,
+ * because the PMIx library cannot be used in the child.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_BOOT_DEATH_WATCHER_H
+#define FP_BOOT_DEATH_WATCHER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "boot/boot.h"
+
+struct death_watcher {
+    pid_t pid; /* 0: no child process */
+    int end;   /* write end of a pipe: one byte before its end reports that the rank has finished */
+};
+
+/* Where Slurm is the launcher of several ranks; elsewhere nothing happens. pmi: the connection on which PMI-1's abort is
+ * sent, -1: scancel ends the job step. A failure to start is not an error. */
+void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi);
+
+/* The rank has finished MPI_Finalize, or another process ends the job. */
+void death_watcher_stop(struct death_watcher *h);
+
+/* For forked processes: closes all files from `first` on; sets all signals to their defaults, except that
+ * SIGPIPE is ignored. Neither function allocates or locks. */
+void child_close_files(unsigned first);
+void child_default_signals(void);
+
+#endif
