@@ -35,6 +35,9 @@ int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int
 long ib_number(const struct ib_rank *r, const char *name, long otherwise);
 /* Rank 0 tells the driver. */
 void ib_tell(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...) IB_FORMAT(4);
+/* Between MPI_Init and MPI_Finalize of a program that reads counters. */
+void ib_counters_start(void);
+void ib_counters_stop(void);
 /* A counter of the library, from its start; -1 when it has none of that name. */
 double ib_counter(const char *name);
 double ib_resident(void);                              /* bytes of this process in memory */

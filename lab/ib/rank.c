@@ -50,7 +50,7 @@ static struct counter {
 enum { NCOUNTERS = sizeof(counters) / sizeof(counters[0]) };
 static MPI_T_pvar_session session;
 
-static void counters_start(void)
+void ib_counters_start(void)
 {
     int provided, index, count;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
@@ -61,6 +61,13 @@ static void counters_start(void)
                    MPI_T_pvar_handle_alloc(session, index, NULL, &c->handle, &count) == MPI_SUCCESS &&
                    MPI_T_pvar_start(session, c->handle) == MPI_SUCCESS;
     }
+}
+
+/* Some libraries crash when the session outlives MPI_Finalize. */
+void ib_counters_stop(void)
+{
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
 }
 
 /* What the job runs on, as the library tells (MPI_T): figures mean nothing without. */
@@ -142,7 +149,7 @@ int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int
     struct ib_rank r = {.bench.host = host, .argc = argc, .argv = argv};
     if (topic->before)
         topic->before(&r);
-    counters_start();
+    ib_counters_start();
     MPI_Init(NULL, NULL);
     r.bench.comm = MPI_COMM_WORLD;
     MPI_Comm_rank(MPI_COMM_WORLD, &r.bench.rank);
@@ -155,8 +162,7 @@ int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int
     if (wrong > 0 && r.bench.rank == 0)
         fprintf(stderr, "fishplate-lab: %.0f bytes differ from what was sent\n", wrong);
     ib_tell(&r, IB_COUNT, wrong, "wrong");
-    MPI_T_pvar_session_free(&session); /* some libraries crash when it outlives MPI_Finalize */
-    MPI_T_finalize();
+    ib_counters_stop();
     MPI_Finalize();
     return wrong > 0;
 }

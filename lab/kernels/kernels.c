@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "kernels.h"
+#include "lab/ib/ib.h"
 #include "cli/json.h"
 #include "cli/options.h"
 
@@ -110,8 +111,25 @@ static void print_head(const struct bench_host *host, const struct kernel_option
     fflush(stdout);
 }
 
+/* Of all ranks since MPI_Init: frames of the send/receive channel (credit messages are not among them), credit messages,
+ * and the receive buffers of the connection that had most. */
+struct traffic {
+    double frames, credits, most;
+};
+
+static struct traffic count_traffic(const struct kernel_run *run)
+{
+    double sums[2] = {ib_counter("ib_frames_sent"), ib_counter("ib_credit_messages")};
+    struct traffic t = {.most = ib_counter("ib_posted_most")};
+    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, run->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &t.most, 1, MPI_DOUBLE, MPI_MAX, run->comm);
+    t.frames = sums[0];
+    t.credits = sums[1];
+    return t;
+}
+
 static void print_result(const struct kernel_options *o, const struct kernel *k, enum kernel_class class,
-                         const struct kernel_result *r, struct json *j)
+                         const struct kernel_result *r, const struct traffic *t, struct json *j)
 {
     double rate = r->amount / r->seconds;
     if (o->json) {
@@ -124,6 +142,11 @@ static void print_result(const struct kernel_options *o, const struct kernel *k,
         json_string(j, "unit", k->unit);
         json_real(j, "error", r->error);
         json_bool(j, "verified", r->verified);
+        if (t->frames >= 0) {
+            json_real(j, "frames", t->frames);
+            json_real(j, "credit_messages", t->credits);
+            json_real(j, "posted_most", t->most);
+        }
         json_end(j);
     } else {
         printf("%-7s %-6c %10.3f %12.1f %-8s %9.1e   %s\n", k->name, class_names[class], r->seconds, rate,
@@ -146,8 +169,9 @@ static bool run_one(const struct kernel_options *o, const struct kernel *k, stru
     run.name = k->name;
     run.spoke = MPI_Wtime();
     k->run(&run, &result);
+    const struct traffic t = o->json ? count_traffic(&run) : (struct traffic){0};
     if (run.rank == 0 && !o->quiet)
-        print_result(o, k, run.class, &result, j);
+        print_result(o, k, run.class, &result, &t, j);
     return result.verified;
 }
 
@@ -181,10 +205,12 @@ int bench_kernels_main(const struct bench_host *host, int argc, char **argv)
     MPI_Comm_size(run.comm, &run.size);
     if (parse(&chosen, argc, argv, run.rank != 0)) {
         status = 0;
+        ib_counters_start();
         if (!chosen.help)
             status = run_all(host, &chosen, run);
         else if (run.rank == 0)
             usage();
+        ib_counters_stop();
     }
     MPI_Comm_free(&run.comm);
     MPI_Finalize();

@@ -45,16 +45,16 @@ void lu_exchange(const struct lu_grid *g, struct kernel_run *run, double *field)
     for (int d = 0; d < 2; d++) {
         int count = GAS_GHOST * g->plane.count[1 - d] * g->mesh.n * GAS_M;
         double *buffer[4]; /* to and from the one before, to and from the one after */
-        MPI_Request requests[4];
+        MPI_Request requests[2];
         for (int b = 0; b < 4; b++)
             buffer[b] = g->faces + (size_t)b * (size_t)count;
         MPI_Irecv(buffer[1], count, MPI_DOUBLE, g->plane.before[d], d, run->comm, &requests[0]);
         MPI_Irecv(buffer[3], count, MPI_DOUBLE, g->plane.after[d], d, run->comm, &requests[1]);
         copy_layers(g, field, buffer[0], d, 0, true);
-        MPI_Isend(buffer[0], count, MPI_DOUBLE, g->plane.before[d], d, run->comm, &requests[2]);
+        MPI_Send(buffer[0], count, MPI_DOUBLE, g->plane.before[d], d, run->comm);
         copy_layers(g, field, buffer[2], d, g->plane.count[d] - GAS_GHOST, true);
-        MPI_Isend(buffer[2], count, MPI_DOUBLE, g->plane.after[d], d, run->comm, &requests[3]);
-        MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+        MPI_Send(buffer[2], count, MPI_DOUBLE, g->plane.after[d], d, run->comm);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         if (g->plane.before[d] != MPI_PROC_NULL)
             copy_layers(g, field, buffer[1], d, -GAS_GHOST, false);
         if (g->plane.after[d] != MPI_PROC_NULL)

@@ -100,12 +100,12 @@ static void exchange_dimension(const struct mg_grid *g, int d, double *v)
         copy_face(g, d, -1, v, r->out[1], false);
         return;
     }
-    MPI_Request requests[4];
+    MPI_Request requests[2];
     MPI_Irecv(r->in[0], count, MPI_DOUBLE, r->upper[d], TAG_DOWN, r->run->comm, &requests[0]);
     MPI_Irecv(r->in[1], count, MPI_DOUBLE, r->lower[d], TAG_UP, r->run->comm, &requests[1]);
-    MPI_Isend(r->out[0], count, MPI_DOUBLE, r->lower[d], TAG_DOWN, r->run->comm, &requests[2]);
-    MPI_Isend(r->out[1], count, MPI_DOUBLE, r->upper[d], TAG_UP, r->run->comm, &requests[3]);
-    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    MPI_Send(r->out[0], count, MPI_DOUBLE, r->lower[d], TAG_DOWN, r->run->comm);
+    MPI_Send(r->out[1], count, MPI_DOUBLE, r->upper[d], TAG_UP, r->run->comm);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     copy_face(g, d, g->n[d], v, r->in[0], false);
     copy_face(g, d, -1, v, r->in[1], false);
 }

@@ -134,7 +134,7 @@ struct effects {
 static double round_median(const struct entry *e, const struct table *t, const struct effects *f, int a,
                            int b, int round)
 {
-    double list[ROWS_MAX];
+    double list[ROWS_MAX] = {0};
     int n = 0;
     for (int i = 0; i < f->n; i++) {
         const struct cell *x = table_cell(t, f->rows[i], a), *y = table_cell(t, f->rows[i], b);
@@ -148,7 +148,7 @@ static struct effects effects_of(const struct tally *y, const struct check *k, i
 {
     const struct table *t = y->table;
     struct effects f = {.n = 0};
-    double sorted[ROWS_MAX];
+    double sorted[ROWS_MAX] = {0};
     for (int r = 0; r < t->rows && f.n < ROWS_MAX; r++) {
         double x = effect(y->entry, value_at(t, r, a), value_at(t, r, b));
         if (isnan(x) || !is_judged(t, k, r))
@@ -394,7 +394,7 @@ static void check_number(struct tally *y, const struct check *k)
     const double x = table_cell(t, row, column)->value, within = k->from > 1 ? k->from : 1;
     count(y, k->want > 0 ? x >= k->want / within && x <= k->want * within : x <= k->to);
     if (k->want > 0)
-        say(y, "%s, %s: %.6g (paper %.6g; within a factor of %.2g). ", k->a, k->b, x, k->want, within);
+        say(y, "%s, %s: %.6g (paper %.6g; within a factor of %.3g). ", k->a, k->b, x, k->want, within);
     else
         say(y, "%s, %s: %.3g (paper: at most %.6g). ", k->a, k->b, x, k->to);
 }
@@ -453,7 +453,7 @@ void judge(const struct entry *e, const struct table *t, const struct conditions
         say(&y, "Unreliable: other programs used %.0f %% of the processors' time during the measurement. ",
             100 * c->others);
     if (c->is_too_brief)
-        say(&y, "Not judged: a quick run simulates too briefly; run without --quick. ");
+        say(&y, "Not judged: a quick run is too short or its problems are too small; run without --quick. ");
     for (const struct check *k = e->checks; k < e->checks + CHECKS_MAX && k->kind != CHECK_NONE; k++)
         judge_check(&y, k);
     out->verdict = verdict_of(&y);

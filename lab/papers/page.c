@@ -274,7 +274,8 @@ static void write_rules(FILE *out)
         "belong to its hardware, so they are shown but not judged.",
         "Unreliable: other programs used more than 10 % of the processors' time during the measurement "
         "(/proc/stat without our own commands), or the rounds contradict each other. Simulations and counts "
-        "do not depend on it. Not judged: a quick run simulates too briefly for a verdict.",
+        "do not depend on it. Not judged: a quick run is too short, or its problems too small, for a "
+        "verdict.",
         "Fitted: the checks hold, but parameters were fitted to the same numbers, so this proves nothing.",
         "Against an earlier run: the score of a round is the geometric mean of an entry's figures; Welch's "
         "t-test on the "

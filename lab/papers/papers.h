@@ -11,7 +11,7 @@
 
 #include "cli/json_read.h"
 
-enum { VARIANTS_MAX = 12, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 6, POINTS_MAX = 40 };
+enum { VARIANTS_MAX = 16, ROUNDS_MAX = 16, COLUMNS_MAX = 16, CHECKS_MAX = 24, POINTS_MAX = 40 };
 
 /* ---- What there is to measure: sources.c, entries_*.c ---- */
 
@@ -23,10 +23,10 @@ struct variant {
 
 struct source {
     const char *name;
-    bool same_always;                   /* gives the same figures every time: one round is enough */
-    bool untimed;                       /* counts; other programs on the machine change nothing */
-    bool quick_too_brief;               /* a quick run is too short for a verdict */
-    bool virtual_nodes;                 /* needs an adapter, or softib */
+    bool same_always;     /* gives the same figures every time: one round is enough */
+    bool untimed;         /* counts; other programs on the machine change nothing */
+    bool quick_too_brief; /* a quick run is too short, or its problems too small, for a verdict */
+    bool virtual_nodes;   /* needs an adapter, or softib */
     double quick_seconds, full_seconds; /* of one round, all variants: for the first estimate */
     struct variant variants[VARIANTS_MAX];
 };
@@ -41,6 +41,7 @@ enum take {
     TAKE_KERNELS, /* fishplate-lab kernels: seconds; rows are kernels, columns variants */
     TAKE_FIGURE, /* {"figures": [{"figure", "x", "y", "lines"}]}, as of fishplate-lab sim rails: figure `what` */
     TAKE_STATEMENTS, /* fishplate-lab sim rails: statements of which the paper's place begins with `what` */
+    TAKE_FLOW,       /* kernels: messages of flow control; variants are "program scheme" */
     TAKE_PROFILE, /* fishplate prof: rows are programs, one a variant; `what` is "sizes", "calls" or "reuse" */
     TAKE_WAITS, /* fishplate prof: seconds of a rank in point-to-point calls; variants are "program column" */
     TAKE_SIM,   /* fishplate-lab sim: us; rows are nodes, columns algorithms */

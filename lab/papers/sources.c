@@ -23,11 +23,27 @@
         }                                                                                                 \
     }
 
-#define PROFILE(label, program)                                                                           \
-    {                                                                                                     \
-        label, "fishplate prof --quiet --json - -- " FOUR "fishplate-lab kernels --quiet " program,       \
-            "fishplate prof --quiet --json - -- " FOUR "fishplate-lab kernels --quiet --class A " program \
+/* Class B on 8 nodes, SP and BT on 4, as in the paper. */
+#define PROFILE(label, ranks, program)                                               \
+    {                                                                                \
+        label,                                                                       \
+            "fishplate prof --quiet --json - -- mpiexec -n " ranks " -vnodes " ranks \
+            " fishplate-lab kernels --quiet " program,                               \
+            "fishplate prof --quiet --json - -- mpiexec -n " ranks " -vnodes " ranks \
+            " fishplate-lab kernels --quiet --class B " program                      \
     }
+/* Class A on 8 nodes, SP and BT with two processes a node, as in the paper; eager messages by send and receive only. */
+#define FLOW(program, ranks, scheme, buffers)                                                              \
+    {                                                                                                      \
+        program " " scheme,                                                                                \
+            "mpiexec -n " ranks " -vnodes 8 -genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=peer " \
+            "-genv FISHPLATE_IB_BUFFERS=" buffers " -genv FISHPLATE_LAB=IB_FLOW=" scheme                   \
+            " " KERNELS program,                                                                           \
+            "mpiexec -n " ranks " -vnodes 8 -genv FISHPLATE_IB_POLLSET=0 -genv FISHPLATE_IB_RECEIVE=peer " \
+            "-genv FISHPLATE_IB_BUFFERS=" buffers " -genv FISHPLATE_LAB=IB_FLOW=" scheme " " KERNELS       \
+            "--class A " program                                                                           \
+    }
+#define FLOWS(program, ranks) FLOW(program, ranks, "static", "100"), FLOW(program, ranks, "dynamic", "1")
 #define NODES(label, n)                                                                \
     {                                                                                  \
         label, "mpiexec -n " n " -vnodes " n " " KERNELS "is cg mg lu ft sweep",       \
@@ -129,12 +145,21 @@ const struct source sources[] = {
                   WAITS("bt", "get"), WAITS("bt", "put")}},
     {.name = "profiles",
      .same_always = true, /* messages are counted, not timed */
+     .quick_too_brief = true,
      .virtual_nodes = true,
      .quick_seconds = 6,
-     .full_seconds = 120,
-     .variants = {PROFILE("IS", "is"), PROFILE("CG", "cg"), PROFILE("MG", "mg"), PROFILE("LU", "lu"),
-                  PROFILE("FT", "ft"), PROFILE("BT", "bt"), PROFILE("SP", "sp"), PROFILE("sweep", "sweep"),
-                  PROFILE("vis", "vis")}},
+     .full_seconds = 900,
+     .variants = {PROFILE("IS", "8", "is"), PROFILE("CG", "8", "cg"), PROFILE("MG", "8", "mg"),
+                  PROFILE("LU", "8", "lu"), PROFILE("FT", "8", "ft"), PROFILE("BT", "4", "bt"),
+                  PROFILE("SP", "4", "sp"), PROFILE("sweep", "8", "sweep"), PROFILE("vis", "8", "vis")}},
+    {.name = "kernels_credits",
+     .untimed = true, /* messages are counted */
+     .quick_too_brief = true,
+     .virtual_nodes = true,
+     .quick_seconds = 10,
+     .full_seconds = 400,
+     .variants = {FLOWS("is", "8"), FLOWS("ft", "8"), FLOWS("lu", "8"), FLOWS("cg", "8"), FLOWS("mg", "8"),
+                  FLOWS("bt", "16"), FLOWS("sp", "16")}},
     {.name = "kernels_nodes",
      .virtual_nodes = true,
      .quick_seconds = 3,

@@ -153,33 +153,28 @@ static struct table *take_sim(const struct entry *e, const struct value *documen
     return t;
 }
 
-static const struct value *profile_call(const struct value *document, const char *name)
-{
-    const struct value *f = value_first(document, "functions");
-    while (f && strcmp(value_text(f, "name"), name) != 0)
-        f = f->next;
-    return f;
-}
-
-/* As tables 9.1, 9.3 and 9.4 of [Liu04] count: messages and collective calls together; calls of all ranks. */
+/* As tables 9.1 and 9.3 of [Liu04] count: messages that rank 0 sends and receives, and its collective calls; 9.4 is of all
+ * ranks. */
 static double profile_figure(const struct value *document, const char *column)
 {
     static const struct {
         const char *column, *part, *key;
-    } direct[] = {{"% reuse", "buffer_reuse", "percent"},
-                  {"% by size", "buffer_reuse", "weighted_percent"},
-                  {"< 2 KiB", "point_to_point", "below_2k"},
-                  {"2 to 16 KiB", "point_to_point", "2k_to_16k"},
-                  {"16 KiB to 1 MiB", "point_to_point", "16k_to_1m"},
-                  {"> 1 MiB", "point_to_point", "from_1m"}};
+    } direct[] = {{"% reuse", "buffer_reuse", "percent"}, {"% by size", "buffer_reuse", "weighted_percent"}},
+      sizes[] = {{"< 2 KiB", "sent_and_received", "below_2k"},
+                 {"2 to 16 KiB", "sent_and_received", "2k_to_16k"},
+                 {"16 KiB to 1 MiB", "sent_and_received", "16k_to_1m"},
+                 {"> 1 MiB", "sent_and_received", "from_1m"}};
     for (size_t i = 0; i < sizeof(direct) / sizeof(direct[0]); i++)
-        if (strcmp(column, direct[i].column) == 0) {
-            double x = value_number(value_get(document, direct[i].part), direct[i].key, NAN);
-            bool size = strcmp(direct[i].part, "point_to_point") == 0;
-            return size ? x + value_number(value_get(document, "collective"), direct[i].key, NAN) : x;
-        }
-    const struct value *call = profile_call(document, strstr(column, "Isend") ? "MPI_Isend" : "MPI_Irecv");
-    return value_number(call, strstr(column, "calls") ? "calls" : "mean_size", 0);
+        if (strcmp(column, direct[i].column) == 0)
+            return value_number(value_get(document, direct[i].part), direct[i].key, NAN);
+    const struct value *rank = value_first(document, "ranks");
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (strcmp(column, sizes[i].column) == 0)
+            return value_number(value_get(rank, sizes[i].part), sizes[i].key, NAN);
+    const struct value *call =
+        value_get(value_get(rank, "operations"), strstr(column, "Isend") ? "MPI_Isend" : "MPI_Irecv");
+    const double count = value_number(call, "count", 0);
+    return strstr(column, "calls") ? count : count > 0 ? value_number(call, "bytes", 0) / count : 0;
 }
 
 static struct table *take_profile(const struct entry *e, const struct source *s,
@@ -234,6 +229,31 @@ static struct table *take_waits(const struct entry *e, const struct source *s,
     return t;
 }
 
+/* Tables 5.1 and 5.2 of [Liu04]: credit messages of the static scheme, receive buffers of the dynamic one. */
+static struct table *take_flow(const struct entry *e, const struct source *s,
+                               const struct value *const *documents)
+{
+    struct table *t = table_new(e->title, value_text(documents[0], "transport"));
+    static const char *const names[] = {"program", "messages", "credit messages", "% credit messages",
+                                        "buffers"};
+    for (int i = 0; i < 5; i++)
+        table_column(t, names[i]);
+    for (int i = 0; i < VARIANTS_MAX && s->variants[i].label; i++) {
+        const struct value *r = value_first(documents[i], "results");
+        const int row = table_row_of(t, value_text(r, "kernel"), 0);
+        if (strstr(s->variants[i].label, "dynamic")) {
+            table_set(t, row, 4, value_number(r, "posted_most", NAN));
+            continue;
+        }
+        const double credits = value_number(r, "credit_messages", NAN),
+                     all = value_number(r, "frames", NAN) + credits;
+        table_set(t, row, 1, all);
+        table_set(t, row, 2, credits);
+        table_set(t, row, 3, 100 * credits / all);
+    }
+    return t;
+}
+
 struct table *table_take(const struct entry *e, const struct source *s, const struct value *const *documents)
 {
     struct table *t = NULL;
@@ -252,6 +272,9 @@ struct table *table_take(const struct entry *e, const struct source *s, const st
         break;
     case TAKE_STATEMENTS:
         t = take_statements(e, documents[0]);
+        break;
+    case TAKE_FLOW:
+        t = take_flow(e, s, documents);
         break;
     case TAKE_PROFILE:
         t = take_profile(e, s, documents);

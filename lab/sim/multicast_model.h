@@ -13,7 +13,7 @@
 double model_messages_us(const struct machine *m, uint32_t nodes, double bytes);
 double model_multicast_us(const struct machine *m, uint32_t nodes, double bytes);
 
-/* us from one broadcast to the next, of whoever has most to do: the root, a co-root or a leaf. `collectors`: the root and the co-roots;
+/* us from one broadcast to the next, of the busiest processor: the root, a co-root or a leaf. `collectors`: the root and the co-roots;
  * one acknowledgement for `aggregate` packets. */
 struct model_load {
     uint32_t nodes, collectors, aggregate;

@@ -56,10 +56,12 @@ struct prof_rank {
     double on, mpi; /* seconds */
     double kinds[PROF_KINDS];
     uint64_t messages, bytes; /* sent */
-    int cut;                  /* the signal that ended it, 0: none */
-    char cut_in[64];          /* the call it was in then, "-": none */
-    double cut_after;         /* seconds that call had taken */
-    int64_t wall_ns;          /* where its time line begins, since 1970; 0: it has none */
+    struct prof_bin
+        moved[PROF_BINS]; /* messages sent, messages received and collective calls [Liu04 table 9.1] */
+    int cut;              /* the signal that ended it, 0: none */
+    char cut_in[64];      /* the call it was in then, "-": none */
+    double cut_after;     /* seconds that call had taken */
+    int64_t wall_ns;      /* where its time line begins, since 1970; 0: it has none */
 };
 
 /* One call, in a job that was recorded for a timeline. */
@@ -162,6 +164,7 @@ void prof_json_links(struct json *j, const struct prof_job *job);
 void prof_jobs_free(struct prof_job *jobs);
 
 /* How uneven over ranks: 0 when all take the same time, 1 when the slowest takes twice the mean. */
+struct prof_classes prof_classify(const struct prof_bin *bins);
 double prof_imbalance(const struct prof_function *f);
 double prof_share(double part, double whole); /* percent; 0 of nothing */
 

@@ -9,29 +9,6 @@ static double mean(uint64_t bytes, uint64_t count)
     return count ? (double)bytes / (double)count : 0;
 }
 
-static void put_ranks(struct json *j, const struct prof_job *job)
-{
-    json_array(j, "ranks");
-    for (int r = 0; r < job->size; r++) {
-        const struct prof_rank *rank = &job->ranks[r];
-        if (!rank->there)
-            continue;
-        json_object(j, NULL);
-        json_int(j, "rank", r);
-        json_string(j, "host", rank->host);
-        json_real(j, "recorded", rank->on);
-        json_real(j, "mpi", rank->mpi);
-        json_object(j, "kinds");
-        for (int k = 0; k < PROF_KINDS; k++)
-            json_real(j, prof_kind_words[k], rank->kinds[k]);
-        json_end(j);
-        json_int(j, "messages", (long long)rank->messages);
-        json_int(j, "bytes", (long long)rank->bytes);
-        json_end(j);
-    }
-    json_end(j);
-}
-
 static void put_functions(struct json *j, const struct prof_job *job)
 {
     json_array(j, "functions");
@@ -82,6 +59,48 @@ static void put_sizes(struct json *j, const char *key, const struct prof_classes
         json_end(j);
     }
     json_end(j);
+    json_end(j);
+}
+
+/* Calls that start or do an operation: none of a missing peer (MPI_PROC_NULL). */
+static void put_rank_calls(struct json *j, const struct prof_job *job, int rank)
+{
+    json_object(j, "operations");
+    for (size_t i = 0; i < job->nfunctions; i++) {
+        const struct prof_stat *s = &job->functions[i].ranks[rank];
+        if (s->sized == 0)
+            continue;
+        json_object(j, job->functions[i].name);
+        json_int(j, "count", (long long)s->sized);
+        json_int(j, "bytes", (long long)s->bytes);
+        json_end(j);
+    }
+    json_end(j);
+}
+
+static void put_ranks(struct json *j, const struct prof_job *job)
+{
+    json_array(j, "ranks");
+    for (int r = 0; r < job->size; r++) {
+        const struct prof_rank *rank = &job->ranks[r];
+        if (!rank->there)
+            continue;
+        json_object(j, NULL);
+        json_int(j, "rank", r);
+        json_string(j, "host", rank->host);
+        json_real(j, "recorded", rank->on);
+        json_real(j, "mpi", rank->mpi);
+        json_object(j, "kinds");
+        for (int k = 0; k < PROF_KINDS; k++)
+            json_real(j, prof_kind_words[k], rank->kinds[k]);
+        json_end(j);
+        json_int(j, "messages", (long long)rank->messages);
+        json_int(j, "bytes", (long long)rank->bytes);
+        const struct prof_classes moved = prof_classify(rank->moved);
+        put_sizes(j, "sent_and_received", &moved, rank->moved);
+        put_rank_calls(j, job, r);
+        json_end(j);
+    }
     json_end(j);
 }
 

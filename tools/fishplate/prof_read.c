@@ -278,9 +278,11 @@ static bool read_line(struct reader *r, const char *word, const char *rest)
     if (strcmp(word, "call") == 0)
         return read_call(r, rest);
     if (strcmp(word, "p2p") == 0)
-        return read_bin(r->job->p2p, rest);
+        return read_bin(r->job->p2p, rest) && read_bin(r->rank->moved, rest);
+    if (strcmp(word, "received") == 0)
+        return read_bin(r->rank->moved, rest);
     if (strcmp(word, "coll") == 0)
-        return read_bin(r->job->coll, rest);
+        return read_bin(r->job->coll, rest) && read_bin(r->rank->moved, rest);
     if (strcmp(word, "peer") == 0)
         return read_peer(r, rest);
     if (strcmp(word, "outside") == 0)
@@ -407,7 +409,7 @@ static void find_nodes(struct prof_job *job)
 }
 
 /* Below 2 KiB, 16 KiB, 1 MiB, and above: bins 0 to 11, 12 to 14, 15 to 20, the rest. */
-static struct prof_classes classify(const struct prof_bin *bins)
+struct prof_classes prof_classify(const struct prof_bin *bins)
 {
     struct prof_classes c = {0};
     for (int b = 0; b < PROF_BINS; b++) {
@@ -450,8 +452,8 @@ void prof_job_sum_up(struct prof_job *job)
     }
     prof_waits_sum_up(job);
     prof_links_sum_up(job);
-    job->p2p_classes = classify(job->p2p);
-    job->coll_classes = classify(job->coll);
+    job->p2p_classes = prof_classify(job->p2p);
+    job->coll_classes = prof_classify(job->coll);
 }
 
 void prof_jobs_free(struct prof_job *jobs)

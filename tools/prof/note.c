@@ -121,6 +121,8 @@ static void note(const struct prof_op *op, int call)
         count_size(prof.p2p, bytes);
         count_peer(op->to, bytes);
     }
+    if (receives && !op->collective)
+        count_size(prof.received, op->receive.bytes);
     if (op->collective || sends || receives) {
         stat->sized++;
         stat->bytes += bytes;

@@ -47,7 +47,7 @@ struct prof_reuse {
 
 struct prof_record {
     struct prof_stat calls[CALLS];
-    struct prof_bin p2p[PROF_BINS], coll[PROF_BINS];
+    struct prof_bin p2p[PROF_BINS], received[PROF_BINS], coll[PROF_BINS]; /* p2p: sent */
     struct prof_traffic *peers, outside; /* messages sent, by world rank; outside: to none that we know */
     struct prof_reuse reuse;
     uint64_t mpi_ticks; /* in MPI, calls from inside callbacks not counted twice */

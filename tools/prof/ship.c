@@ -63,6 +63,7 @@ static void put_record(FILE *out, const char *job)
     prof_collectives_put(out);
     prof_timeline_put(out);
     put_bins(out, "p2p", prof.p2p);
+    put_bins(out, "received", prof.received);
     put_bins(out, "coll", prof.coll);
     for (int r = 0; prof.peers && r < prof.size; r++)
         if (prof.peers[r].messages)

@@ -38,10 +38,15 @@ tables = {e["id"]: {r["row"]: r["values"] for r in e["rows"]} for e in json.load
 sizes, calls, reuse = (tables["liu-t9." + n] for n in "134")
 assert set(sizes) == {"IS", "CG", "MG", "LU", "FT", "BT", "SP", "sweep", "vis"}, sizes
 assert all(sum(v.values()) > 0 for v in sizes.values()), sizes
-# BT on 4 ranks: 4 ranks * (61 exchanges of 6 faces + 60 steps of 3 directions, up and down, once each).
-assert calls["BT"]["Isend: calls"] == calls["BT"]["Irecv: calls"] == 4 * (61 * 6 + 60 * 6), calls
+# Rank 0 of BT: 61 exchanges of 6 faces + 60 steps of 3 directions, up and down, once each.
+assert calls["BT"]["Isend: calls"] == calls["BT"]["Irecv: calls"] == 61 * 6 + 60 * 6, calls
 # SP: 100 steps with the same exchange.
-assert calls["SP"]["Isend: calls"] == calls["SP"]["Irecv: calls"] == 4 * (101 * 6 + 100 * 6), calls
+assert calls["SP"]["Isend: calls"] == calls["SP"]["Irecv: calls"] == 101 * 6 + 100 * 6, calls
+# CG on 2 x 4 ranks: 16 solutions of 26 products (2 sums along the row and the exchange across), 52 sums and 1 sum at the end.
+solution = 26 * 3 + 52 * 2 + 2
+assert calls["CG"]["Irecv: calls"] == 16 * solution and calls["CG"]["Isend: calls"] == 0, calls
+# LU: 50 steps of 10 planes, 2 messages down and 2 up; rank 0 has 2 neighbours, with whom it exchanges once a step.
+assert sizes["LU"]["< 2 KiB"] >= 50 * 10 * 4 and calls["LU"]["Irecv: calls"] == 50 * 2, (sizes, calls)
 assert calls["sweep"]["Isend: calls"] == 0 and reuse["BT"]["% reuse"] > 99, (calls, reuse)
 PY
 fi
