@@ -18,12 +18,13 @@
 #include <unistd.h>
 
 #include "api/crash.h"
-#include "api/frames.h"
+#include "base/frames.h"
 #include "base/context.h"
+#include "base/place.h"
 #include "dt/dtype.h"
 #include "dt/op.h"
 
-enum { FRAMES = 64, WORDS = 32 << 10 };
+enum { FRAMES = 64, WORDS = 32 << 10, LOOKUPS = 16 };
 
 struct note {
     char text[16 << 10];
@@ -187,12 +188,28 @@ static void add_call(struct note *n, const ucontext_t *context)
         add_arguments(n, record);
 }
 
+/* Function and line, in what has debug information. The names that the library exports come from the linker's table. */
+static bool add_line(struct note *n, int i)
+{
+    char function[256], line[256];
+    struct place at;
+    /* The first address is an instruction, the others are return addresses. */
+    const void *address = (const char *)n->frames[i] + (i == n->first);
+    if (!place_of_address(address, &at) || !place_lookup(&at, function, sizeof(function), line, sizeof(line)))
+        return false;
+    add(n, "    #%-2d %s at %s\n", i - n->first, function, line);
+    return true;
+}
+
 static void add_frames(struct note *n)
 {
+    int lookups = LOOKUPS;
     for (int i = n->first; i < n->count; i++) {
         Dl_info there;
         const bool known = dladdr((const char *)n->frames[i] - (i > n->first), &there) && there.dli_fname;
         const char *slash = known ? strrchr(there.dli_fname, '/') : NULL;
+        if (known && lookups-- > 0 && add_line(n, i))
+            continue;
         add(n, "    #%-2d %p", i - n->first, n->frames[i]);
         if (known && there.dli_sname)
             add(n, " %s+%#lx", there.dli_sname,

@@ -68,8 +68,8 @@ static void differs(struct p2p *p, uint32_t from, struct envelope env, const str
     (void)p;
     if (!is_news(sent, received))
         return;
-    debug_place_text(&sent->place, there, sizeof(there));
-    debug_place_text(&received->place, here, sizeof(here));
+    place_text(&sent->place, there, sizeof(there));
+    place_text(&received->place, here, sizeof(here));
     words_types(sent, sent_types, sizeof(sent_types));
     words_types(received, received_types, sizeof(received_types));
     log_warn(
@@ -79,9 +79,9 @@ static void differs(struct p2p *p, uint32_t from, struct envelope env, const str
         from, sent_types, there, received_types, here, env.tag, c ? comm_label(c) : "a communicator");
 }
 
-static void where(struct note_place *out)
+static void where(struct place *out)
 {
-    debug_where(out, NULL, 0);
+    place_find(out, NULL, 0);
 }
 
 void debug_watch_open(struct proc *p)

@@ -18,11 +18,6 @@ void debug_watch_close(struct proc *p);
 void debug_message_probed(const void *message);
 void debug_message_received(const void *message);
 
-/* debug_place.c: the place in the program that called MPI, and the MPI function. */
-void debug_where(struct note_place *out, char *call, size_t size);
-/* "solver.c:210", else "solver+0x1234"; "a place that is not known". */
-void debug_place_text(const struct note_place *at, char *out, size_t size);
-
 /* debug_leaks.c */
 void leaks_open(void);
 void leaks_tell(struct proc *p);

@@ -21,7 +21,7 @@ enum { BUCKETS = 1024, CALL = 40, LINES = 40, MESSAGES = 10 };
 struct origin {
     struct origin *next;
     const void *object;
-    struct note_place place;
+    struct place place;
     char call[CALL];
 };
 
@@ -57,7 +57,7 @@ static void remember(const void *object)
     if (!o)
         return;
     o->object = object;
-    debug_where(&o->place, o->call, sizeof(o->call));
+    place_find(&o->place, o->call, sizeof(o->call));
     pthread_mutex_lock(&leaks.lock);
     o->next = *bucket_of(object);
     *bucket_of(object) = o;
@@ -231,7 +231,7 @@ void leaks_tell(struct proc *p)
     leaks.on = false;
     const int n = gather(lines, &lost);
     for (int i = 0; i < n; i++)
-        debug_place_text(&lines[i].origin->place, lines[i].place, sizeof(lines[i].place));
+        place_text(&lines[i].origin->place, lines[i].place, sizeof(lines[i].place));
     for (int i = 0; i < n; i++) {
         const struct line *l = &lines[i];
         const int count = take_alike(lines, n, i);

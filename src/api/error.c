@@ -15,11 +15,20 @@ int impl_Error_class(int errorcode, int *errorclass)
 
 int impl_Error_string(int errorcode, char *string, int *resultlen)
 {
+    unsigned count;
     int rc = error_text(errorcode, string, resultlen);
-    const char *detail = err_detail(errorcode);
-    if (rc == 0 && *detail)
+    if (rc)
+        return rc;
+    const char *detail = err_reported(errorcode, &count);
+    if (*detail && errorcode == MPI_ERR_OTHER) /* its own text describes nothing */
+        *resultlen = snprintf(string, MPI_MAX_ERROR_STRING, "%s", error_class_name(errorcode));
+    const size_t room = (size_t)(MPI_MAX_ERROR_STRING - *resultlen);
+    if (*detail && count > 1)
         *resultlen +=
-            snprintf(string + *resultlen, (size_t)(MPI_MAX_ERROR_STRING - *resultlen), "; %s", detail);
+            snprintf(string + *resultlen, room, "; the last of %u errors of this class: %s", count, detail);
+    else if (*detail)
+        *resultlen +=
+            snprintf(string + *resultlen, room, "%s%s", errorcode == MPI_ERR_OTHER ? ": " : "; ", detail);
     *resultlen = MIN(*resultlen, MPI_MAX_ERROR_STRING - 1);
     return rc;
 }

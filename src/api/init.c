@@ -14,6 +14,7 @@
 #include "api/doctor.h"
 #include "api/report.h"
 #include "api/tool.h"
+#include "base/place.h"
 #include "boot/boot.h"
 #include "coll/coll.h"
 #include "dyn/spawn.h"
@@ -201,9 +202,10 @@ int impl_Finalized(int *flag)
 int impl_Abort(MPI_Comm handle, int errorcode)
 {
     struct comm *comm = comm_from(the_proc, handle);
-    char reason[2 * MPI_MAX_OBJECT_NAME];
-    snprintf(reason, sizeof(reason), "MPI_Abort was called on %s with error code %d",
-             comm ? comm_label(comm) : "no communicator", errorcode);
+    char reason[2 * MPI_MAX_OBJECT_NAME + 512], place[512];
+    place_call_text(place, sizeof(place));
+    snprintf(reason, sizeof(reason), "MPI_Abort was called on %s with error code %d%s",
+             comm ? comm_label(comm) : "no communicator", errorcode, place);
     boot_abort(the_proc->boot, errorcode, reason);
 }
 

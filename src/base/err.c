@@ -17,6 +17,14 @@ static _Thread_local struct {
     char text[MPI_MAX_ERROR_STRING];
 } last;
 
+/* The last error that was reported to the program, and for each class (modulo the length) how many errors were reported since
+ * the program last requested the text of one. */
+static _Thread_local struct {
+    int errclass;
+    char text[MPI_MAX_ERROR_STRING];
+    unsigned counts[128];
+} reported;
+
 static bool space_is_limited(void)
 {
     struct rlimit space;
@@ -41,6 +49,28 @@ int err_set(int errclass, const char *fmt, ...)
 const char *err_detail(int errclass)
 {
     return last.errclass == errclass ? last.text : "";
+}
+
+static unsigned *reported_count(int errclass)
+{
+    return &reported.counts[(unsigned)errclass % COUNT_OF(reported.counts)];
+}
+
+void err_report(int errclass)
+{
+    reported.errclass = errclass;
+    snprintf(reported.text, sizeof(reported.text), "%s", err_detail(errclass));
+    ++*reported_count(errclass);
+}
+
+const char *err_reported(int errclass, unsigned *count)
+{
+    unsigned *n = reported_count(errclass);
+    *count = *n;
+    if (*n == 0 && reported.errclass != errclass)
+        return err_detail(errclass);
+    *n = 0;
+    return reported.errclass == errclass ? reported.text : "";
 }
 
 const char *err_reason(int number)

@@ -158,7 +158,7 @@ static void report(const struct comparison *c)
         say(out, &c->theirs);
         fclose(out);
     }
-    boot_abort(c->comm->proc->boot, 1, sentence);
+    boot_abort(c->comm->proc->boot, MPI_ERR_OTHER, sentence);
 }
 
 /* One of the two messages, or the start of both, is over. */

@@ -30,30 +30,6 @@ static bool differs(const struct known *mine, const struct known *theirs)
     return mine->kind != theirs->kind || mine->root % COLL_TAG_ROOTS != theirs->root;
 }
 
-static const char *call_name(const struct known *k)
-{
-#define FORMS(upper, lower)                               \
-    {                                                     \
-        "MPI_" upper, "MPI_I" lower, "MPI_" upper "_init" \
-    }
-    static const char *const names[COLL_KINDS][3] = {
-        [COLL_BARRIER] = FORMS("Barrier", "barrier"),
-        [COLL_BCAST] = FORMS("Bcast", "bcast"),
-        [COLL_GATHER] = FORMS("Gather", "gather"),
-        [COLL_SCATTER] = FORMS("Scatter", "scatter"),
-        [COLL_ALLGATHER] = FORMS("Allgather", "allgather"),
-        [COLL_ALLTOALL] = FORMS("Alltoall", "alltoall"),
-        [COLL_REDUCE] = FORMS("Reduce", "reduce"),
-        [COLL_ALLREDUCE] = FORMS("Allreduce", "allreduce"),
-        [COLL_REDUCE_SCATTER] = FORMS("Reduce_scatter", "reduce_scatter"),
-        [COLL_SCAN] = FORMS("Scan", "scan"),
-        [COLL_EXSCAN] = FORMS("Exscan", "exscan"),
-        [COLL_NEIGHBOR_ALLGATHER] = FORMS("Neighbor_allgather", "neighbor_allgather"),
-        [COLL_NEIGHBOR_ALLTOALL] = FORMS("Neighbor_alltoall", "neighbor_alltoall")};
-#undef FORMS
-    return k->kind < COLL_KINDS ? names[k->kind][k->form] : "another collective operation";
-}
-
 static void describe(const struct comm *c, const struct known *k, char *out, size_t size)
 {
     char root[48] = "";
@@ -61,7 +37,7 @@ static void describe(const struct comm *c, const struct known *k, char *out, siz
         snprintf(root, sizeof(root), " with root %d%s", k->root % COLL_TAG_ROOTS,
                  c->size <= COLL_TAG_ROOTS ? "" : " (modulo 16)");
     snprintf(out, size, "rank %d%s called %s%s", k->rank, k->remote ? " of the other group" : "",
-             call_name(k), root);
+             k->kind < COLL_KINDS ? coll_call_name(k->kind, k->form) : "another collective operation", root);
 }
 
 static __attribute__((noinline, cold)) void report(const struct comm *c, const struct known *mine,
@@ -78,7 +54,7 @@ static __attribute__((noinline, cold)) void report(const struct comm *c, const s
         differs(mine, theirs)
             ? ""
             : " (one of them is blocking and the other nonblocking, or one of them is persistent)");
-    boot_abort(c->proc->boot, 1, sentence);
+    boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence); /* as errors with the same cause do */
 }
 
 /* This rank's call with this number; false when it has not been made yet, or too long ago, or has been reported. */

@@ -14,7 +14,6 @@
 #define COLL_PAST 128 /* calls that a communicator remembers */
 
 /* One word, since every call writes one. */
-enum coll_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
 #define COLL_PAST_FORM_SHIFT 8
 #define COLL_PAST_SHARED     0x10000u /* it went through the node's shared memory */
 #define COLL_PAST_ROOT_SHIFT 32

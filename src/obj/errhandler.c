@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/place.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "obj/comm.h"
@@ -155,28 +156,42 @@ static void describe_object(enum error_object on, void *object, char *out, size_
         out[0] = '\0';
 }
 
-/* One paragraph: what failed, where, why, and why this ends the job. */
+/* "dest is 77; the communicator's ranks are 0 to 2 (MPI_ERR_RANK: there is no such rank)": the cause, then its class. */
+static void describe_cause(int code, char *out, size_t size)
+{
+    char text[MPI_MAX_ERROR_STRING] = "an undefined error code", detail[1024];
+    int len;
+    error_text(code, text, &len);
+    size_t used = (size_t)snprintf(detail, sizeof(detail), "%s", err_detail(code));
+    if (used > 0 && used < sizeof(detail) && detail[used - 1] == '.')
+        detail[used - 1] = '\0';
+    if (!detail[0])
+        snprintf(out, size, "%s", text);
+    else if (code == MPI_ERR_OTHER)
+        snprintf(out, size, "%s (%s)", detail, error_class_name(code));
+    else
+        snprintf(out, size, "%s (%s)", detail, text);
+}
+
+/* Three lines: the cause; which call failed, where; and why this ends the job. */
 static _Noreturn void die(struct proc *p, const struct errhandler *e, enum error_object on, void *object,
                           int code, const char *function)
 {
-    char text[MPI_MAX_ERROR_STRING] = "an undefined error code";
-    char where[256], message[2048];
-    int len = 0, errclass = MPI_ERR_UNKNOWN;
-    char detail[1024];
-    size_t used = (size_t)snprintf(detail, sizeof(detail), "%s", err_detail(code));
-    if (used > 0 && used < sizeof(detail) && detail[used - 1] == '.')
-        detail[used - 1] = '\0'; /* the message ends the sentence itself */
-    error_text(code, text, &len);
+    char cause[1024 + MPI_MAX_ERROR_STRING + 4], where[256], place[512], message[2560];
+    int errclass = MPI_ERR_UNKNOWN;
+    const bool reported_elsewhere = boot_told_elsewhere(err_detail(code));
+    describe_cause(code, cause, sizeof(cause));
     error_class_of(code, &errclass);
     describe_object(on, object, where, sizeof(where));
+    place_call_text(place, sizeof(place));
     snprintf(message, sizeof(message),
-             "%s failed%s. %s%s%s. The error handler in force is %s, so the job ends.", function, where, text,
-             detail[0] ? "; " : "", detail,
+             "%s.\n    %s failed%s%s.\n    The error handler in force is %s, so the job ends.", cause,
+             function, where, place,
              e->action == ERRHANDLER_ABORT ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
     int status = errclass % 256 ? errclass % 256 : 1;
     if (p && p->boot)
         boot_abort(p->boot, status, message);
-    if (!boot_told_elsewhere(detail))
+    if (!reported_elsewhere)
         fprintf(stderr, "%s\n", message);
     exit(status);
 }
@@ -184,6 +199,7 @@ static _Noreturn void die(struct proc *p, const struct errhandler *e, enum error
 int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object on, void *object, int code,
                          const char *function)
 {
+    err_report(code);
     switch (e->action) {
     case ERRHANDLER_FATAL:
     case ERRHANDLER_ABORT:

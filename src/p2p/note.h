@@ -8,15 +8,10 @@
 #ifndef FP_P2P_NOTE_H
 #define FP_P2P_NOTE_H
 
+#include "base/place.h"
 #include "p2p/p2p.h"
 
 enum { NOTE_RUNS = 6, NOTE_NAME = 24 };
-
-/* A return address in a file. */
-struct note_place {
-    uint64_t offset;
-    char path[120]; /* empty: not known */
-};
 
 /* Equal basic types that follow each other. */
 struct note_run {
@@ -26,7 +21,7 @@ struct note_run {
 };
 
 struct note {
-    struct note_place place;
+    struct place place;
     uint64_t count; /* as the program passed it */
     char type[NOTE_NAME];
     uint32_t nruns;
@@ -37,7 +32,7 @@ struct note {
 /* Who wants to know; all under the lock. */
 struct p2p_debug {
     bool match;
-    void (*where)(struct note_place *out); /* the program is now */
+    void (*where)(struct place *out); /* the program is now */
     /* A request that is not complete yet; NULL: nobody asks. */
     void (*made)(const struct request *r);
     void (*differs)(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,

@@ -32,6 +32,8 @@ expect outside 139 'SIGSEGV at address 0x123000' 'It was not in an MPI call' "$s
 expect abort 134 'SIGABRT, raised by the program' "$stack"
 expect divide 136 'SIGFPE'
 expect deep 139 'rank 1 .*SIGSEGV'
+# With debug information the call stack has lines.
+! command -v addr2line >/dev/null || expect outside 139 '#0 .* at crash\.c:[0-9]+'
 # The program's own handler has the last word, and the only one.
 expect handler 42 "the program's own handler"
 case $said in *"call stack"*) complain "handler: a note was written: $said" ;; esac

@@ -16,6 +16,11 @@ expect() { # number of the mistake, words that must be in the message
         echo "mismatch was not noticed: $*"
         failed=1
     fi
+    if [ $status -ne 16 ]; then # MPI_ERR_OTHER
+        echo "mismatch ended with status $status"
+        cat mismatch.out
+        failed=1
+    fi
     for word in "$@"; do
         if ! grep -qi -- "$word" mismatch.out; then
             echo "expected '$word' in:"
@@ -29,7 +34,7 @@ expect() { # number of the mistake, words that must be in the message
 debug=
 expect 0 'do not match' 'bcast' 'barrier' FISHPLATE_DEBUG
 expect 1 'do not match' 'root 0' 'root 1'
-expect 2 'do not match' 'in allreduce (16 bytes' 'in allreduce (24 bytes'
+expect 2 'do not match' 'called MPI_Allreduce (16 bytes)' 'called MPI_Allreduce (24 bytes)'
 expect 4 'do not match' 'bcast' 'reduce' 'root 0'
 expect 5 'do not match' 'gather' 'allgather'
 expect 6 'do not match' 'MPI_Scan' 'MPI_Allreduce'

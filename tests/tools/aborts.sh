@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 program=$BIN/../tests/mpi/mpi_obj_aborts
 
-# expect_end RANKS WAY STATUS PATTERN
+# expect_end RANKS WAY STATUS PATTERN...
 expect_end() {
     status=0
     "$BIN/mpiexec" -n "$1" -timeout 60 "$program" "$2" >"$scratch/out" 2>&1 || status=$?
@@ -14,7 +14,13 @@ expect_end() {
         cat "$scratch/out"
         fail "$2 with $1 ranks ended with status $status, not $3"
     }
-    expect_line "$scratch/out" "$4"
+    shift 3
+    for pattern in "$@"; do
+        expect_line "$scratch/out" "$pattern"
+    done
+    if grep -q 'no other error class' "$scratch/out"; then
+        fail "$(cat "$scratch/out")"
+    fi
 }
 
 # class NAME: the number of an error class.
@@ -27,11 +33,33 @@ for ranks in 1 3; do
     expect_end $ranks self 8 'MPI_Abort was called on MPI_COMM_SELF with error code 8'
     expect_end $ranks part 9 'MPI_Abort was called on .*the last.* with error code 9'
 done
-expect_end 3 errors "$(class MPI_ERR_RANK)" 'MPI_Send failed on .*the last.*MPI_ERRORS_ABORT'
-expect_end 3 fatal "$(class MPI_ERR_COUNT)" 'MPI_Send failed on .*the last.*MPI_ERRORS_ARE_FATAL'
+# The cause first; then the call and the communicator; then why the job ends.
+expect_end 3 errors "$(class MPI_ERR_RANK)" '^mpiexec: Rank . .* code 6: dest is 99; .*\(MPI_ERR_RANK: .*\)\.$' \
+    '^    MPI_Send failed on .*the last.*\.$' '^    The error handler in force is MPI_ERRORS_ABORT'
+expect_end 3 fatal "$(class MPI_ERR_COUNT)" 'MPI_Send failed on .*the last' 'MPI_ERRORS_ARE_FATAL'
 expect_end 3 called "$(class MPI_ERR_IO)" 'MPI_Comm_call_errhandler failed on .*the last'
-expect_end 3 session "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed.*MPI_ERRORS_ABORT'
-expect_end 3 alone "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed.*MPI_ERRORS_ABORT'
+expect_end 3 session "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed' 'MPI_ERRORS_ABORT'
+expect_end 3 alone "$(class MPI_ERR_ARG)" 'MPI_Group_from_session_pset failed' 'MPI_ERRORS_ABORT'
+
+# With debug information the line of the caller.
+if command -v addr2line >/dev/null; then
+    cat >"$scratch/wrong.c" <<'END'
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    if (argc > 1)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    MPI_Send(&argc, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+    return MPI_Finalize();
+}
+END
+    "$BIN/mpicc" -g -O0 "$scratch/wrong.c" -o "$scratch/wrong"
+    "$BIN/mpiexec" -n 1 "$scratch/wrong" >"$scratch/out" 2>&1 || true
+    expect_line "$scratch/out" 'MPI_Send failed on MPI_COMM_WORLD \(rank 0 of 1\), called by main at wrong.c:7'
+    "$BIN/mpiexec" -n 1 "$scratch/wrong" abort >"$scratch/out" 2>&1 || true
+    expect_line "$scratch/out" 'MPI_Abort was called on MPI_COMM_WORLD with error code 3, called by main at wrong.c:6'
+fi
 
 # The launcher's option is the variable, and what it does not know it refuses.
 for name in mpi_errors_are_fatal mpi_errors_abort mpi_errors_return; do

@@ -64,3 +64,27 @@ const char *coll_kind_name(enum coll_kind kind)
     };
     return names[kind];
 }
+
+const char *coll_call_name(enum coll_kind kind, enum coll_form form)
+{
+#define FORMS(upper, lower)                               \
+    {                                                     \
+        "MPI_" upper, "MPI_I" lower, "MPI_" upper "_init" \
+    }
+    static const char *const names[COLL_KINDS][3] = {
+        [COLL_BARRIER] = FORMS("Barrier", "barrier"),
+        [COLL_BCAST] = FORMS("Bcast", "bcast"),
+        [COLL_GATHER] = FORMS("Gather", "gather"),
+        [COLL_SCATTER] = FORMS("Scatter", "scatter"),
+        [COLL_ALLGATHER] = FORMS("Allgather", "allgather"),
+        [COLL_ALLTOALL] = FORMS("Alltoall", "alltoall"),
+        [COLL_REDUCE] = FORMS("Reduce", "reduce"),
+        [COLL_ALLREDUCE] = FORMS("Allreduce", "allreduce"),
+        [COLL_REDUCE_SCATTER] = FORMS("Reduce_scatter", "reduce_scatter"),
+        [COLL_SCAN] = FORMS("Scan", "scan"),
+        [COLL_EXSCAN] = FORMS("Exscan", "exscan"),
+        [COLL_NEIGHBOR_ALLGATHER] = FORMS("Neighbor_allgather", "neighbor_allgather"),
+        [COLL_NEIGHBOR_ALLTOALL] = FORMS("Neighbor_alltoall", "neighbor_alltoall")};
+#undef FORMS
+    return names[kind][form];
+}

@@ -39,6 +39,9 @@ enum coll_kind {
 };
 
 const char *coll_kind_name(enum coll_kind kind);
+enum coll_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
+/* "MPI_Ibcast" */
+const char *coll_call_name(enum coll_kind kind, enum coll_form form);
 
 /* Roots of an intercommunicator's rooted operations, seen from the root's own group; otherwise the root's
  * rank in the other group. */

@@ -18,13 +18,18 @@ struct wait {
     int next; /* meeting: the ranks before it have arrived */
 };
 
-static void describe(uint64_t what, int rank, const char *verb, char *out, size_t size)
+/* "rank 1 called MPI_Bcast with root 0 (16 bytes)" */
+static void describe(uint64_t what, int rank, char *out, size_t size)
 {
-    const uint64_t kind = what >> 56;
-    const char *name =
-        kind >= 1 && kind <= COLL_KINDS ? coll_kind_name((enum coll_kind)(kind - 1)) : "no call";
-    snprintf(out, size, "rank %d %s in %s (%llu bytes, root %d)", rank, verb, name,
-             (unsigned long long)(what & ~SHARED_WHAT_KIND), (int)(what >> 40 & 0xffff));
+    const unsigned kind = (unsigned)(what >> 56) - 1;
+    char root[32] = "", bytes[40] = "";
+    if (kind_has_root(kind))
+        snprintf(root, sizeof(root), " with root %d", (int)(what >> 40 & 0xffff));
+    if (kind != COLL_BARRIER)
+        snprintf(bytes, sizeof(bytes), " (%llu bytes)", (unsigned long long)(what & ~SHARED_WHAT_KIND));
+    snprintf(out, size, "rank %d called %s%s%s", rank,
+             kind < COLL_KINDS ? coll_call_name((enum coll_kind)kind, FORM_BLOCKING) : "another operation",
+             root, bytes);
 }
 
 /* `differs`: the bits of the marks that are not the same. */
@@ -45,17 +50,16 @@ int shared_mismatch(struct shared *b)
 {
     char mine[96], other[96];
     const uint64_t before = atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
-    const char *verb = b->earlier ? "was" : "is";
-    describe(b->earlier ? before : b->what, b->comm->rank, verb, mine, sizeof(mine));
-    describe(b->theirs, b->stranger - 1, verb, other, sizeof(other));
+    describe(b->earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
+    describe(b->theirs, b->stranger - 1, other, sizeof(other));
     /* It has been said: whoever is about to sleep need not end the job for it. */
     b->comm->coll->past[(b->comm->coll_sequence - 1 - b->earlier) % COLL_PAST] = COLL_KIND_SAID;
     b->stranger = 0;
     b->known = true;
     return err_set(
         MPI_ERR_OTHER,
-        "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see "
-        "both calls",
+        "collective calls do not match on %s%s: %s, but %s; run it with FISHPLATE_DEBUG=coll to see counts "
+        "and datatypes",
         comm_label(b->comm), b->earlier ? " (the call before this one)" : "", mine, other);
 }
 

@@ -2,8 +2,8 @@
  * nothing until it is used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_API_FRAMES_H
-#define FP_API_FRAMES_H
+#ifndef FP_BASE_FRAMES_H
+#define FP_BASE_FRAMES_H
 
 #if __has_include(<execinfo.h>)
 #include <execinfo.h>

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "api/frames.h"
+#include "base/frames.h"
 
 #include <dlfcn.h>
 #include <stdint.h>
