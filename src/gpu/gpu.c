@@ -173,6 +173,13 @@ int gpu_find_range(const void *address, struct gpu_range *out)
     return 0;
 }
 
+bool gpu_can_reach(const void *address)
+{
+    struct gpu_range range;
+    const struct gpu_ops *ops = active_ops();
+    return ops && ops->find_range((uintptr_t)address, &range);
+}
+
 int gpu_check_buffer(const void *address, size_t size)
 {
     struct gpu_range range;
@@ -262,7 +269,7 @@ int gpu_import_range(const struct gpu_export *exported, void **out)
 void gpu_release_import(void *address)
 {
     pthread_mutex_lock(&gpu.lock);
-    gpu_imports_put(&gpu.imports, address);
+    gpu_imports_put(&gpu.imports, gpu.ops, address);
     pthread_mutex_unlock(&gpu.lock);
 }
 

@@ -65,6 +65,9 @@ static inline bool gpu_memory_is_device(const void *address)
 /* The allocation that `address` belongs to: 0, or MPI_ERR_BUFFER if it belongs to none. */
 int gpu_find_range(const void *address, struct gpu_range *out);
 
+/* True if the GPU library knows the memory: GPUs copy it without the help of a processor. */
+bool gpu_can_reach(const void *address);
+
 /* MPI_ERR_BUFFER unless all `size` bytes belong to one allocation (or to host memory). */
 int gpu_check_buffer(const void *address, size_t size);
 

@@ -7,6 +7,11 @@
 
 #include "base/counter.h"
 #include "base/err.h"
+#include "base/tunable.h"
+
+static TUNABLE_SIZE(idle_limit, "GPU_IMPORT_BYTES", (int64_t)4 << 30, 0, INT64_MAX,
+                    "Bytes of GPU memory of other processes that may stay mapped while no message uses them. "
+                    "The GPU keeps mapped memory allocated, also if its owner has freed it.");
 
 static COUNTER(opened, "gpu_imports_opened", "Allocations of other processes that were mapped.");
 static COUNTER(hits, "gpu_import_hits", "Uses of an allocation of another process that was mapped already.");
@@ -24,26 +29,36 @@ static bool is_outdated(const struct gpu_export *mapped, const struct gpu_export
            now->start < mapped->start + mapped->size;
 }
 
-static void close_import(struct gpu_import *it, const struct gpu_ops *ops)
+/* Nobody uses it. */
+static void close_import(struct gpu_imports *imports, struct gpu_import *it, const struct gpu_ops *ops)
 {
+    imports->idle_bytes -= it->of.size;
     ops->unmap_export(it->address);
     *it = (struct gpu_import){0};
     counter_add(&closed, 1);
 }
 
-/* A free entry, after closing the one that was not used for longest if necessary; NULL: all are in use. */
-static struct gpu_import *get_entry(struct gpu_imports *imports, const struct gpu_ops *ops)
+/* The mapping that was not used for longest, among those without users; NULL: all are in use. */
+static struct gpu_import *find_oldest(struct gpu_imports *imports)
 {
     struct gpu_import *oldest = NULL;
     for (size_t i = 0; i < GPU_IMPORTS_MOST; i++) {
         struct gpu_import *it = &imports->entries[i];
-        if (!it->address)
-            return it;
-        if (it->users == 0 && (!oldest || it->last_use < oldest->last_use))
+        if (it->address && it->users == 0 && (!oldest || it->last_use < oldest->last_use))
             oldest = it;
     }
+    return oldest;
+}
+
+/* A free entry; NULL: all are in use. */
+static struct gpu_import *get_entry(struct gpu_imports *imports, const struct gpu_ops *ops)
+{
+    for (size_t i = 0; i < GPU_IMPORTS_MOST; i++)
+        if (!imports->entries[i].address)
+            return &imports->entries[i];
+    struct gpu_import *oldest = find_oldest(imports);
     if (oldest)
-        close_import(oldest, ops);
+        close_import(imports, oldest, ops);
     return oldest;
 }
 
@@ -55,14 +70,14 @@ int gpu_imports_get(struct gpu_imports *imports, const struct gpu_ops *ops, cons
         if (!it->address)
             continue;
         if (is_same(&it->of, exported)) {
-            it->users++;
+            imports->idle_bytes -= it->users++ == 0 ? it->of.size : 0;
             it->last_use = ++imports->uses;
             counter_add(&hits, 1);
             *out = it->address;
             return 0;
         }
         if (it->users == 0 && is_outdated(&it->of, exported))
-            close_import(it, ops);
+            close_import(imports, it, ops);
     }
     struct gpu_import *it = get_entry(imports, ops);
     if (!it)
@@ -77,18 +92,23 @@ int gpu_imports_get(struct gpu_imports *imports, const struct gpu_ops *ops, cons
     return 0;
 }
 
-void gpu_imports_put(struct gpu_imports *imports, const void *address)
+void gpu_imports_put(struct gpu_imports *imports, const struct gpu_ops *ops, const void *address)
 {
-    for (size_t i = 0; i < GPU_IMPORTS_MOST; i++)
-        if (imports->entries[i].address == address) {
-            imports->entries[i].users--;
+    for (size_t i = 0; i < GPU_IMPORTS_MOST; i++) {
+        struct gpu_import *it = &imports->entries[i];
+        if (it->address == address && --it->users == 0)
+            imports->idle_bytes += it->of.size;
+    }
+    for (struct gpu_import *it; imports->idle_bytes > (uint64_t)idle_limit.value;
+         close_import(imports, it, ops))
+        if (!(it = find_oldest(imports)) || it->last_use == imports->uses)
             return;
-        }
 }
 
 void gpu_imports_clear(struct gpu_imports *imports, const struct gpu_ops *ops)
 {
     for (size_t i = 0; i < GPU_IMPORTS_MOST; i++)
         if (imports->entries[i].address)
-            close_import(&imports->entries[i], ops);
+            close_import(imports, &imports->entries[i], ops);
+    imports->idle_bytes = 0;
 }

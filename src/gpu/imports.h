@@ -1,6 +1,7 @@
 /* imports.h: the cache of GPU memory of other processes that is mapped here. Mapping takes 250 us, so mappings are cached; a mapping
  * keeps freed memory of its owner allocated, so their number is bounded and a mapping is closed when its owner exports another
- * allocation at an overlapping address.
+ * allocation at an overlapping address. FISHPLATE_GPU_IMPORT_BYTES bounds the bytes of mappings that nobody uses; the one that was used
+ * last stays in any case.
  *
  * The caller holds the lock of gpu.c.
  *
@@ -22,12 +23,13 @@ struct gpu_import {
 struct gpu_imports {
     struct gpu_import entries[GPU_IMPORTS_MOST];
     uint64_t uses;
+    uint64_t idle_bytes; /* of mappings without users */
 };
 
 /* ERR_AGAIN: all entries are in use. */
 int gpu_imports_get(struct gpu_imports *imports, const struct gpu_ops *ops, const struct gpu_export *exported,
                     void **out);
-void gpu_imports_put(struct gpu_imports *imports, const void *address);
+void gpu_imports_put(struct gpu_imports *imports, const struct gpu_ops *ops, const void *address);
 void gpu_imports_clear(struct gpu_imports *imports, const struct gpu_ops *ops);
 
 #endif

@@ -13,7 +13,7 @@ struct control {
     struct peer *to;
     struct frame_header header;
     size_t len;
-    char payload[64];
+    char payload[160]; /* struct mapput is the largest */
 };
 
 static int control_resume(struct net_pending *item)

@@ -32,6 +32,9 @@ struct p2p {
     struct last_bytes looks;   /* transfers whose last byte is looked at */
     struct pool gets;          /* struct get: transfers of the GET protocol */
     struct pool pipes;         /* struct pipe: pieces of the PIPE protocol */
+    struct pool copy_pool;     /* struct map_copy; this and the next two: once GPU memory was mapped */
+    struct list copies;        /* of mapped GPU memory, under way */
+    struct net_hook copy_hook; /* on net->hooks while there are any */
     struct list links;         /* struct link: peers that offers went to or came from */
     uint64_t offer_above;      /* receives with more room may be offered */
     uint64_t

@@ -36,13 +36,20 @@ enum frame_kind {
 };
 
 /* struct rts: the receiver may read the data; the sender could write it; or register and write it in pieces. */
-enum { RTS_READ = 1, RTS_WRITE = 2, RTS_PIPE = 4 };
+enum {
+    RTS_READ = 1,
+    RTS_WRITE = 2,
+    RTS_PIPE = 4,
+    RTS_MAPGET = 8, /* GPU memory that the receiver may map: struct gpu_export follows */
+    RTS_MAPPUT = 16 /* the sender could map GPU memory of the receiver */
+};
 enum { RTR_LOOKS = 1 }; /* the receiver looks at the last byte */
 enum {
-    CTS_SPLIT = 1,      /* only a part: the receiver reads the rest and says when it has */
-    CTS_PIPE = 2,       /* only a piece: others follow, */
-    CTS_LAST = 4,       /* but for the last, */
-    CTS_UNREACHABLE = 8 /* or that could not be registered: it goes in frames */
+    CTS_SPLIT = 1,       /* only a part: the receiver reads the rest and says when it has */
+    CTS_PIPE = 2,        /* only a piece: others follow, */
+    CTS_LAST = 4,        /* but for the last, */
+    CTS_UNREACHABLE = 8, /* or that could not be registered: it goes in frames */
+    CTS_MAP = 16 /* into GPU memory of the receiver, which the sender maps: struct gpu_export follows */
 };
 
 struct rts {

@@ -12,7 +12,7 @@
 #include "p2p/message.h"
 #include "p2p/offer.h"
 #include "p2p/protocol.h"
-#include "p2p/rendezvous.h"
+#include "p2p/rendezvous_map.h"
 #include "p2p/write.h"
 
 static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
@@ -236,6 +236,7 @@ static void log_choices(const struct p2p *p)
 void p2p_close(struct p2p *p)
 {
     log_choices(p);
+    maps_close(p);
     messages_drop(p, NULL); /* what nobody received */
     notes_close(p);
     last_bytes_close(&p->looks); /* receives that were offered and never got a message */

@@ -61,6 +61,8 @@ enum p2p_protocol {
     PROTOCOL_PUT,
     PROTOCOL_SPLIT,
     PROTOCOL_PIPE,
+    PROTOCOL_MAPGET,
+    PROTOCOL_MAPPUT,
 };
 struct p2p_arrival {
     struct envelope env;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/tunable.h"
 #include "p2p/pipe_policy.h"
+#include "p2p/rendezvous_map.h"
 #include "tune/setting.h"
 
 enum {
@@ -17,15 +18,18 @@ enum {
     RENDEZVOUS_PUT,
     RENDEZVOUS_SPLIT,
     RENDEZVOUS_PIPE,
+    RENDEZVOUS_MAPGET,
+    RENDEZVOUS_MAPPUT,
     RENDEZVOUS_R3
 };
 static TUNABLE_CHOICE(
-    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|pipe|r3",
+    rendezvous, "RENDEZVOUS", RENDEZVOUS_AUTO, "auto|rput|getcqe|get|putnr|put|split|pipe|mapget|mapput|r3",
     "How large messages move: written by the sender (rput), read by the receiver, which is notified (getcqe) "
     "or "
     "sees (get) when that is done, written into a receive that was offered before (putnr, put), read by "
     "the receiver and written by the sender at the same time, a part each (split), registered and written "
-    "piece by piece (pipe), copied in pieces (r3), "
+    "piece by piece (pipe), copied by a GPU from GPU memory of the sender (mapget) or into GPU memory of the "
+    "receiver (mapput), which the other process of the node maps, copied in pieces (r3), "
     "or as measured to be fastest (auto). A protocol that cannot be used for a message is replaced by one "
     "that can.");
 
@@ -178,9 +182,25 @@ static enum p2p_protocol automatic(struct p2p *p, struct p2p_request *r, const s
     }
 }
 
+/* GPU memory on one node. PROTOCOL_RENDEZVOUS: it cannot be mapped. */
+static enum p2p_protocol choose_mapped(const struct p2p_request *r, const struct announcement *a)
+{
+    const bool get = map_can_get(r, a), put = map_can_put(r, a);
+    if (r->base.bytes == 0 || rendezvous.value == RENDEZVOUS_R3)
+        return PROTOCOL_RENDEZVOUS;
+    if (get && !(put && rendezvous.value == RENDEZVOUS_MAPPUT))
+        return PROTOCOL_MAPGET;
+    return put ? PROTOCOL_MAPPUT : PROTOCOL_RENDEZVOUS;
+}
+
 enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a)
 {
     uint64_t bytes = (uint64_t)r->base.bytes;
+    if (unlikely(a->rts->can & (RTS_MAPGET | RTS_MAPPUT))) {
+        const enum p2p_protocol mapped = choose_mapped(r, a);
+        if (mapped != PROTOCOL_RENDEZVOUS)
+            return mapped;
+    }
     bool read = r->block && !r->device && a->rts->can & RTS_READ && a->from->caps.get;
     bool write = r->block && !r->device && a->rts->can & RTS_WRITE && bytes > 0;
     r->ticket = (struct traffic_ticket){.bytes = bytes};

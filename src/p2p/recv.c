@@ -1,6 +1,8 @@
 /* recv.c: starting a receive.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "dt/count.h"
 #include "p2p/device.h"
 #include "p2p/faulty.h"
@@ -49,8 +51,16 @@ int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t lengt
 static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m)
 {
     if (m->kind == FRAME_RTS) {
-        struct announcement a = {
-            .from = m->from, .env = m->match.env, .length = m->length, .rts = &m->rts, .last = m->last};
+        const bool mapped = m->rts.can & RTS_MAPGET;
+        struct gpu_export map;
+        if (mapped)
+            memcpy(&map, m->payload, sizeof(map));
+        struct announcement a = {.from = m->from,
+                                 .env = m->match.env,
+                                 .length = m->length,
+                                 .rts = &m->rts,
+                                 .map = mapped ? &map : NULL,
+                                 .last = m->last};
         rendezvous_take(p, r, &a);
     } else {
         eager_take(p, r, m);

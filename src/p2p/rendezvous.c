@@ -12,6 +12,7 @@
 #include "p2p/message.h"
 #include "p2p/offer.h"
 #include "p2p/protocol.h"
+#include "p2p/rendezvous_map.h"
 #include "p2p/write.h"
 
 static COUNTER(announced, "p2p_rendezvous", "Messages that were announced before their data moved.");
@@ -32,18 +33,27 @@ static int rts_send(struct p2p_request *r)
 {
     if (r->cookie == 0 && !request_publish(r))
         return rts_failed(r, err_set(MPI_ERR_NO_MEM, "out of memory for a large send"));
-    struct rts rts = {.cookie = r->cookie};
+    struct {
+        struct rts rts;
+        struct gpu_export map;
+    } payload = {.rts.cookie = r->cookie};
+    struct rts *rts = &payload.rts;
     if (r->registered) {
-        rts.address = (uintptr_t)r->buf;
-        rts.key = r->key;
-        rts.can = (r->peer->caps.get ? RTS_READ : 0) | (r->peer->caps.put ? RTS_WRITE : 0);
+        rts->address = (uintptr_t)r->buf;
+        rts->key = r->key;
+        rts->can = (r->peer->caps.get ? RTS_READ : 0) | (r->peer->caps.put ? RTS_WRITE : 0);
         r->header.aux = (uint8_t)r->buf[r->length - 1];
     }
     if (protocol_can_pipe(r) && (r->registered || protocol_forces_pipe(r))) {
-        rts.can |= RTS_PIPE;
-        rts.address = r->registered ? rts.address : protocol_piece(r, r->length);
+        rts->can |= RTS_PIPE;
+        rts->address = r->registered ? rts->address : protocol_piece(r, r->length);
     }
-    int rc = peer_send_now(r->peer, &r->header, &rts, sizeof(rts));
+    if (unlikely(gpu_may_have_memory()))
+        rts->can |= map_announce(r, &payload.map);
+    const bool mapped = rts->can & RTS_MAPGET;
+    if (mapped)
+        rts->address = (uintptr_t)r->buf;
+    int rc = peer_send_now(r->peer, &r->header, &payload, mapped ? sizeof(payload) : sizeof(*rts));
     if (rc == ERR_AGAIN)
         return rc;
     if (rc != 0)
@@ -100,11 +110,21 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
 void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                  size_t len)
 {
-    CHECK(len == sizeof(struct rts), "an announcement of a message has the wrong length");
+    CHECK(len >= sizeof(struct rts), "an announcement of a message has the wrong length");
     struct rts rts;
+    struct gpu_export map;
     memcpy(&rts, payload, sizeof(rts));
-    struct announcement a = {
-        .from = from, .env = header_envelope(h), .length = h->word, .rts = &rts, .last = (uint8_t)h->aux};
+    const bool mapped = rts.can & RTS_MAPGET;
+    CHECK(len == sizeof(rts) + (mapped ? sizeof(map) : 0),
+          "an announcement of a message has the wrong length");
+    if (mapped)
+        memcpy(&map, (const char *)payload + sizeof(rts), sizeof(map));
+    struct announcement a = {.from = from,
+                             .env = header_envelope(h),
+                             .length = h->word,
+                             .rts = &rts,
+                             .map = mapped ? &map : NULL,
+                             .last = (uint8_t)h->aux};
     from->heard[envelope_class(a.env)]++;
     struct p2p_request *r = take_posted(p, a.env);
     if (r) {
@@ -113,7 +133,9 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
     }
     if (unlikely(p->faults) && fault_unexpected(p, from, h, rts.cookie))
         return;
-    struct message *m = message_new(p, from, h, 0);
+    struct message *m = message_new(p, from, h, sizeof(map));
+    if (mapped)
+        memcpy(m->payload, &map, sizeof(map));
     m->length = h->word;
     m->cookie = rts.cookie;
     m->last = a.last;
@@ -142,6 +164,12 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
         break;
     case PROTOCOL_GETCQE:
         getcqe_start(p, r, a->rts, bytes);
+        break;
+    case PROTOCOL_MAPGET:
+        mapget_start(p, r, a, bytes);
+        break;
+    case PROTOCOL_MAPPUT:
+        mapput_start(p, r, bytes);
         break;
     case PROTOCOL_GET:
         get_start(p, r, a->rts, bytes, a->last);
@@ -195,6 +223,10 @@ void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                        size_t len)
 {
+    if (unlikely(h->flags & CTS_MAP)) {
+        mapput_requested(p, from, h, payload, len);
+        return;
+    }
     CHECK(len == sizeof(struct cts_write), "an answer to an announcement has the wrong length");
     struct cts_write cts;
     memcpy(&cts, payload, sizeof(cts));

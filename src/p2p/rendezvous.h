@@ -14,7 +14,8 @@ struct announcement {
     struct envelope env;
     uint64_t length;
     const struct rts *rts;
-    uint8_t last; /* byte of the data */
+    const struct gpu_export *map; /* of GPU memory, with RTS_MAPGET; else NULL */
+    uint8_t last;                 /* byte of the data */
 };
 void rendezvous_start(struct p2p *p, struct p2p_request *r);
 void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,

@@ -152,7 +152,8 @@ void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_
 void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes)
 {
     request_turn(r, STATE_RECV_PIECES);
-    pieces_setup(r, from, bytes);
+    const int rc = pieces_setup(r, from, bytes);
+    r->base.error = r->base.error ? r->base.error : rc;
 }
 
 static void piece_take(struct p2p_request *r, const void *payload, size_t len)
@@ -175,8 +176,12 @@ static void piece_take_timed(struct p2p_request *r, const void *payload, size_t 
 void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len)
 {
-    struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(RECV_PIECES));
-    CHECK(r != NULL && len <= r->pieces.bytes - r->pieces.moved,
+    struct p2p_request *r = request_known(p, from, h->word, STATE_BIT(RECV_PIECES) | STATE_BIT(RECV_RPUT));
+    if (r && r->state == STATE_RECV_RPUT && r->device) { /* the sender could not map this process's memory */
+        counter_add(&pieces, 1);
+        r3_take_rest(r, 0, (uint64_t)r->base.bytes);
+    }
+    CHECK(r != NULL && r->state == STATE_RECV_PIECES && len <= r->pieces.bytes - r->pieces.moved,
           "a piece of a message arrived that nobody waits for");
     if (unlikely(h->aux != 0)) { /* the sender could not copy its GPU memory */
         protocol_end(r, h->aux);
