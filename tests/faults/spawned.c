@@ -19,7 +19,8 @@ static bool is_child, lost[PEERS];
 
 static unsigned char expected(bool from_child, int from, int to, int k, int round, int i)
 {
-    return (unsigned char)((from_child ? 101 : 0) + from * 31 + to * 7 + k * 13 + round * 5 + i * 3 + (i >> 8));
+    return (unsigned char)((from_child ? 101 : 0) + from * 31 + to * 7 + k * 13 + round * 5 + i * 3 +
+                           (i >> 8));
 }
 
 /* A call may fail because of the death of `peer`, and of nothing else. */
@@ -67,8 +68,8 @@ static void exchange(MPI_Comm others, int size, int round)
     for (int k = 0; k < MESSAGES; k++)
         for (int peer = 0; peer < size; peer++)
             if (!lost[peer])
-                did(MPI_Isend(out[peer][k], k == PIECES ? 1 : sizes[k], k == PIECES ? pieces : MPI_BYTE, peer, k,
-                              others, &sends[peer][k]),
+                did(MPI_Isend(out[peer][k], k == PIECES ? 1 : sizes[k], k == PIECES ? pieces : MPI_BYTE, peer,
+                              k, others, &sends[peer][k]),
                     peer, "MPI_Isend");
     for (int peer = 0; peer < size; peer++)
         for (int k = 0; k < MESSAGES; k++) {

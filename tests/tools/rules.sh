@@ -34,6 +34,12 @@ mkdir -p "$scratch/src/p2p/nameless"
 c_file src/p2p/nameless/one.c 'int one(void);'
 c_file src/p2p/nameless/two.c 'int two(void);'
 c_file src/p2p/turns.c 'void h(struct p2p_request *r) { r->state = 3; }'
+c_file src/p2p/mechanisms.c 'snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+fd = accept4(listener, NULL, NULL, 0);
+hmac_sha256_init(&h, key, sizeof(key));
+if (shlock_try(l, &user, &owner) == SHLOCK_BUSY)
+pthread_mutexattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+fd = open(path, O_RDWR | O_CREAT, 0600);'
 if "$SOURCE/tools/check-rules" "$scratch" >"$scratch/out"; then
     fail "a bad tree was accepted"
 fi
@@ -51,4 +57,7 @@ expect_line "$scratch/out" '^src/p2p/turns.c:4: only src/p2p/engine.h'
 expect_line "$scratch/out" '^src/p2p/nameless: has no README.md'
 expect_line "$scratch/out" '^src/p2p/size.c:4: write sizeof'
 expect_line "$scratch/out" '^src/p2p/headless.h:1: a file begins with'
-[ "$(wc -l <"$scratch/out")" = 14 ] || fail "$(cat "$scratch/out")"
+for line in 4 5 6 7 8 9; do
+    expect_line "$scratch/out" "^src/p2p/mechanisms.c:$line: "
+done
+[ "$(wc -l <"$scratch/out")" = 20 ] || fail "$(cat "$scratch/out")"

@@ -55,8 +55,11 @@ static void answer(struct vt *t)
     vt_recv(&q, t, 1, 0, 256);
     vt_sync(t);
     struct ibv_sge s = {(uintptr_t)t->buf + 4096, 64, t->mr->lkey};
-    struct ibv_send_wr wr = {
-        .sg_list = &s, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED}, *bad;
+    struct ibv_send_wr wr = {.sg_list = &s,
+                             .num_sge = 1,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
     struct ibv_ah *h;
     vt_fill(t->buf + 4096, 64, 7u + (unsigned)t->side);
     if (t->side == 0) {

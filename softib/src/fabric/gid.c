@@ -26,8 +26,8 @@ static void link_local(uint32_t linear, uint8_t raw[16])
 {
     uint8_t mac[MAC_BYTES];
     gid_mac(linear, mac);
-    const uint8_t bytes[16] = {0xfe,   0x80, [8] = mac[0] ^ 2, mac[1], mac[2],
-                               0xff,   0xfe, mac[3],           mac[4], mac[5]};
+    const uint8_t bytes[16] = {0xfe, 0x80, [8] = mac[0] ^ 2, mac[1], mac[2],
+                               0xff, 0xfe, mac[3],           mac[4], mac[5]};
     memcpy(raw, bytes, sizeof(bytes));
 }
 
@@ -152,7 +152,8 @@ bool gid_read_interfaces(struct fabric *f, char *err, size_t errlen)
             read_interface(p, all);
         ok = ok && p->interface_index;
         if (!ok)
-            snprintf(err, errlen, "SOFTIB_FABRIC: netdev=%s: this machine has no such network interface (see ip link)",
+            snprintf(err, errlen,
+                     "SOFTIB_FABRIC: netdev=%s: this machine has no such network interface (see ip link)",
                      p->netdev);
     }
     if (all)

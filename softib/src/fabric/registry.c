@@ -63,35 +63,48 @@ int shared_create(const char *name, uint64_t bytes)
     return -1;
 }
 
-static bool ours(int fd, uint64_t bytes)
+#define BOTH (S_IRUSR | S_IWUSR)
+
+/* A regular file of this user that has `from` + `length` bytes. */
+static bool ours(int fd, uint64_t from, uint64_t length, uint64_t *size)
 {
     struct stat st;
-    return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() && st.st_size == (off_t)bytes;
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || length > UINT64_MAX - from)
+        return false;
+    *size = (uint64_t)st.st_size;
+    return from + length <= *size;
+}
+
+int shared_open_part(int pid, int fd, uint64_t from, uint64_t length)
+{
+    char path[64];
+    uint64_t size;
+    struct stat link; /* its permissions are those that the other process has opened the file with */
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+    const int place =
+        open(path, O_PATH | O_CLOEXEC); /* to open a stranger's file may already have an effect */
+    if (place < 0)
+        return -1;
+    const bool writes = !lstat(path, &link) && (link.st_mode & BOTH) == BOTH;
+    const bool fits = writes && ours(place, from, length, &size);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+    const int file = fits ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    const int why = fits ? errno : EPERM;
+    close(place);
+    errno = why;
+    return file;
 }
 
 int shared_open(int pid, int fd, uint64_t bytes)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
-    int look = open(path, O_PATH | O_CLOEXEC),
-        r = -1; /* opening a stranger's file may already do something */
-    if (look < 0)
-        return -1;
-    if (ours(look, bytes)) {
-        snprintf(path, sizeof(path), "/proc/self/fd/%d", look);
-        r = open(path, O_RDWR | O_CLOEXEC);
-    } else {
-        errno = EPERM;
-    }
-    if (r >= 0 && (fcntl(r, F_GET_SEALS) & SHARED_SEALS) != SHARED_SEALS) {
-        close(r);
-        r = -1;
-        errno = EPERM;
-    }
-    int e = errno;
-    close(look);
-    errno = e;
-    return r;
+    uint64_t size;
+    const int file = shared_open_part(pid, fd, 0, bytes);
+    if (file < 0 || (ours(file, 0, bytes, &size) && size == bytes &&
+                     (fcntl(file, F_GET_SEALS) & SHARED_SEALS) == SHARED_SEALS))
+        return file;
+    close(file);
+    errno = EPERM;
+    return -1;
 }
 
 static bool word_is(int fd, size_t at, uint32_t least, uint32_t most)

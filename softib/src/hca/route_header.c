@@ -21,7 +21,7 @@ static uint16_t v4_checksum(const struct iphdr *h)
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         sum += words[i];
     sum = (sum & 0xffff) + (sum >> 16);
-    return (uint16_t)~(sum + (sum >> 16));
+    return (uint16_t) ~(sum + (sum >> 16));
 }
 
 static void write_v4(struct ibv_grh *g, const struct gid *source, const struct path *p, uint32_t length)
@@ -78,7 +78,7 @@ bool route_header_read(const struct ibv_grh *g, bool ethernet, struct gid *sourc
     }
     if (be32toh(g->version_tclass_flow) >> 28 != V6_VERSION)
         return false;
-    *source = *destination = (struct gid){.type = !ethernet                     ? GID_INFINIBAND
+    *source = *destination = (struct gid){.type = !ethernet                    ? GID_INFINIBAND
                                                   : g->next_hdr == IPPROTO_UDP ? GID_ROCE_V2
                                                                                : GID_ROCE_V1};
     memcpy(source->raw, g->sgid.raw, sizeof(source->raw));

@@ -3,9 +3,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/region.h"
 #include "base/slab.h"
+#include "fabric/registry.h"
 #include "memory/huge.h"
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,9 +40,7 @@ static void sweep_maps(struct peer *owner)
 
 static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", owner->pid, s->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    const int fd = shared_open_part(owner->pid, s->fd, s->file_off, s->length);
     if (fd < 0)
         return;
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);

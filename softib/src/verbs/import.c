@@ -4,12 +4,12 @@
  * is mapped here, under its own key where that is free; so its memory must be a shared mapping of a file (or of a memfd).
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "fabric/registry.h"
 #include "verbs/mr.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* The mapping of an imported region. */
@@ -74,28 +74,19 @@ static struct ibv_mr *import_own(struct ibv_pd *pd, const struct sh_mr *s, uint3
 /* The owner's memory, mapped here. */
 static bool map_shared(const struct peer *owner, const struct sh_mr *s, struct mr_import *at, char **addr)
 {
-    char path[64];
-    struct stat st;
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);
     if (s->fd < 0) {
         errno = EOPNOTSUPP;
         return false;
     }
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", owner->pid, s->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    const int fd = shared_open_part(owner->pid, s->fd, s->file_off, s->length);
     if (fd < 0)
         return false;
-    bool there = !fstat(fd, &st) && S_ISREG(st.st_mode) && s->length <= UINT64_MAX - s->file_off &&
-                 s->file_off + s->length <= (uint64_t)st.st_size;
     at->length = s->length + skip;
-    at->map =
-        there ? mmap(NULL, at->length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(s->file_off - skip))
-              : MAP_FAILED;
+    at->map = mmap(NULL, at->length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(s->file_off - skip));
     close(fd);
-    if (at->map == MAP_FAILED) {
-        errno = there ? errno : EINVAL;
+    if (at->map == MAP_FAILED)
         return false;
-    }
     *addr = (char *)at->map + skip;
     return true;
 }

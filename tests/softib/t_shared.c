@@ -1,0 +1,48 @@
+/* t_shared.c: which files are opened because another process names one of its descriptors: nothing but regular files of this user
+ * that the other process can write itself, and only as far as they go.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "expect.h"
+#include "fabric/registry.h"
+#include <errno.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BYTES 12288u
+
+static bool refused(int fd, uint64_t from, uint64_t length)
+{
+    errno = 0;
+    return shared_open_part(getpid(), fd, from, length) < 0 && errno == EPERM;
+}
+
+static bool opened(int fd, uint64_t from, uint64_t length)
+{
+    const int file = shared_open_part(getpid(), fd, from, length);
+    return file >= 0 && close(file) == 0;
+}
+
+int main(void)
+{
+    char path[64];
+    int ends[2];
+    const int file = memfd_create("part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    EXPECT(file >= 0 && !ftruncate(file, BYTES) && !pipe(ends));
+    EXPECT(opened(file, 0, BYTES) && opened(file, 4096, 8192) && opened(file, BYTES, 0));
+    EXPECT(refused(file, 0, BYTES + 1) && refused(file, 4096, BYTES) && refused(file, BYTES + 4096, 0));
+    EXPECT(refused(file, 4096, UINT64_MAX) && refused(file, UINT64_MAX, 4096));
+    EXPECT(refused(ends[0], 0, 0) && refused(ends[1], 0, 0));
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
+    const int reader = open(path, O_RDONLY | O_CLOEXEC);
+    EXPECT(reader >= 0 && refused(reader, 0, BYTES)); /* a file that is open for reading only is not written */
+    EXPECT(shared_open(getpid(), file, BYTES) < 0 && errno == EPERM); /* not sealed */
+    EXPECT(!fcntl(file, F_ADD_SEALS, SHARED_SEALS));
+    const int sealed = shared_open(getpid(), file, BYTES);
+    EXPECT(sealed >= 0 && shared_open(getpid(), file, BYTES - 1) < 0 && errno == EPERM);
+    close(sealed);
+    close(reader);
+    EXPECT(shared_open_part(getpid(), reader, 0, 0) < 0 && errno == ENOENT);
+    return 0;
+}
