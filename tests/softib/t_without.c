@@ -46,6 +46,10 @@ static void check(struct ibv_device *dev, bool has)
     struct ibv_srq_init_attr s = {.attr = {.max_wr = 4, .max_sge = 1}};
     struct ibv_srq *srq = ibv_create_srq(pd, &s);
     EXPECT((srq != NULL) == has && (has || errno == EOPNOTSUPP));
+    struct ibv_mw *mw = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
+    EXPECT((mw != NULL) == has && (has || errno == EOPNOTSUPP));
+    EXPECT((a.orig_attr.max_mw > 0) == has);
+    EXPECT(!!(a.orig_attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B) == has);
     struct ibv_xrcd_init_attr d = {IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
     struct ibv_xrcd *xrcd = ibv_open_xrcd(c, &d);
     EXPECT((xrcd != NULL) == has && (has || errno == EOPNOTSUPP));
@@ -68,7 +72,7 @@ static void check(struct ibv_device *dev, bool has)
     if (has)
         EXPECT(!ibv_detach_mcast(ud, &group, 0) && !ibv_destroy_qp(long_inline) &&
                !ibv_destroy_qp(xrc_send) && !ibv_close_xrcd(xrcd) && !ibv_destroy_qp(ex) &&
-               !ibv_destroy_cq(ibv_cq_ex_to_cq(cqx)) && !ibv_destroy_srq(srq));
+               !ibv_destroy_cq(ibv_cq_ex_to_cq(cqx)) && !ibv_destroy_srq(srq) && !ibv_dealloc_mw(mw));
     EXPECT(!ibv_destroy_qp(ud) && !ibv_destroy_cq(cq) && !ibv_dealloc_pd(pd) && !ibv_close_device(c));
 }
 

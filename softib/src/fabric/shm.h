@@ -213,15 +213,31 @@ struct sh_xrc {
     _Atomic uint64_t domain; /* 0: not an XRC SRQ */
 };
 
+/* A memory region, or a memory window: the highest bits of `access` hold the window's type. A cache line each. */
 struct sh_mr {
     _Alignas(CACHELINE) atomic_uint rkey; /* 0: free */
     uint32_t pd, access;
+    union {
+        atomic_uint windows; /* of a region: bound to it */
+        uint32_t qpn;        /* of a window: the QP that bound it */
+    };
     uint64_t iova, length, addr;
     uint64_t file_off;
     int32_t fd; /* the owner's descriptor of the memory, when it is shared memory; else -1 */
     uint32_t serial;
-    atomic_uint moved; /* by large messages, in pages of 4 KiB */
+    union {
+        atomic_uint moved; /* of a region: by large messages, in pages of 4 KiB */
+        uint32_t within;   /* of a window: the region that it is bound to, 0: none */
+    };
 };
+
+#define WINDOW_SHIFT 30
+
+/* enum ibv_mw_type; 0: a region. */
+static inline unsigned mr_window_type(const struct sh_mr *s)
+{
+    return s->access >> WINDOW_SHIFT;
+}
 
 struct sh_qp {
     _Alignas(CACHELINE) atomic_uint state; /* enum ibv_qp_state; QP_NONE: no such QP */

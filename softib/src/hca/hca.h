@@ -113,6 +113,7 @@ struct wqe {
     uint32_t remote_qpn, remote_qkey, srqn;
     uint8_t opcode, flags, nsge, is_inline;
     uint8_t executed;
+    uint8_t settled;      /* a request about a memory window: our table has it already */
     uint32_t got;         /* of an RDMA READ's answer */
     struct path path;     /* UD */
     struct ibv_sge sge[]; /* or the inline bytes */

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/migrate.h"
+#include "hca/window.h"
 
 static bool receives(unsigned state)
 {
@@ -214,6 +215,17 @@ static bool qp_takes(const struct sh_qp *q, uint32_t need)
     return atomic_load_explicit(&q->access, memory_order_relaxed) & need;
 }
 
+static bool hold_remote(struct target *t, const struct request *r, uint64_t len, uint32_t need,
+                        struct rseg *s)
+{
+    if (UNLIKELY(!mr_hold(t->memory, r->rkey, target_pd(t), r->raddr, len, need, s)))
+        return false;
+    if (LIKELY(window_admits(s->mr, t)))
+        return true;
+    mr_release(s);
+    return false;
+}
+
 static enum answer land_write(struct target *t, const struct request *r, struct landing *l)
 {
     struct sh_qp *q = t->qp;
@@ -224,8 +236,7 @@ static enum answer land_write(struct target *t, const struct request *r, struct 
     }
     if (!r->length)
         return ANS_OK;
-    if (!mr_hold(t->memory, r->rkey, target_pd(t), r->raddr, r->length, IBV_ACCESS_REMOTE_WRITE,
-                 &l->seg[0])) {
+    if (!hold_remote(t, r, r->length, IBV_ACCESS_REMOTE_WRITE, &l->seg[0])) {
         if (type_reliable(r->type))
             target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
@@ -242,6 +253,14 @@ enum answer target_land(struct target *t, const struct request *r, struct landin
         return ANS_INVALID;
     if (r->opcode == IBV_WR_RDMA_WRITE)
         return land_write(t, r, l);
+    if (UNLIKELY(r->opcode ==
+                 IBV_WR_LOCAL_INV)) /* its sender has executed it: it has a number and no effect */
+        return ANS_OK;
+    if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV && !window_named(t, r->imm))) {
+        if (type_reliable(r->type))
+            target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
+        return ANS_ACCESS;
+    }
     if (r->opcode != IBV_WR_RDMA_WRITE_WITH_IMM)
         return land_receive(t, r, l, arg);
     enum answer a = land_write(t, r, l);
@@ -271,11 +290,19 @@ enum answer target_source(struct target *t, const struct request *r, uint64_t le
         return ANS_INVALID;
     if (!len)
         return ANS_OK;
-    if (!mr_hold(t->memory, r->rkey, target_pd(t), r->raddr, len, need, s)) {
+    if (!hold_remote(t, r, len, need, s)) {
         target_fail(t, IBV_EVENT_QP_ACCESS_ERR);
         return ANS_ACCESS;
     }
     return ANS_OK;
+}
+
+/* The requests of this QP that used the window before are over. */
+static void invalidate_named(struct target *t, uint32_t key)
+{
+    struct sh_mr *s = window_named(t, key);
+    if (s)
+        atomic_compare_exchange_strong(&s->rkey, &key, 0);
 }
 
 enum answer target_finish(struct target *t, const struct request *r, struct landing *l, bool ok)
@@ -288,6 +315,8 @@ enum answer target_finish(struct target *t, const struct request *r, struct land
             target_fail(t, IBV_EVENT_QP_FATAL);
         return ANS_OP;
     }
+    if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV))
+        invalidate_named(t, r->imm);
     if (l->consumed)
         complete(t, r, l->wr_id, IBV_WC_SUCCESS, r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0));
     return ANS_OK;

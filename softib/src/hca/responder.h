@@ -21,6 +21,7 @@ enum answer {
     ANS_LOCAL,   /* the sender's own: never on the wire */
     ANS_LENGTH,  /* longer than the path carries: likewise */
     ANS_REFUSED, /* the system does not let us reach the peer: likewise */
+    ANS_WINDOW,  /* a memory window cannot be bound or invalidated as requested: likewise */
 };
 
 /* A request as it stands on the wire. */

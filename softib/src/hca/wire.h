@@ -24,7 +24,7 @@ struct wire {
                     struct wqe *w);   /* rate and latency of the ports decide when it may arrive */
     void (*moved)(struct qp *q);      /* its path has changed; both locks held */
     void (*quiet)(struct qp *q);      /* it failed: nothing of it touches its memory any more */
-    void (*retract)(struct sh_mr *s); /* no longer registered: likewise */
+    void (*retract)(struct sh_mr *s); /* no longer registered: likewise; the wire's lock is held */
 
     /* Datagrams. */
     /* ANS_OK, also when it was lost; ANS_REFUSED: the system does not let us reach a process that lives. */

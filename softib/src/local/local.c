@@ -19,11 +19,6 @@ static void detach(struct qp *q)
     (void)q;
 }
 
-static void retract(struct sh_mr *s)
-{
-    (void)s; /* whoever copies holds the region, and hold_wait waits for it */
-}
-
 /* A datagram may be lost, but not all of them for ever: their sender would repeat them without end. */
 static enum answer datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
                             int n)
@@ -69,7 +64,6 @@ const struct wire local_wire = {
     .reserve = local_reserve,
     .moved = detach,
     .quiet = detach,
-    .retract = retract,
     .datagram = datagram,
     .multicast = multicast,
     .group = group,

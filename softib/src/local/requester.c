@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "local/local.h"
 #include "hca/migrate.h"
+#include "hca/window.h"
 #include "memory/copy.h"
 
 static enum answer do_store(struct qp *q, struct target *t, const struct request *r, struct wqe *w,
@@ -136,6 +137,8 @@ static enum ibv_wc_status refused(enum answer a)
         return IBV_WC_LOC_LEN_ERR;
     case ANS_REFUSED:
         return IBV_WC_LOC_QP_OP_ERR;
+    case ANS_WINDOW:
+        return IBV_WC_MW_BIND_ERR;
     default:
         return IBV_WC_LOC_PROT_ERR;
     }
@@ -191,8 +194,10 @@ static bool step(struct qp *q, uint64_t *now)
     }
     uint32_t arg = 0;
     bool reliable = qp_reliable(q);
-    enum answer a = qp_ibv(q)->qp_type == IBV_QPT_UD ? ud_execute(q, w) : execute(q, w, &arg);
-    bool local = a == ANS_LOCAL || a == ANS_LENGTH || a == ANS_REFUSED;
+    enum answer a = qp_ibv(q)->qp_type == IBV_QPT_UD      ? ud_execute(q, w)
+                    : UNLIKELY(window_request(w->opcode)) ? window_execute(q, w)
+                                                          : execute(q, w, &arg);
+    bool local = a == ANS_LOCAL || a == ANS_LENGTH || a == ANS_REFUSED || a == ANS_WINDOW;
     if (LIKELY(a == ANS_OK || (!reliable && !local))) {
         q->next++;
         q->rnr_left = q->attr.rnr_retry;

@@ -83,7 +83,7 @@ static bool fits(const struct sh_mr *s, uint32_t pd, uint64_t addr, uint64_t len
 /* Private memory that has moved twice its length will probably move more: its owner is asked to make it faster. */
 static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
 {
-    if (LIKELY(len < HUGE_LEAST) || s->fd >= 0)
+    if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s))
         return;
     uint64_t twice = 2 * (s->length >> PAGE_SHIFT);
     uint64_t before = atomic_load_explicit(&s->moved, memory_order_relaxed);
@@ -93,6 +93,12 @@ static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t
     before = atomic_fetch_add_explicit(&s->moved, pages, memory_order_relaxed);
     if (before < twice && before + pages >= twice)
         peer_event(owner, SHEV_MR_REUSED, key >> MR_SHIFT, key);
+}
+
+uint32_t mr_next_serial(void)
+{
+    static atomic_uint serial;
+    return atomic_fetch_add(&serial, 1) + 1;
 }
 
 bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
@@ -130,7 +136,8 @@ bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t n
     if (!idx || idx >= MR_MAX)
         return false;
     struct sh_mr *s = &proc.arena->mr[idx];
-    if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || !fits(s, pd, addr, len, need))
+    if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || UNLIKELY(mr_window_type(s)) ||
+        !fits(s, pd, addr, len, need))
         return false;
     note_use(proc.self, s, key, len);
     *at = (char *)(uintptr_t)(s->addr + (addr - s->iova));

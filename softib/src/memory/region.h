@@ -20,6 +20,7 @@ bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint6
              struct rseg *out);
 /* The same for our own lkeys; valid while the QP's lock is held. */
 bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need, char **at);
+uint32_t mr_next_serial(void);
 static inline void mr_release(struct rseg *s)
 {
     if (s->hold)

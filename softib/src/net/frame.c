@@ -64,7 +64,7 @@ void frame_encode(const struct frame *f, uint32_t fabric, uint8_t out[FRAME_BYTE
 static bool carries(uint8_t opcode)
 {
     return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_SEND_WITH_INV ||
-           opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+           opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_LOCAL_INV;
 }
 
 /* The lengths, types and numbers agree with each other. */
@@ -78,7 +78,7 @@ static bool consistent(const struct frame *f)
     switch (f->type) {
     case FRAME_DATA:
         return carries(f->opcode) && f->length <= FRAME_SEGMENT && (requests || f->qp_type == IBV_QPT_UC) &&
-               (f->length || !f->total);
+               (f->length || !f->total) && (f->opcode != IBV_WR_LOCAL_INV || !f->total);
     case FRAME_READ:
         return requests && f->opcode == IBV_WR_RDMA_READ && !f->length && !f->offset;
     case FRAME_ATOMIC:

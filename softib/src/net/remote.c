@@ -175,7 +175,6 @@ static void refuse_reads(struct conn *c, const struct sh_mr *s)
 /* What was on its way to or from the region ends here: after this nothing touches its memory. */
 void remote_retract(struct sh_mr *s)
 {
-    net_lock();
     for (struct conn *c = conns; c; c = c->next) {
         if (points_into(c, s))
             disown(c);
@@ -188,7 +187,6 @@ void remote_retract(struct sh_mr *s)
     for (struct conn *c = conns; c; c = c->next)
         if (!c->broken && c->ctrl_len)
             conn_send(c);
-    net_unlock();
 }
 
 /* It has nothing to send on any connection. */

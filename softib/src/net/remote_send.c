@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/migrate.h"
+#include "hca/window.h"
 #include "net/remote.h"
 #include <endian.h>
 #include <linux/sockios.h>
@@ -114,7 +115,7 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
                            (q->path.is_global ? FRAME_GRH : 0) |
                            (q->path.gid_type == GID_ROCE_V2 ? FRAME_ROCE_V2 : 0) |
                            (migrate_arming(q) ? FRAME_ARMING : 0)),
-        .opcode = w->opcode,
+        .opcode = window_request(w->opcode) ? IBV_WR_LOCAL_INV : w->opcode, /* the peer only counts it */
         .sl = q->path.sl,
         .qp_type = (uint8_t)type_peer(qp_ibv(q)->qp_type),
         .arg = w->srqn,
@@ -130,11 +131,11 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
     };
 }
 
-static void local_error(struct remote *r)
+static void local_error(struct remote *r, enum ibv_wc_status st)
 {
     /* What was sent before completes first; then this one fails. */
     if (r->q->done == r->q->next)
-        sq_error(r->q, IBV_WC_LOC_PROT_ERR);
+        sq_error(r->q, st);
 }
 
 static void sent(struct remote *r, struct wqe *w)
@@ -210,7 +211,11 @@ bool remote_segment(struct remote *r, struct conn *c)
         return false;
     int n = sq_gather(q, w, is_read_like(w->opcode) ? IBV_ACCESS_LOCAL_WRITE : 0, iov);
     if (n < 0) {
-        local_error(r);
+        local_error(r, IBV_WC_LOC_PROT_ERR);
+        return false;
+    }
+    if (UNLIKELY(window_request(w->opcode)) && window_execute(q, w) != ANS_OK) {
+        local_error(r, IBV_WC_MW_BIND_ERR);
         return false;
     }
     return build(r, c, w, iov, n);

@@ -109,18 +109,20 @@ static void fill_device(struct ctx *c, struct ibv_device_attr *a)
     a->hw_ver = 1;
     if (c->wires)
         return;
-    bool srq = ctx_has(c, FEATURE_SRQ), mcast = ctx_has(c, FEATURE_MCAST);
+    bool srq = ctx_has(c, FEATURE_SRQ), mcast = ctx_has(c, FEATURE_MCAST), mw = ctx_has(c, FEATURE_MW);
     a->max_qp = QP_MAX - 2;
     a->max_qp_wr = MAX_WR;
     a->device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID |
                           IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_CURR_QP_STATE_MOD |
                           IBV_DEVICE_N_NOTIFY_CQ | (srq ? IBV_DEVICE_SRQ_RESIZE : 0) |
                           (ctx_has(c, FEATURE_APM) ? IBV_DEVICE_AUTO_PATH_MIG : 0) |
-                          (ctx_has(c, FEATURE_XRC) ? IBV_DEVICE_XRC : 0);
+                          (ctx_has(c, FEATURE_XRC) ? IBV_DEVICE_XRC : 0) |
+                          (mw ? IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B : 0);
     a->max_sge = a->max_sge_rd = MAX_SGE;
     a->max_cq = CQ_MAX - 1;
     a->max_cqe = MAX_CQE;
     a->max_mr = MR_MAX - 1;
+    a->max_mw = mw ? MR_MAX - 1 : 0;
     a->max_pd = 1 << 20;
     a->max_qp_rd_atom = a->max_qp_init_rd_atom = MAX_RD_ATOM;
     a->max_res_rd_atom = MAX_RD_ATOM * (QP_MAX - 2);
@@ -261,26 +263,6 @@ static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)
     return clock_gettime(CLOCK_MONOTONIC, &v->raw_clock) ? errno : 0;
 }
 
-/* Memory windows: not there, and the inline callers do not test for NULL. */
-static struct ibv_mw *no_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type t)
-{
-    (void)pd, (void)t;
-    errno = EOPNOTSUPP;
-    return NULL;
-}
-
-static int no_bind_mw(struct ibv_qp *q, struct ibv_mw *mw, struct ibv_mw_bind *b)
-{
-    (void)q, (void)mw, (void)b;
-    return EOPNOTSUPP;
-}
-
-static int no_dealloc_mw(struct ibv_mw *mw)
-{
-    (void)mw;
-    return EOPNOTSUPP;
-}
-
 static int no_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice ad, uint32_t flags, struct ibv_sge *s,
                         uint32_t n)
 {
@@ -298,9 +280,9 @@ static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *a)
 static void fill_ops(struct verbs_context *v)
 {
     struct ibv_context_ops *o = &v->context.ops;
-    o->alloc_mw = no_alloc_mw;
-    o->bind_mw = no_bind_mw;
-    o->dealloc_mw = no_dealloc_mw;
+    o->alloc_mw = mw_alloc;
+    o->bind_mw = mw_bind;
+    o->dealloc_mw = mw_dealloc;
     o->poll_cq = cq_poll;
     o->req_notify_cq = cq_arm;
     o->post_srq_recv = srq_post;

@@ -77,7 +77,7 @@ SOFTIB_API int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigne
     return 0;
 }
 
-/* Without a network to be asked for them, MAC addresses are computed as the ports' are. */
+/* MAC addresses need no resolution: those of all ports are computed. */
 SOFTIB_API int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv_ah_attr *a,
                                            uint8_t mac[ETHERNET_LL_SIZE], uint16_t *vid)
 {

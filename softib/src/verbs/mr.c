@@ -15,7 +15,7 @@
 
 #define ACCESS_KNOWN                                                                                        \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
-     IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB)
+     IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND)
 
 #define PIN_PAGE 4096u
 
@@ -25,7 +25,7 @@
 #define WINDOW_LEAST 1024u
 
 static struct lock table_lock;
-static uint32_t window_start, window = WINDOW_LEAST, window_hint, regions, serial;
+static uint32_t window_start, window = WINDOW_LEAST, window_hint, regions;
 static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused entry does not fit */
 static bool taken[MR_MAX];
 
@@ -56,7 +56,7 @@ static uint32_t window_take(void)
     return 0;
 }
 
-static uint32_t table_take(void)
+uint32_t mr_table_take(void)
 {
     lock_take(&table_lock);
     if (!window_start)
@@ -81,7 +81,7 @@ static bool table_claim(uint32_t idx)
     return mine;
 }
 
-static void table_give_back(uint32_t idx)
+void mr_table_give_back(uint32_t idx)
 {
     lock_take(&table_lock);
     taken[idx] = false;
@@ -90,7 +90,7 @@ static void table_give_back(uint32_t idx)
 }
 
 /* A key that the entry did not have before. */
-static uint32_t key_make(uint32_t idx)
+uint32_t mr_key_make(uint32_t idx)
 {
     lock_take(&table_lock);
     uint16_t old = variant[idx];
@@ -113,6 +113,7 @@ static void publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, uin
     s->length = mr->ibv.length;
     lock_drop(&table_lock);
     s->fd = -1;
+    atomic_store_explicit(&s->windows, 0, memory_order_relaxed);
     atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
     if (s->length && mapping_find(s->addr, s->length, &m)) {
         if (m.kind == MAP_SHARED_FILE)
@@ -121,9 +122,7 @@ static void publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, uin
             huge_pages(s->addr, s->length, m.start, m.end);
         s->file_off = m.offset + (s->addr - m.start);
     }
-    lock_take(&table_lock);
-    s->serial = ++serial;
-    lock_drop(&table_lock);
+    s->serial = mr_next_serial();
     mr->ibv.lkey = mr->ibv.rkey = key;
     atomic_store_explicit(&s->rkey, key, memory_order_release);
 }
@@ -149,19 +148,27 @@ void mr_reused(uint32_t idx, uint32_t key)
  * After this nothing touches the region. First the key: who looks at it from now on finds nothing. Then those
  * who looked before: frames between machines, requests of our own queue pairs, other processes.
  */
-static void retract(struct sh_mr *s)
+void mr_retract(struct sh_mr *s)
 {
     uint32_t idx = (uint32_t)(s - proc.arena->mr);
     atomic_store(&s->rkey, 0);
-    wire_near->retract(s);
-    if (wire_far)
+    if (wire_far) {
+        wire_far->lock();
         wire_far->retract(s);
+        wire_far->unlock();
+    }
     qp_fence();
     if (hold_wait(idx))
         share_bury();
     if (s->fd >= 0)
         close(s->fd);
     s->fd = -1;
+}
+
+static bool access_offered(struct ibv_pd *pd, uint64_t access)
+{
+    return !(access & IBV_ACCESS_ON_DEMAND) &&
+           (!(access & IBV_ACCESS_MW_BIND) || ctx_has(ctx_of(pd->context), FEATURE_MW));
 }
 
 static bool access_legal(uint64_t access)
@@ -195,7 +202,7 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
 {
     struct mr *mr = slab_new(sizeof(*mr));
     bool claimed = mr && key && table_claim(key >> MR_SHIFT);
-    uint32_t idx = claimed ? key >> MR_SHIFT : mr ? table_take() : 0;
+    uint32_t idx = claimed ? key >> MR_SHIFT : mr ? mr_table_take() : 0;
     if (!idx) {
         slab_free(mr, sizeof(*mr));
         errno = ENOMEM;
@@ -213,15 +220,19 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
         variant[idx] = key & MR_VARIANT;
         lock_drop(&table_lock);
     }
-    publish(mr, claimed ? key : key_make(idx), pd_key(pd), iova, access);
+    publish(mr, claimed ? key : mr_key_make(idx), pd_key(pd), iova, access);
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
     return &mr->ibv;
 }
 
 static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint64_t access)
 {
+    if (!access_offered(pd, access)) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
     if (!access_legal(access) || (uintptr_t)addr + length < (uintptr_t)addr) {
-        errno = access & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND) ? EOPNOTSUPP : EINVAL;
+        errno = EINVAL;
         return NULL;
     }
     if (!memory_there(addr, length)) {
@@ -270,9 +281,13 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }
+    if (atomic_load(&mr->sh->windows)) {
+        errno = EBUSY;
+        return IBV_REREG_MR_ERR_INPUT;
+    }
     const uint32_t key = ibv->rkey; /* peers that know it need not learn another one */
     uint64_t iova = mr->sh->iova;
-    retract(mr->sh);
+    mr_retract(mr->sh);
     if (flags & IBV_REREG_MR_CHANGE_PD) {
         atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
         atomic_fetch_add(&((struct pd *)pd)->refs, 1);
@@ -292,8 +307,10 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
 SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
 {
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
-    retract(mr->sh);
-    table_give_back(ibv->handle);
+    if (atomic_load(&mr->sh->windows))
+        return EBUSY;
+    mr_retract(mr->sh);
+    mr_table_give_back(ibv->handle);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
     slab_free(mr, sizeof(*mr));
     return 0;

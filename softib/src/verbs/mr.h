@@ -14,4 +14,12 @@ int mr_open_mapping(const struct mapping *m);
 struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint32_t access,
                        uint32_t key);
 
+/* The table of regions and windows. An index: 0 when it is full. A key that the entry did not have before. */
+uint32_t mr_table_take(void);
+void mr_table_give_back(uint32_t idx);
+uint32_t mr_key_make(uint32_t idx);
+
+/* Nothing touches the entry's memory after this. */
+void mr_retract(struct sh_mr *s);
+
 #endif

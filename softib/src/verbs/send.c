@@ -5,6 +5,7 @@
 #include "verbs/send.h"
 #include "verbs/verbs.h"
 #include "hca/send_queue.h"
+#include "hca/window.h"
 #include <stdlib.h>
 
 /* Which operations a kind of QP carries. */
@@ -13,9 +14,10 @@ static bool opcode_legal(enum ibv_qp_type t, enum ibv_wr_opcode op)
     static const uint32_t rc = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
                                1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_RDMA_READ |
                                1u << IBV_WR_ATOMIC_CMP_AND_SWP | 1u << IBV_WR_ATOMIC_FETCH_AND_ADD |
-                               1u << IBV_WR_SEND_WITH_INV;
+                               1u << IBV_WR_SEND_WITH_INV | 1u << IBV_WR_BIND_MW | 1u << IBV_WR_LOCAL_INV;
     static const uint32_t uc = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |
-                               1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV;
+                               1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM | 1u << IBV_WR_SEND_WITH_INV |
+                               1u << IBV_WR_BIND_MW | 1u << IBV_WR_LOCAL_INV;
     static const uint32_t ud = 1u << IBV_WR_SEND | 1u << IBV_WR_SEND_WITH_IMM;
     uint32_t set = t == IBV_QPT_RC || t == IBV_QPT_XRC_SEND ? rc
                    : t == IBV_QPT_UC                        ? uc
@@ -51,7 +53,7 @@ struct wqe *sq_begin(struct qp *q, int *err)
     struct wqe *w = sq_at(q, q->tail);
     w->due = w->ack_at = 0;
     w->length = w->got = 0;
-    w->nsge = w->is_inline = w->executed = 0;
+    w->nsge = w->is_inline = w->executed = w->settled = 0;
     w->flags = 0;
     w->srqn = 0;
     return w;
@@ -89,6 +91,19 @@ int sq_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_
     }
     w->is_inline = 1;
     w->length = (uint32_t)at;
+    return 0;
+}
+
+int sq_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *i)
+{
+    if (mw->pd != qp_ibv(q)->pd || (i->length && (!i->mr || i->mr->pd != mw->pd)))
+        return EINVAL;
+    w->compare = (uintptr_t)mw;
+    w->rkey = rkey;
+    w->raddr = i->addr;
+    w->swap = i->length;
+    w->imm = i->mw_access_flags;
+    w->remote_qkey = i->length ? i->mr->lkey : 0;
     return 0;
 }
 
@@ -137,6 +152,14 @@ static int from_wr(struct qp *q, const struct ibv_send_wr *wr)
     }
     if (UNLIKELY(qp_ibv(q)->qp_type == IBV_QPT_XRC_SEND))
         w->srqn = wr->qp_type.xrc.remote_srqn;
+    if (UNLIKELY(wr->opcode == IBV_WR_BIND_MW)) {
+        const struct ibv_mw *mw = wr->bind_mw.mw;
+        if (!mw || mw->type != IBV_MW_TYPE_2)
+            return EINVAL;
+        err = sq_bind(q, w, wr->bind_mw.mw, wr->bind_mw.rkey, &wr->bind_mw.bind_info);
+    }
+    if (err || UNLIKELY(window_request(w->opcode)))
+        return err ? err : sq_commit(q, w);
     if (wr->num_sge < 0)
         return EINVAL;
     if (wr->send_flags & IBV_SEND_INLINE) {

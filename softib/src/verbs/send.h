@@ -13,6 +13,8 @@ struct wqe *sq_begin(struct qp *q, int *err); /* NULL: full, or the QP does not 
 void sq_path(struct wqe *w, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey);
 int sq_sges(struct qp *q, struct wqe *w, const struct ibv_sge *sge, size_t n);
 int sq_inline(struct qp *q, struct wqe *w, const struct ibv_data_buf *buf, size_t n);
+/* EINVAL: the protection domains differ. */
+int sq_bind(struct qp *q, struct wqe *w, struct ibv_mw *mw, uint32_t rkey, const struct ibv_mw_bind_info *i);
 int sq_commit(struct qp *q, struct wqe *w);
 
 #endif

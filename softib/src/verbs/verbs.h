@@ -32,6 +32,11 @@ void qp_bind_wr_ops(struct qp *q);
 bool qp_transition_legal(enum ibv_qp_type t, enum ibv_qp_state from, enum ibv_qp_state to, int mask);
 bool mcast_attached(uint32_t qpn);
 
+/* mw.c */
+struct ibv_mw *mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type);
+int mw_dealloc(struct ibv_mw *ibv);
+int mw_bind(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *b); /* of a window of type 1 */
+
 /* xrc.c */
 struct ibv_xrcd *xrc_open_domain(struct ibv_context *c, struct ibv_xrcd_init_attr *a);
 int xrc_close_domain(struct ibv_xrcd *x);

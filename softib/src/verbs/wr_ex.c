@@ -179,15 +179,18 @@ static void unsupported(struct qp *q)
 
 static void wr_local_inv(struct ibv_qp_ex *e, uint32_t rkey)
 {
-    (void)rkey;
-    unsupported(qx(e));
+    struct wqe *w = begin(e, IBV_WR_LOCAL_INV);
+    if (w)
+        w->imm = rkey;
 }
 
 static void wr_bind_mw(struct ibv_qp_ex *e, struct ibv_mw *mw, uint32_t rkey,
                        const struct ibv_mw_bind_info *i)
 {
-    (void)mw, (void)rkey, (void)i;
-    unsupported(qx(e));
+    struct qp *q = qx(e);
+    struct wqe *w = begin(e, IBV_WR_BIND_MW);
+    if (w)
+        note(q, mw->type == IBV_MW_TYPE_2 ? sq_bind(q, w, mw, rkey, i) : EINVAL);
 }
 
 static void wr_tso(struct ibv_qp_ex *e, void *hdr, uint16_t hdr_sz, uint16_t mss)

@@ -1,0 +1,103 @@
+/* window.c: see window.h. The entry of a window keeps its protection domain from allocation to deallocation. Its key is
+ * written last when it is bound and first when it is unbound, as that of a region.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "hca/window.h"
+#include "fabric/hold.h"
+#include "hca/wire.h"
+
+/* Programs may name local writing, which needs no window. */
+#define WINDOW_ACCESS                                                                                  \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+#define WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+
+static struct sh_mr *entry(struct peer *owner, uint32_t key)
+{
+    uint32_t idx = key >> MR_SHIFT;
+    struct sh_mr *s = idx && idx < MR_MAX ? &owner->arena->mr[idx] : NULL;
+    return s && atomic_load(&s->rkey) == key ? s : NULL;
+}
+
+struct sh_mr *window_named(const struct target *t, uint32_t key)
+{
+    struct sh_mr *s = entry(t->memory, key);
+    return s && mr_window_type(s) == IBV_MW_TYPE_2 && window_admits(s, t) ? s : NULL;
+}
+
+static void stop_far_copies(struct sh_mr *s, const struct wire *held)
+{
+    if (!wire_far)
+        return;
+    if (held != wire_far)
+        wire_far->lock();
+    wire_far->retract(s);
+    if (held != wire_far)
+        wire_far->unlock();
+}
+
+void window_unbind(struct sh_mr *s, const struct wire *held)
+{
+    atomic_store(&s->rkey, 0);
+    stop_far_copies(s, held);
+    hold_wait((uint32_t)(s - proc.arena->mr));
+    if (s->within)
+        atomic_fetch_sub(&proc.arena->mr[s->within].windows, 1);
+    s->within = 0;
+}
+
+/* The part of a region that a window is to cover lies in it, and the region allows windows with such access. */
+static bool region_allows(const struct sh_mr *s, const struct sh_mr *region, const struct wqe *w)
+{
+    const uint64_t length = w->swap;
+    const uint32_t access = w->imm;
+    return region && !mr_window_type(region) && region->pd == s->pd && region->access & IBV_ACCESS_MW_BIND &&
+           (!(access & WRITES) || region->access & IBV_ACCESS_LOCAL_WRITE) && w->raddr >= region->iova &&
+           length <= region->length && w->raddr - region->iova <= region->length - length;
+}
+
+static enum answer bind_window(struct qp *q, struct wqe *w)
+{
+    struct mw *mw = (struct mw *)(uintptr_t)w->compare;
+    struct sh_mr *s = mw->sh, *region = entry(proc.self, w->remote_qkey);
+    const bool second = mr_window_type(s) == IBV_MW_TYPE_2, empty = !w->swap;
+    if (w->imm & ~(uint32_t)WINDOW_ACCESS || (!empty && !region_allows(s, region, w)) ||
+        (second && (empty || s->within || (w->rkey ^ mw->ibv.rkey) & ~0xffu)))
+        return ANS_WINDOW;
+    if (s->within)
+        window_unbind(s, q->wire);
+    if (second)
+        mw->ibv.rkey = w->rkey;
+    if (empty)
+        return ANS_OK;
+    const uint64_t offset = w->raddr - region->iova;
+    atomic_fetch_add(&region->windows, 1);
+    s->within = (uint32_t)(region - proc.arena->mr);
+    s->access = (w->imm & ~(uint32_t)IBV_ACCESS_LOCAL_WRITE) | mr_window_type(s) << WINDOW_SHIFT;
+    s->iova = w->imm & IBV_ACCESS_ZERO_BASED ? 0 : w->raddr;
+    s->length = w->swap;
+    s->addr = region->addr + offset;
+    s->file_off = region->file_off + offset;
+    s->fd = region->fd;
+    s->qpn = qp_ibv(q)->qp_num;
+    s->serial = mr_next_serial();
+    atomic_store_explicit(&s->rkey, w->rkey, memory_order_release);
+    return ANS_OK;
+}
+
+static enum answer invalidate(struct qp *q, const struct wqe *w)
+{
+    struct sh_mr *s = entry(proc.self, w->imm);
+    if (!s || mr_window_type(s) != IBV_MW_TYPE_2 || s->pd != pd_key(qp_ibv(q)->pd) || s->qpn != qp_ibv(q)->qp_num)
+        return ANS_WINDOW;
+    window_unbind(s, q->wire);
+    return ANS_OK;
+}
+
+enum answer window_execute(struct qp *q, struct wqe *w)
+{
+    if (w->settled) /* it is sent again, since its number was lost */
+        return ANS_OK;
+    enum answer a = w->opcode == IBV_WR_BIND_MW ? bind_window(q, w) : invalidate(q, w);
+    w->settled = a == ANS_OK;
+    return a;
+}

@@ -1,0 +1,37 @@
+/* window.h: memory windows. A window has an entry in the table of regions, with its own key; while it is bound the entry
+ * describes a part of a region. Binding and invalidating are requests of the send queue that the requester executes
+ * alone, and a peer's SEND_WITH_INV invalidates a window of type 2.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTIB_WINDOW_H
+#define SOFTIB_WINDOW_H
+
+#include "hca/responder.h"
+
+struct mw {
+    struct ibv_mw ibv;
+    struct sh_mr *sh;
+};
+
+static inline bool window_request(uint8_t opcode)
+{
+    return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
+}
+
+/* Executes such a request, once; the locks of the QP and of its wire are held. ANS_OK or ANS_WINDOW. */
+enum answer window_execute(struct qp *q, struct wqe *w);
+
+/* The window can no longer be reached. `wire`: its lock is held, NULL: none is. */
+void window_unbind(struct sh_mr *window, const struct wire *wire);
+
+/* Whether the target's QP may reach memory by this key: a window of type 2 belongs to the QP that bound it. */
+static inline bool window_admits(const struct sh_mr *s, const struct target *t)
+{
+    return mr_window_type(s) != IBV_MW_TYPE_2 ||
+           s->qpn == atomic_load_explicit(&t->qp->qpn, memory_order_relaxed);
+}
+
+/* The window of type 2 that a peer's SEND_WITH_INV names, bound to this QP; NULL: there is none. */
+struct sh_mr *window_named(const struct target *t, uint32_t key);
+
+#endif
