@@ -75,7 +75,7 @@ int debug_open(void)
     return 0;
 }
 
-static void describe(struct record *r, const struct coll_args *args, const struct call *call)
+static void record_fill(struct record *r, const struct coll_args *args, const struct call *call)
 {
     const struct coll_shape *shape = &call->shape;
     const struct coll_side *side = args->in_place || !args->send.type ? &args->recv : &args->send;
@@ -95,20 +95,20 @@ static void describe(struct record *r, const struct coll_args *args, const struc
                 args->kind == COLL_REDUCE;
 }
 
-static bool both(uint64_t a, uint64_t b, uint64_t unknown)
+static bool values_differ(uint64_t a, uint64_t b, uint64_t unknown)
 {
     return a != unknown && b != unknown;
 }
 
 /* In the group of an intercommunicator's root only the root says what is sent. */
-static bool differ(const struct record *a, const struct record *b)
+static bool record_differs(const struct record *a, const struct record *b)
 {
-    if (strcmp(a->name, b->name) != 0 || (both(a->bytes, b->bytes, UNKNOWN) && a->bytes != b->bytes))
+    if (strcmp(a->name, b->name) != 0 || (values_differ(a->bytes, b->bytes, UNKNOWN) && a->bytes != b->bytes))
         return true;
     if (a->root != b->root && (a->root >= 0 || b->root >= 0))
         return true;
-    return both(a->op, b->op, 0) &&
-           (a->op != b->op || (both(a->type[0], b->type[0], 0) && strcmp(a->type, b->type)));
+    return values_differ(a->op, b->op, 0) &&
+           (a->op != b->op || (values_differ(a->type[0], b->type[0], 0) && strcmp(a->type, b->type)));
 }
 
 static const char *op_name(uint64_t handle)
@@ -132,7 +132,7 @@ static const char *kind_of_root(int root)
 }
 
 /* "rank 1 calls MPI_Bcast with 4 x MPI_INT (16 bytes), root 0" */
-static void say(FILE *out, const struct record *r)
+static void record_print(FILE *out, const struct record *r)
 {
     fprintf(out, "rank %d calls %s", r->rank, r->name);
     if (r->type[0])
@@ -147,15 +147,15 @@ static void say(FILE *out, const struct record *r)
         fprintf(out, ", root %s", kind_of_root(r->root));
 }
 
-static void report(const struct comparison *c)
+static void comparison_report(const struct comparison *c)
 {
     char sentence[512] = "";
     FILE *out = fmemopen(sentence, sizeof(sentence), "w");
     if (out) {
         fprintf(out, "collective calls do not match on %s: ", comm_label(c->comm));
-        say(out, &c->mine);
+        record_print(out, &c->mine);
         fprintf(out, ", but ");
-        say(out, &c->theirs);
+        record_print(out, &c->theirs);
         fclose(out);
     }
     boot_abort(c->comm->proc->boot, MPI_ERR_OTHER, sentence);
@@ -166,8 +166,8 @@ static void part_over(struct comparison *c)
 {
     if (--c->pending > 0)
         return;
-    if (differ(&c->mine, &c->theirs))
-        report(c);
+    if (record_differs(&c->mine, &c->theirs))
+        comparison_report(c);
     atomic_store_explicit(&c->done, 1, memory_order_release);
     if (c->detached)
         free(c);
@@ -178,7 +178,7 @@ static void message_done(struct request *m)
     part_over(m->user);
 }
 
-static void watch(struct comparison *c, struct request *m)
+static void comparison_watch_request(struct comparison *c, struct request *m)
 {
     if (request_leave(m, message_done, c))
         c->pending++;
@@ -186,7 +186,7 @@ static void watch(struct comparison *c, struct request *m)
         request_free(m);
 }
 
-static int exchange(struct comparison *cmp, struct comm *c, int tag)
+static int comparison_exchange(struct comparison *cmp, struct comm *c, int tag)
 {
     struct request *in, *out;
     struct peer *next;
@@ -196,11 +196,11 @@ static int exchange(struct comparison *cmp, struct comm *c, int tag)
                        comm_coll_envelope(c, (c->rank + c->size - 1) % c->size, tag), &in);
     if (rc)
         return rc;
-    watch(cmp, in);
+    comparison_watch_request(cmp, in);
     rc = p2p_isend(c->proc->p2p, &cmp->mine, sizeof(cmp->mine), byte_type(), next,
                    comm_coll_envelope(c, c->rank, tag), SEND_STANDARD, &out);
     if (!rc)
-        watch(cmp, out);
+        comparison_watch_request(cmp, out);
     return rc;
 }
 
@@ -216,10 +216,10 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     struct comparison *cmp = calloc(1, sizeof(*cmp));
     if (!cmp)
         return err_set(MPI_ERR_NO_MEM, "out of memory while comparing collective calls");
-    describe(&cmp->mine, args, call);
+    record_fill(&cmp->mine, args, call);
     cmp->comm = args->comm;
     cmp->pending = 1; /* until both are started */
-    int rc = exchange(cmp, c, coll_tag_of(COLL_KIND_DEBUG, 0, number));
+    int rc = comparison_exchange(cmp, c, coll_tag_of(COLL_KIND_DEBUG, 0, number));
     if (rc)
         return rc; /* what was started may still write into cmp, so it is left behind */
     cmp->detached = !wait && cmp->pending > 1;

@@ -25,12 +25,12 @@ struct known {
     bool remote; /* rank counts in the other group of an intercommunicator */
 };
 
-static bool differs(const struct known *mine, const struct known *theirs)
+static bool known_differs(const struct known *mine, const struct known *theirs)
 {
     return mine->kind != theirs->kind || mine->root % COLL_TAG_ROOTS != theirs->root;
 }
 
-static void describe(const struct comm *c, const struct known *k, char *out, size_t size)
+static void known_describe(const struct comm *c, const struct known *k, char *out, size_t size)
 {
     char root[48] = "";
     if (kind_has_root(k->kind) && !c->remote)
@@ -44,14 +44,14 @@ static __attribute__((noinline, cold)) void report(const struct comm *c, const s
                                                    const struct known *theirs)
 {
     char sentence[640], one[128], other[128];
-    describe(c, mine, one, sizeof(one));
-    describe(c, theirs, other, sizeof(other));
+    known_describe(c, mine, one, sizeof(one));
+    known_describe(c, theirs, other, sizeof(other));
     snprintf(
         sentence, sizeof(sentence),
         "collective calls do not match on %s: %s, but %s%s; run it with FISHPLATE_DEBUG=coll to see counts "
         "and datatypes",
         comm_label(c), one, other,
-        differs(mine, theirs)
+        known_differs(mine, theirs)
             ? ""
             : " (one of them is blocking and the other nonblocking, or one of them is persistent)");
     boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence); /* as errors with the same cause do */
@@ -113,7 +113,7 @@ static void look_at_message(void *arg, struct envelope env, const void *payload,
                                  .remote = c->remote && !local};
     if (theirs.kind == COLL_KIND_AGREE && length == sizeof(struct coll_agreement))
         look_at_agreement(c, &mine, env.source, payload);
-    else if (theirs.kind < COLL_KINDS && (differs(&mine, &theirs) || mine.shared))
+    else if (theirs.kind < COLL_KINDS && (known_differs(&mine, &theirs) || mine.shared))
         report(c, &mine, &theirs);
 }
 
@@ -131,7 +131,7 @@ static void look_at_shared(const struct comm *c)
         if (r == c->rank || !entered || number >= c->coll_sequence ||
             !call_numbered(c, number & COLL_TAG_MASK, &mine))
             continue;
-        if (!mine.shared || differs(&mine, &theirs))
+        if (!mine.shared || known_differs(&mine, &theirs))
             report(c, &mine, &theirs);
     }
 }
@@ -153,13 +153,13 @@ void mismatch_look_at(const struct comm *c)
         look_at_shared(c);
 }
 
-static void look(void *arg)
+static void mismatch_check(void *arg)
 {
     mismatch_look(arg);
 }
 
 void mismatch_open(struct proc *p)
 {
-    p->net->look = look;
+    p->net->look = mismatch_check;
     p->net->look_arg = p;
 }

@@ -17,8 +17,8 @@ static __attribute__((cold, noinline)) int fail(const struct coll_args *args, in
     return rc;
 }
 
-static int execute(const struct coll_args *args, struct coll_state *state, enum coll_form form,
-                   struct request **request)
+static int coll_execute(const struct coll_args *args, struct coll_state *state, enum coll_form form,
+                        struct request **request)
 {
     struct call call;
     int rc = call_make(&call, args, state, form);
@@ -47,24 +47,24 @@ int coll_run(const struct coll_args *args)
     if (likely(cached != NULL) && cached(args, state, &rc))
         return likely(rc == 0) ? 0 : fail(args, rc);
     page_comm_kind(state->page, args->kind);
-    rc = execute(args, state, FORM_BLOCKING, NULL);
+    rc = coll_execute(args, state, FORM_BLOCKING, NULL);
     return likely(rc == 0) ? 0 : fail(args, rc);
 }
 
-static int make(const struct coll_args *args, enum coll_form form, struct request **out)
+static int coll_make_request(const struct coll_args *args, enum coll_form form, struct request **out)
 {
     struct coll_state *state;
     int rc = coll_state(args->comm, &state);
-    return rc ? rc : execute(args, state, form, out);
+    return rc ? rc : coll_execute(args, state, form, out);
 }
 
 int coll_start(const struct coll_args *args, struct request **out)
 {
-    return make(args, FORM_NONBLOCKING, out);
+    return coll_make_request(args, FORM_NONBLOCKING, out);
 }
 
 /* Requests may be started in different orders at different ranks, but are made in the same one: that numbers them. */
 int coll_init(const struct coll_args *args, struct request **out)
 {
-    return make(args, FORM_PERSISTENT, out);
+    return coll_make_request(args, FORM_PERSISTENT, out);
 }

@@ -39,7 +39,7 @@ static void stay_awake(struct net_group *g)
 }
 
 /* Packets and acknowledgements by message ring; time that passes does not. */
-static uint64_t rests(struct net_hook *hook, uint64_t now)
+static uint64_t group_rest_until(struct net_hook *hook, uint64_t now)
 {
     struct net_group *g = container_of(hook, struct net_group, hook);
     uint64_t at = MIN(g->sender.deadline, group_owes_at(g, now + NET_NAP_NS));
@@ -67,7 +67,7 @@ static bool may_skip(struct net_group *g)
            !group_owes(g) && relays_idle(g);
 }
 
-static int progress(struct net_hook *hook)
+static int group_progress(struct net_hook *hook)
 {
     struct net_group *g = container_of(hook, struct net_group, hook);
     if (may_skip(g))
@@ -219,8 +219,8 @@ int net_group_open(struct net *net, struct transport *t, const struct net_group_
     g->transport = t;
     g->ops = t->multicast;
     g->setup = *setup;
-    g->hook.progress = progress;
-    g->hook.rests = rests;
+    g->hook.progress = group_progress;
+    g->hook.rests = group_rest_until;
     g->room = receives / 2;
     list_init(&g->link);
     list_init(&g->hook.link);

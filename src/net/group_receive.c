@@ -66,7 +66,7 @@ int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **ou
 
 /* ---- to whoever waits ---- */
 
-static struct net_group_want *find(const struct list *among, uint32_t from, uint32_t channel)
+static struct net_group_want *want_find(const struct list *among, uint32_t from, uint32_t channel)
 {
     list_foreach(pos, among)
     {
@@ -78,7 +78,7 @@ static struct net_group_want *find(const struct list *among, uint32_t from, uint
 }
 
 /* Somebody waits for a message of this sender that has not begun. */
-static bool awaited(const struct net_group *g, uint32_t from)
+static bool sender_is_awaited(const struct net_group *g, uint32_t from)
 {
     list_foreach(pos, &g->wants)
     {
@@ -93,7 +93,7 @@ static bool awaited(const struct net_group *g, uint32_t from)
  * asked for. Those of the common channel are put aside up to a limit. */
 static struct net_group_want *put_aside(struct net_group *g, uint32_t from, uint32_t channel, uint32_t total)
 {
-    if (!awaited(g, from) || (channel != 0 && find(&g->aside, from, channel)) ||
+    if (!sender_is_awaited(g, from) || (channel != 0 && want_find(&g->aside, from, channel)) ||
         (channel == 0 && g->aside_bytes + total > ASIDE_MAX))
         return NULL;
     struct group_aside *a = malloc(sizeof(*a) + total);
@@ -108,18 +108,18 @@ static struct net_group_want *put_aside(struct net_group *g, uint32_t from, uint
 }
 
 /* The next packet of a stream, of this message: is there a place for it? */
-static bool wanted(struct net_group *g, struct group_stream *s, uint32_t channel, uint32_t total)
+static bool packet_is_wanted(struct net_group *g, struct group_stream *s, uint32_t channel, uint32_t total)
 {
     if (s->current)
         return true;
-    struct net_group_want *w = find(&g->wants, s->from, channel);
+    struct net_group_want *w = want_find(&g->wants, s->from, channel);
     s->current = w && !w->begun ? w : put_aside(g, s->from, channel, total);
     if (s->current)
         s->current->begun = true;
     return s->current != NULL;
 }
 
-static void deliver(struct group_stream *s, uint32_t total, const void *data, size_t len)
+static void stream_deliver_packet(struct group_stream *s, uint32_t total, const void *data, size_t len)
 {
     struct net_group_want *w = s->current;
     const size_t at = MIN(w->got, w->length);
@@ -150,13 +150,13 @@ static void let_go(struct net_group *g, struct group_kept *k)
         }
 }
 
-static void drain(struct net_group *g, struct group_stream *s)
+static void stream_drain_stash(struct net_group *g, struct group_stream *s)
 {
     while (mcast_stream_has(&s->in)) {
         struct group_kept *k = &s->kept[s->in.taken % g->setup.rules.ring];
-        if (!wanted(g, s, k->channel, k->total))
+        if (!packet_is_wanted(g, s, k->channel, k->total))
             break;
-        deliver(s, k->total, k->data, k->length);
+        stream_deliver_packet(s, k->total, k->data, k->length);
         mcast_stream_took(&s->in);
         let_go(g, k);
     }
@@ -183,7 +183,7 @@ static void take_over(struct net_group *g, struct net_group_want *w, struct net_
 
 void net_group_want(struct net_group *g, struct net_group_want *w)
 {
-    struct net_group_want *aside = find(&g->aside, w->from, w->channel);
+    struct net_group_want *aside = want_find(&g->aside, w->from, w->channel);
     w->got = w->total = 0;
     w->begun = w->aside = w->complete = false;
     list_init(&w->link);
@@ -192,14 +192,14 @@ void net_group_want(struct net_group *g, struct net_group_want *w)
     else
         list_append(&g->wants, &w->link);
     if (g->streams[w->from])
-        drain(g, g->streams[w->from]);
+        stream_drain_stash(g, g->streams[w->from]);
 }
 
 /* ---- packets in ---- */
 
 /* Everything that is in order now, for the leaves of a co-root. */
-static void relay(struct net_group *g, struct group_stream *s, const struct group_head *now, const char *data,
-                  size_t len)
+static void stream_relay_to_leaves(struct net_group *g, struct group_stream *s, const struct group_head *now,
+                                   const char *data, size_t len)
 {
     while (s->relay && s->relay->sender.next != s->in.next) {
         const uint32_t seq = s->relay->sender.next;
@@ -214,8 +214,8 @@ static void relay(struct net_group *g, struct group_stream *s, const struct grou
     }
 }
 
-static void keep(struct net_group *g, struct group_stream *s, const struct group_head *h, const char *data,
-                 size_t len, uint32_t handle, char *block)
+static void stream_stash_packet(struct net_group *g, struct group_stream *s, const struct group_head *h,
+                                const char *data, size_t len, uint32_t handle, char *block)
 {
     struct group_kept *k = &s->kept[h->seq % g->setup.rules.ring];
     *k = (struct group_kept){.data = block ? block : (char *)(uintptr_t)data,
@@ -236,25 +236,25 @@ static bool packet_arrived(struct net_group *g, struct group_stream *s, const st
     char *block = handle == NO_HANDLE ? malloc(len) : NULL; /* a frame must be read now */
     const bool next = h->seq == s->in.next && !mcast_stream_has(&s->in);
     const struct mcast_arrival a = {.seq = h->seq,
-                                    .wanted = next && wanted(g, s, h->channel, h->total),
+                                    .wanted = next && packet_is_wanted(g, s, h->channel, h->total),
                                     .ask = h->flags & GROUP_ASK,
                                     .room = handle == NO_HANDLE && !block ? 0 : g->room,
                                     .relay = relay_room(s),
                                     .now = clock_ns()};
     const enum mcast_verdict v = mcast_stream_arrive(&s->in, &g->setup.rules, s->index, &a);
     if (v == MCAST_TAKE)
-        deliver(s, h->total, data, len);
+        stream_deliver_packet(s, h->total, data, len);
     else if (v == MCAST_KEEP)
-        keep(g, s, h, data, len, handle, block);
+        stream_stash_packet(g, s, h, data, len, handle, block);
     if (v != MCAST_KEEP)
         free(block);
     if (v == MCAST_TAKE || v == MCAST_KEEP) {
         counter_add(&received, 1);
-        relay(g, s, h, data, len);
+        stream_relay_to_leaves(g, s, h, data, len);
     } else {
         counter_add(v == MCAST_DUPLICATE ? &duplicates : &refused, 1);
     }
-    drain(g, s);
+    stream_drain_stash(g, s);
     return v == MCAST_KEEP && !block;
 }
 
@@ -307,7 +307,7 @@ static int send_ack(struct net_group *g, struct peer *to, uint32_t root, const s
 }
 
 /* 0: it is on its way, or it never will be. */
-static int acknowledge(struct net_group *g, struct group_stream *s)
+static int stream_acknowledge(struct net_group *g, struct group_stream *s)
 {
     struct mcast_stream after = s->in;
     struct peer *to;
@@ -332,7 +332,7 @@ static int acknowledge_all(struct net_group *g)
     list_foreach_safe(pos, after, &g->dirty)
     {
         struct group_stream *s = list_entry(pos, struct group_stream, dirty);
-        if (!mcast_stream_due(&s->in, now) || acknowledge(g, s) != 0)
+        if (!mcast_stream_due(&s->in, now) || stream_acknowledge(g, s) != 0)
             continue;
         events++;
         list_remove(&s->dirty);

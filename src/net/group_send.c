@@ -93,7 +93,7 @@ static void send_to_all(struct net_group *g, const struct mcast_resend *r)
         counter_add(r->ask ? &asked : &again_all, 1);
 }
 
-static void resend(struct net_group *g, const struct mcast_resend *r, uint32_t n)
+static void group_resend_packets(struct net_group *g, const struct mcast_resend *r, uint32_t n)
 {
     const struct mcast_tree tree = group_tree(g, g->setup.me);
     for (uint32_t i = 0; i < n; i++) {
@@ -164,13 +164,13 @@ bool net_group_idle(const struct net_group *g)
 
 /* ---- acknowledgements in ---- */
 
-static void acknowledged(struct net_group *g, uint32_t index, const struct mcast_ack *ack)
+static void group_take_ack(struct net_group *g, uint32_t index, const struct mcast_ack *ack)
 {
     struct mcast_resend out[AGAIN] = {0};
     const uint64_t now = clock_ns();
     mcast_sender_ack(&g->sender, index, ack, now);
     if (ack->early)
-        resend(g, out, mcast_sender_repair(&g->sender, index, now, out, AGAIN));
+        group_resend_packets(g, out, mcast_sender_repair(&g->sender, index, now, out, AGAIN));
 }
 
 void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack)
@@ -183,7 +183,7 @@ void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const
     const uint32_t index = mcast_tree_index(&tree, from);
     counter_add(&acks_read, 1);
     if (root == g->setup.me) {
-        acknowledged(g, index, ack);
+        group_take_ack(g, index, ack);
         return;
     }
     struct group_stream *s; /* whose first packet may have reached the leaf before this co-root */
@@ -214,7 +214,7 @@ static int read_notes(struct net_group *g)
             continue; /* the rest is on its way */
         at->pad = check;
         counter_add(&notes_read, 1);
-        acknowledged(g, i, &ack);
+        group_take_ack(g, i, &ack);
         events++;
     }
     return events;
@@ -236,7 +236,7 @@ int group_send_poll(struct net_group *g)
     const uint64_t now = clock_ns();
     if (now >= g->sender.deadline) {
         struct mcast_resend out[AGAIN] = {0};
-        resend(g, out, mcast_sender_timeout(&g->sender, now, out, AGAIN));
+        group_resend_packets(g, out, mcast_sender_timeout(&g->sender, now, out, AGAIN));
     }
     return events;
 }

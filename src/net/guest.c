@@ -266,7 +266,7 @@ static struct guest *one_to_part(const struct guests *g)
     return NULL;
 }
 
-static void forget(struct guests *g, const struct guest *guest)
+static void guest_remove(struct guests *g, const struct guest *guest)
 {
     uint32_t at = 0;
     while (g->list[at] != guest)
@@ -287,7 +287,7 @@ void net_guests_part(struct net *net)
         if (guest->peer && guest->peer->ops->part)
             guest->peer->ops->part(guest->peer->transport, guest->peer, false);
         peer_close(net, guest->peer);
-        forget(g, guest);
+        guest_remove(g, guest);
     }
 }
 

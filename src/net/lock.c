@@ -28,7 +28,7 @@ static bool is_dead(void *arg, uint32_t number)
 }
 
 /* Between two attempts. */
-static void pause(struct net *net, struct net_waiter *w, unsigned round)
+static void lock_pause(struct net *net, struct net_waiter *w, unsigned round)
 {
     if (round < POLLS) {
         cpu_relax();
@@ -52,7 +52,7 @@ enum shlock_result net_lock_wait(struct net *net, struct shlock *l, const char *
     for (unsigned round = 0; (result = shlock_try(l, &user, &wait.rank)) == SHLOCK_BUSY; round++) {
         waiter.stirred |= wait.rank != before; /* the record names the present owner */
         before = wait.rank;
-        pause(net, &waiter, round);
+        lock_pause(net, &waiter, round);
     }
     net_wait_end(net, &waiter);
     counter_add(&taken_over, result == SHLOCK_TAKEN_OVER);
@@ -65,6 +65,6 @@ void net_lock_await(struct net *net, const char *name, uint32_t owner, bool (*re
     const struct net_named wait = {.name = name, .rank = owner, .is_lock = true};
     struct net_waiter waiter = {.what = NET_NAMED, .of = &wait};
     for (unsigned round = 0; !ready(arg) && !net_lost_is_reported(net, net->world, owner); round++)
-        pause(net, &waiter, round);
+        lock_pause(net, &waiter, round);
     net_wait_end(net, &waiter);
 }

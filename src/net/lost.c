@@ -29,7 +29,7 @@ struct net_lost {
     _Atomic bool stop;
 };
 
-static int refuse(const struct peer *peer)
+static int lost_refuse(const struct peer *peer)
 {
     if (peer == peer->net->revoked_peer)
         return err_set(MPIX_ERR_REVOKED, "the communicator has been revoked");
@@ -40,33 +40,33 @@ static int lost_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t w
                      size_t len)
 {
     (void)head, (void)from, (void)word, (void)payload, (void)len;
-    return refuse(peer);
+    return lost_refuse(peer);
 }
 
 static int lost_reserve(struct peer *peer, size_t len, void **payload)
 {
     (void)len, (void)payload;
-    return refuse(peer);
+    return lost_refuse(peer);
 }
 
 static int lost_put(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
                     const struct net_key *key, size_t len, struct net_op *op)
 {
     (void)local, (void)mem, (void)remote, (void)key, (void)len, (void)op;
-    return refuse(peer);
+    return lost_refuse(peer);
 }
 
 static int lost_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,
                     const struct net_key *key, size_t len, struct net_op *op)
 {
     (void)local, (void)mem, (void)remote, (void)key, (void)len, (void)op;
-    return refuse(peer);
+    return lost_refuse(peer);
 }
 
 static int lost_move(struct peer *peer, bool put, const struct net_piece *pieces, size_t count)
 {
     (void)put, (void)pieces, (void)count;
-    return refuse(peer);
+    return lost_refuse(peer);
 }
 
 static int lost_atomic(struct peer *peer, const struct net_atomic *change, uint64_t *old,
@@ -74,7 +74,7 @@ static int lost_atomic(struct peer *peer, const struct net_atomic *change, uint6
                        struct net_op *op)
 {
     (void)change, (void)old, (void)mem, (void)remote, (void)key, (void)op;
-    return refuse(peer);
+    return lost_refuse(peer);
 }
 
 /* Who asks for it has not heard yet that the peer is gone. */
@@ -152,7 +152,7 @@ static bool note_dead(struct net *net, uint32_t number)
     return *dead = true;
 }
 
-static void bury(struct net *net, uint32_t number)
+static void lost_remove_peer(struct net *net, uint32_t number)
 {
     struct peer **place = net_peer_place(net, number), *peer = place ? *place : NULL;
     log_debug("process %u has died", number);
@@ -179,7 +179,7 @@ static bool number_of(const struct net *net, const struct notice *n, uint32_t *n
 }
 
 /* Frames that the dead one sent before are delivered first: they are as good as those of a living one. */
-static void drain(struct net *net)
+static void lost_drain_frames(struct net *net)
 {
     for (int i = 0, events = 1; i < 1000 && events > 0; i++) {
         events = 0;
@@ -198,16 +198,16 @@ int net_lost_look(struct net *net)
     if (l->looking)
         return 0;
     l->looking = true;
-    drain(net);
+    lost_drain_frames(net);
     while ((n = notice_get(l->page, l->next)) != NULL) {
         l->next++;
         if (number_of(net, n, &number) && note_dead(net, number)) {
-            bury(net, number);
+            lost_remove_peer(net, number);
             events++;
         }
     }
     while (l->ngiven_up > 0) {
-        bury(net, l->given_up[--l->ngiven_up]);
+        lost_remove_peer(net, l->given_up[--l->ngiven_up]);
         events++;
     }
     l->looking = false;
@@ -232,7 +232,7 @@ bool net_lost_peer(struct net *net, uint32_t number)
 void net_lost_guest(struct net *net, uint32_t number)
 {
     if (number >= net->size && !net_guest_is_shared(net, number) && note_dead(net, number))
-        bury(net, number);
+        lost_remove_peer(net, number);
 }
 
 /* A guest may have died before this process met it. */

@@ -119,7 +119,7 @@ bool memhook_intact(void)
 /* Takes out what is still ours. What is not may lead to our functions all the same, from within another
  * tool's: then this library must stay in memory, and the hooks must not be put in a second time, or they
  * would call each other in a circle. */
-static void uninstall(const struct jump_code *code)
+static void memhook_uninstall(const struct jump_code *code)
 {
     bool clean = true;
     for (int i = 0; i < installed; i++) {
@@ -135,7 +135,7 @@ static void uninstall(const struct jump_code *code)
         dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-static bool known(const uint8_t *entry, int n)
+static bool memhook_is_known(const uint8_t *entry, int n)
 {
     for (int i = 0; i < n; i++)
         if (hooks[i].entry == entry)
@@ -157,7 +157,7 @@ static const char *find_entries(int *found, uintptr_t *low, uintptr_t *high, con
         uint8_t *entry = dlsym(libc, replacements[i].name);
         if (!entry && !replacements[i].optional)
             missing = "a function is missing in libc";
-        if (!entry || known(entry, *found))
+        if (!entry || memhook_is_known(entry, *found))
             continue;
         which[*found] = &replacements[i];
         hooks[(*found)++].entry = entry;
@@ -186,7 +186,7 @@ static const char *make_islands(const struct jump_code *code, int found, uintptr
     return NULL;
 }
 
-static const char *install(const struct jump_code *code)
+static const char *memhook_install(const struct jump_code *code)
 {
     const struct replacement *which[REPLACEMENTS];
     uintptr_t low, high;
@@ -230,14 +230,14 @@ static const char *install_and_test(void)
         return "out of memory for a fork handler";
     forks_watched = true;
 
-    const char *problem = install(code);
+    const char *problem = memhook_install(code);
     if (!problem) {
         listener_add(selftest_listen, NULL);
         problem = selftest_run();
         listener_remove(selftest_listen, NULL);
     }
     if (problem)
-        uninstall(code);
+        memhook_uninstall(code);
     else
         log_debug("memory hooks: %d functions of libc changed and tested", installed);
     return problem;
@@ -271,6 +271,6 @@ void memhook_close(memhook_fn *fn, void *ctx)
 {
     pthread_mutex_lock(&mutex);
     if (listener_remove(fn, ctx) && --users == 0)
-        uninstall(jump_find(CPU_NAME));
+        memhook_uninstall(jump_find(CPU_NAME));
     pthread_mutex_unlock(&mutex);
 }

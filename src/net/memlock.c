@@ -26,7 +26,7 @@ static bool first_namespace(void)
     return n == 3 && inside == 0 && outside == 0 && count == UINT32_MAX;
 }
 
-static bool exempt(void)
+static bool memlock_is_exempt(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct data[2] = {{0}};
@@ -38,7 +38,7 @@ static bool exempt(void)
 uint64_t memlock_limit(void)
 {
     struct rlimit r;
-    if (exempt() || getrlimit(RLIMIT_MEMLOCK, &r) != 0 || r.rlim_cur == RLIM_INFINITY)
+    if (memlock_is_exempt() || getrlimit(RLIMIT_MEMLOCK, &r) != 0 || r.rlim_cur == RLIM_INFINITY)
         return UINT64_MAX;
     return r.rlim_cur;
 }

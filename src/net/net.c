@@ -49,7 +49,7 @@ static int check_reach(struct net *net)
 /* Whether ranks have to share processors, as far as this one can tell. Virtual nodes share one machine. One
  * processor alone is a binding, which says nothing about the others. Shared memory asks all ranks of a node.
  */
-static bool crowded(const struct boot *boot)
+static bool net_is_crowded(const struct boot *boot)
 {
     long allowed = cpu_allowed();
     if (boot->vnode < 0)
@@ -81,7 +81,7 @@ int net_open(struct boot *boot, struct net **out)
     net->world = hash_text(HASH_START, boot->job ? boot->job : "");
     net->doorbell_fd = -1;
     net->doorbell = &net->own_doorbell;
-    net->oversubscribed = crowded(boot);
+    net->oversubscribed = net_is_crowded(boot);
     net->cpus = cpu_allowed();
     list_init(&net->stalled);
     list_init(&net->hooks);

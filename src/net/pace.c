@@ -32,7 +32,7 @@ struct pace *paces_at(const struct paces *p, uint32_t index)
 }
 
 /* An unused record: its index + 1, or 0 when memory is out. One of a peer that is gone comes first. */
-static uint32_t take(struct paces *p)
+static uint32_t paces_take_record(struct paces *p)
 {
     if (p->unused) {
         const uint32_t at = p->unused;
@@ -52,14 +52,14 @@ static uint32_t take(struct paces *p)
 }
 
 /* The record of this link, made when there is none; NULL when memory is out: then nothing is known of the link. */
-static struct pace *find(struct paces *p, uint32_t *first, const struct pace *who)
+static struct pace *paces_find(struct paces *p, uint32_t *first, const struct pace *who)
 {
     for (uint32_t at = *first; at != 0; at = paces_at(p, at - 1)->next) {
         struct pace *it = paces_at(p, at - 1);
         if (it->rail == who->rail && it->way == who->way)
             return it;
     }
-    const uint32_t at = take(p);
+    const uint32_t at = paces_take_record(p);
     if (at == 0)
         return NULL;
     struct pace *made = paces_at(p, at - 1);
@@ -94,7 +94,8 @@ void pace_settle(struct pace *it)
 
 /* One more message of a run, or the first of a new one. Messages of a link end one after the other, so what has not been
  * counted of this one's time is what follows the end of the last. */
-static void add(struct pace *it, uint64_t bytes, struct pace_mark mark, uint64_t moved, uint64_t now)
+static void pace_add_message(struct pace *it, uint64_t bytes, struct pace_mark mark, uint64_t moved,
+                             uint64_t now)
 {
     const unsigned class = class_of(bytes);
     const bool pause = mark.began > it->ended;
@@ -119,10 +120,10 @@ void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_
     if (bytes < PACE_LEAST || mark.began == 0 || mark.began > now)
         return;
     uint64_t *moved = &p->moved[who->local][who->way];
-    struct pace *it = find(p, first, who);
+    struct pace *it = paces_find(p, first, who);
     *moved += bytes;
     if (it)
-        add(it, bytes, mark, *moved, now);
+        pace_add_message(it, bytes, mark, *moved, now);
 }
 
 const struct pace_class *pace_main(const struct pace *it, unsigned *class)

@@ -91,7 +91,7 @@ static void watch_forks(void)
     pthread_atfork(NULL, NULL, regcache_after_fork_child);
 }
 
-static bool inherited(const struct regcache *c)
+static bool regcache_is_inherited(const struct regcache *c)
 {
     return unlikely(atomic_load_explicit(&generation, memory_order_relaxed) != c->generation);
 }
@@ -126,7 +126,7 @@ int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, stru
 }
 
 /* The end of an entry that is in no tree and no list. */
-static void release(struct regcache *c, struct pinned *p)
+static void regcache_release(struct regcache *c, struct pinned *p)
 {
     c->stats.pinned -= p->entry.length;
     c->ops->unpin(c->ctx, p->entry.handle);
@@ -134,7 +134,7 @@ static void release(struct regcache *c, struct pinned *p)
 }
 
 /* Nobody will find it again; it goes now, or with its last user. */
-static void uncache(struct regcache *c, struct pinned *p)
+static void regcache_uncache(struct regcache *c, struct pinned *p)
 {
     interval_remove(&c->tree, &p->range);
     gone_uncached(&c->gone, p->range.start, p->range.end);
@@ -143,14 +143,14 @@ static void uncache(struct regcache *c, struct pinned *p)
         return;
     list_remove(&p->link);
     c->stats.idle -= p->entry.length;
-    release(c, p);
+    regcache_release(c, p);
 }
 
-static void invalidate(struct regcache *c, struct pinned *p)
+static void regcache_invalidate_entry(struct regcache *c, struct pinned *p)
 {
     c->stats.invalidations++;
     counter_add(&reg_invalidations, 1);
-    uncache(c, p);
+    regcache_uncache(c, p);
 }
 
 static struct pinned *first_overlap(struct regcache *c, uintptr_t start, uintptr_t end)
@@ -169,7 +169,7 @@ static void forget_range(void *arg, uintptr_t start, uintptr_t end)
 {
     struct regcache *c = arg;
     for (struct pinned *p; (p = first_overlap(c, start, end)) != NULL;)
-        invalidate(c, p);
+        regcache_invalidate_entry(c, p);
 }
 
 /* Memory that dlclose unmapped cannot be told from what was mapped there since, so all of its kind goes. */
@@ -182,12 +182,12 @@ static void forget_unloaded(struct regcache *c)
     for (struct pinned *p = first_overlap(c, 0, UINTPTR_MAX), *next; p; p = next) {
         next = next_overlap(c, p, 0, UINTPTR_MAX);
         if (p->library)
-            invalidate(c, p);
+            regcache_invalidate_entry(c, p);
     }
 }
 
 /* What went away is not to be found any more. */
-static void settle(struct regcache *c)
+static void regcache_apply_gone(struct regcache *c)
 {
     gone_take(&c->gone, forget_range, c);
     if (c->watched && c->budget > 0 && unlikely(!memhook_intact())) {
@@ -199,7 +199,7 @@ static void settle(struct regcache *c)
     }
 }
 
-static struct pinned *find(struct regcache *c, uintptr_t start, uintptr_t end)
+static struct pinned *regcache_find(struct regcache *c, uintptr_t start, uintptr_t end)
 {
     struct interval *n = interval_cover(&c->tree, start, end);
     if (!n)
@@ -213,7 +213,7 @@ static struct pinned *find(struct regcache *c, uintptr_t start, uintptr_t end)
 }
 
 /* Lets go of idle entries, oldest first, until `bytes` are free; false when there were none. */
-static bool evict(struct regcache *c, size_t bytes)
+static bool regcache_evict(struct regcache *c, size_t bytes)
 {
     size_t freed = 0;
     while (freed < bytes && !list_empty(&c->idle)) {
@@ -221,7 +221,7 @@ static bool evict(struct regcache *c, size_t bytes)
         freed += p->entry.length;
         c->stats.evictions++;
         counter_add(&reg_evictions, 1);
-        uncache(c, p);
+        regcache_uncache(c, p);
     }
     return freed > 0;
 }
@@ -235,7 +235,7 @@ static void pin_took(struct regcache *c, size_t bytes, uint64_t ns)
     a->bytes += ((double)bytes - a->bytes) * part;
 }
 
-static int pin(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
+static int regcache_pin_range(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
 {
     const uint64_t began = clock_ns();
     int rc = c->ops->pin(c->ctx, (void *)start, end - start, &p->entry.handle);
@@ -256,12 +256,12 @@ static void forget_covered(struct regcache *c, uintptr_t start, uintptr_t end)
     for (struct pinned *p = first_overlap(c, start, end), *next; p; p = next) {
         next = next_overlap(c, p, start, end);
         if (start <= p->range.start && p->range.end <= end)
-            uncache(c, p);
+            regcache_uncache(c, p);
     }
 }
 
 /* The range with all entries that overlap it, when that is not out of proportion. */
-static bool unite(struct regcache *c, uintptr_t *start, uintptr_t *end)
+static bool regcache_unite_overlaps(struct regcache *c, uintptr_t *start, uintptr_t *end)
 {
     uintptr_t s = *start, e = *end;
     for (struct pinned *p = first_overlap(c, *start, *end); p; p = next_overlap(c, p, *start, *end)) {
@@ -278,10 +278,10 @@ static bool unite(struct regcache *c, uintptr_t *start, uintptr_t *end)
 /* Pins, and lets go of others as long as that may help. */
 static int pin_or_evict(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
 {
-    int rc = pin(c, p, start, end);
-    while (rc == MPI_ERR_NO_MEM && evict(c, end - start)) {
+    int rc = regcache_pin_range(c, p, start, end);
+    while (rc == MPI_ERR_NO_MEM && regcache_evict(c, end - start)) {
         err_clear(); /* nobody is told of what went well in the end */
-        rc = pin(c, p, start, end);
+        rc = regcache_pin_range(c, p, start, end);
     }
     return rc;
 }
@@ -292,7 +292,7 @@ static int pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uin
 {
     gone_cached(&c->gone, start, end);
     forget_covered(c, start, end);
-    int rc = hard ? pin_or_evict(c, p, start, end) : pin(c, p, start, end);
+    int rc = hard ? pin_or_evict(c, p, start, end) : regcache_pin_range(c, p, start, end);
     if (rc != 0) {
         gone_uncached(&c->gone, start, end);
         return rc;
@@ -308,9 +308,9 @@ static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintpt
 {
     uintptr_t s = start, e = end;
     if (c->budget == 0)
-        return pin(c, p, start, end);
+        return regcache_pin_range(c, p, start, end);
     forget_unloaded(c);
-    if (!alone && unite(c, &s, &e)) {
+    if (!alone && regcache_unite_overlaps(c, &s, &e)) {
         if (pin_cached(c, p, s, e, false) == 0)
             return 0;
         err_clear();
@@ -349,18 +349,19 @@ static void use_again(struct regcache *c, struct pinned *p)
     }
 }
 
-static int get(struct regcache *c, const void *address, size_t len, bool alone, struct regcache_entry **out)
+static int regcache_get_entry(struct regcache *c, const void *address, size_t len, bool alone,
+                              struct regcache_entry **out)
 {
     uintptr_t page = c->page, start = (uintptr_t)address & ~(page - 1);
     uintptr_t end = ((uintptr_t)address + len + page - 1) & ~(page - 1);
     ASSERT(len > 0);
-    if (inherited(c))
+    if (regcache_is_inherited(c))
         return err_set(MPI_ERR_OTHER, "a process that was forked from an MPI process cannot communicate");
     if (end <= start)
         return err_set(MPI_ERR_BUFFER, "a buffer of %zu bytes at %p does not fit in memory", len, address);
 
-    settle(c);
-    struct pinned *p = find(c, start, end);
+    regcache_apply_gone(c);
+    struct pinned *p = regcache_find(c, start, end);
     if (p) {
         use_again(c, p);
     } else {
@@ -375,12 +376,12 @@ static int get(struct regcache *c, const void *address, size_t len, bool alone, 
 
 int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
 {
-    return get(c, address, len, false, out);
+    return regcache_get_entry(c, address, len, false, out);
 }
 
 int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out)
 {
-    return get(c, address, len, true, out);
+    return regcache_get_entry(c, address, len, true, out);
 }
 
 struct net_pin regcache_pin(const struct regcache *c)
@@ -399,7 +400,7 @@ struct net_pin regcache_pin(const struct regcache *c)
 void regcache_put(struct regcache *c, struct regcache_entry *e)
 {
     struct pinned *p = container_of(e, struct pinned, entry);
-    if (inherited(c)) {
+    if (regcache_is_inherited(c)) {
         if (--p->users == 0 && !p->cached)
             pool_put(&c->entries, p);
         return;
@@ -414,12 +415,12 @@ void regcache_put(struct regcache *c, struct regcache_entry *e)
                 list_append(&c->idle, &p->link);
             c->stats.idle += p->entry.length;
         } else {
-            release(c, p);
+            regcache_release(c, p);
         }
     }
     gone_take(&c->gone, forget_range, c);
     if (c->stats.idle > c->budget)
-        evict(c, c->stats.idle - c->budget);
+        regcache_evict(c, c->stats.idle - c->budget);
 }
 
 bool regcache_in_use(const struct regcache *c, uintptr_t address, size_t len,
@@ -437,7 +438,7 @@ bool regcache_in_use(const struct regcache *c, uintptr_t address, size_t len,
 
 void regcache_sweep(struct regcache *c)
 {
-    if (!inherited(c))
+    if (!regcache_is_inherited(c))
         gone_take(&c->gone, forget_range, c);
 }
 
@@ -472,12 +473,13 @@ bool regcache_watch(struct regcache *c)
 
 void regcache_close(struct regcache *c)
 {
-    bool own = !inherited(c); /* what is still in use belongs to a window that the program never freed */
+    bool own =
+        !regcache_is_inherited(c); /* what is still in use belongs to a window that the program never freed */
     if (own && c->watched)
         memhook_close(memory_going, c);
     for (struct pinned *p; (p = first_overlap(c, 0, UINTPTR_MAX)) != NULL;) {
         if (own) {
-            uncache(c, p);
+            regcache_uncache(c, p);
         } else {
             interval_remove(&c->tree, &p->range);
             pool_put(&c->entries, p);

@@ -11,7 +11,7 @@
 
 enum { PLACE_EMPTY, PLACE_TAKEN, PLACE_FULL };
 
-static _Atomic unsigned *area(struct gone *g, uintptr_t number)
+static _Atomic unsigned *gone_area(struct gone *g, uintptr_t number)
 {
     return &g->areas[((uint64_t)number * 0x9e3779b97f4a7c15u) >> 54];
 }
@@ -22,7 +22,7 @@ static bool is_large(uintptr_t start, uintptr_t end)
     return ((end - 1) >> AREA_BITS) - (start >> AREA_BITS) >= AREAS_MAX;
 }
 
-static void count(struct gone *g, uintptr_t start, uintptr_t end, unsigned by)
+static void gone_count(struct gone *g, uintptr_t start, uintptr_t end, unsigned by)
 {
     atomic_fetch_add(&g->ranges, by);
     if (is_large(start, end)) {
@@ -30,17 +30,17 @@ static void count(struct gone *g, uintptr_t start, uintptr_t end, unsigned by)
         return;
     }
     for (uintptr_t i = start >> AREA_BITS; i <= (end - 1) >> AREA_BITS; i++)
-        atomic_fetch_add(area(g, i), by);
+        atomic_fetch_add(gone_area(g, i), by);
 }
 
 void gone_cached(struct gone *g, uintptr_t start, uintptr_t end)
 {
-    count(g, start, end, 1);
+    gone_count(g, start, end, 1);
 }
 
 void gone_uncached(struct gone *g, uintptr_t start, uintptr_t end)
 {
-    count(g, start, end, -1u);
+    gone_count(g, start, end, -1u);
 }
 
 static bool may_be_cached(struct gone *g, uintptr_t start, uintptr_t end)
@@ -50,12 +50,12 @@ static bool may_be_cached(struct gone *g, uintptr_t start, uintptr_t end)
     if (atomic_load(&g->large) != 0 || is_large(start, end))
         return true;
     for (uintptr_t i = start >> AREA_BITS; i <= (end - 1) >> AREA_BITS; i++)
-        if (atomic_load(area(g, i)) != 0)
+        if (atomic_load(gone_area(g, i)) != 0)
             return true;
     return false;
 }
 
-static bool put(struct gone *g, uintptr_t start, uintptr_t end)
+static bool gone_put(struct gone *g, uintptr_t start, uintptr_t end)
 {
     for (int i = 0; i < ATTEMPTS; i++) {
         unsigned at = atomic_fetch_add_explicit(&g->next, 1, memory_order_relaxed) % GONE_PLACES;
@@ -79,7 +79,7 @@ void gone_tell(struct gone *g, uintptr_t start, size_t length)
         end = UINTPTR_MAX;
     if (length == 0 || !may_be_cached(g, start, end))
         return;
-    if (!put(g, start, end))
+    if (!gone_put(g, start, end))
         atomic_store(&g->lost, true);
     atomic_fetch_add(&g->told, 1);
 }

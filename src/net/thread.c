@@ -35,14 +35,14 @@ bool net_thread_wanted(void)
 }
 
 /* False when there is something to do already. */
-static bool announce(struct net_thread *t)
+static bool thread_announce(struct net_thread *t)
 {
     t->announced = true;
     return net_sleep_begin(t->net) && net_hooks_rest(t->net, true) != 0;
 }
 
 /* How long to sleep at most; 0: until the doorbell rings. */
-static uint64_t limit(const struct net_thread *t)
+static uint64_t thread_sleep_limit(const struct net_thread *t)
 {
     const uint64_t rest = net_hooks_rest(t->net, true);
     if (net_unrung(t->net))
@@ -67,7 +67,7 @@ void net_thread_leave(struct net_thread *t)
 {
     if (atomic_fetch_sub_explicit(&t->inside, 1, memory_order_release) != 1 || t->working)
         return;
-    if (!announce(t) || limit(t) != 0)
+    if (!thread_announce(t) || thread_sleep_limit(t) != 0)
         net_doorbell_ring(t->net->doorbell);
 }
 
@@ -77,7 +77,7 @@ static bool somebody_inside(struct net_thread *t)
 }
 
 /* Until there is nothing to do, or a thread of the program wants in: it will announce us when it leaves. */
-static void work(struct net_thread *t)
+static void thread_work(struct net_thread *t)
 {
     struct net *net = t->net;
     take_back(t);
@@ -96,40 +96,40 @@ static void work(struct net_thread *t)
     t->working = false;
 }
 
-static uint32_t bell(const struct net_thread *t)
+static uint32_t thread_read_bell(const struct net_thread *t)
 {
     return atomic_load_explicit(&t->net->doorbell->rings, memory_order_acquire);
 }
 
 /* One turn, after which it may sleep for so many ns, 0: until the doorbell rings. `rings` is what the bell stood at before the
  * last look. */
-static uint64_t turn(struct net_thread *t, uint32_t *rings)
+static uint64_t thread_turn(struct net_thread *t, uint32_t *rings)
 {
     struct net *net = t->net;
     uint64_t at_most = 0;
-    *rings = bell(t);
+    *rings = thread_read_bell(t);
     if (somebody_inside(t))
         return at_most;
     biglock_take_last(net->lock);
     while (!somebody_inside(t)) {
-        work(t);
-        *rings = bell(t);
+        thread_work(t);
+        *rings = thread_read_bell(t);
         if (somebody_inside(t) || biglock_wanted(net->lock))
             break;
-        at_most = limit(t);
-        if (announce(t))
+        at_most = thread_sleep_limit(t);
+        if (thread_announce(t))
             break;
     }
     biglock_drop(net->lock);
     return at_most;
 }
 
-static void *run(void *arg)
+static void *thread_run(void *arg)
 {
     struct net_thread *t = arg;
     while (!atomic_load_explicit(&t->stop, memory_order_acquire)) {
         uint32_t rings;
-        const uint64_t at_most = turn(t, &rings);
+        const uint64_t at_most = thread_turn(t, &rings);
         if (!atomic_load_explicit(&t->stop, memory_order_acquire))
             net_sleep(t->net, rings, at_most);
     }
@@ -137,12 +137,12 @@ static void *run(void *arg)
 }
 
 /* The program's signal handlers are not to run in a thread it does not know. */
-static int create(struct net_thread *t)
+static int thread_create(struct net_thread *t)
 {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&t->thread, NULL, run, t);
+    int rc = pthread_create(&t->thread, NULL, thread_run, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
@@ -155,7 +155,7 @@ void net_thread_start(struct net *net)
     if (t) {
         t->net = net;
         biglock_take(net->lock);
-        rc = create(t);
+        rc = thread_create(t);
         net->thread = rc == 0 ? t : NULL;
         biglock_drop(net->lock);
     }

@@ -7,7 +7,7 @@
 #include "p2p/faulty.h"
 #include "p2p/message.h"
 
-static void acknowledge(struct p2p *p, struct peer *to, uint64_t cookie)
+static void eager_acknowledge(struct p2p *p, struct peer *to, uint64_t cookie)
 {
     struct frame_header ack = {.kind = FRAME_ACK, .word = cookie};
     control_send(p, to, &ack, NULL, 0);
@@ -49,7 +49,7 @@ void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_hea
         keep_for_later(p, from, h, payload, len);
         return;
     }
-    acknowledge(p, from, h->word);
+    eager_acknowledge(p, from, h->word);
     int rc = recv_matched(r, env, len);
     const int copied = recv_copy(r, payload, len);
     request_done(r, rc ? rc : copied);
@@ -58,7 +58,7 @@ void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_hea
 void eager_take(struct p2p *p, struct p2p_request *r, struct message *m)
 {
     if (m->kind == FRAME_EAGER_SYNC)
-        acknowledge(p, m->from, m->cookie);
+        eager_acknowledge(p, m->from, m->cookie);
     int rc = recv_matched(r, m->match.env, m->length);
     const int copied = recv_copy(r, m->payload, m->length);
     request_done(r, rc ? rc : copied);

@@ -20,14 +20,14 @@ bool p2p_has_faults(const struct p2p *p)
     return p->faults;
 }
 
-static int judge(struct p2p *p, struct envelope env)
+static int fault_check_envelope(struct p2p *p, struct envelope env)
 {
     int error = env.context & PARTITIONED_CHANNEL ? partitioned_judge(p, env, &env) : 0;
     env.context &= ~(uint64_t)PARTITIONED_MEET;
     return error || !p->judge ? error : p->judge(p->judge_arg, env);
 }
 
-static int explain(int error)
+static int fault_set_detail(int error)
 {
     if (error == MPIX_ERR_REVOKED)
         return err_set(error, "its communicator was revoked");
@@ -36,16 +36,16 @@ static int explain(int error)
 
 int p2p_probe_fault(struct p2p *p, struct envelope env)
 {
-    int error = p->faults ? judge(p, env) : 0;
+    int error = p->faults ? fault_check_envelope(p, env) : 0;
     if (error == MPIX_ERR_PROC_FAILED_PENDING)
         error = MPIX_ERR_PROC_FAILED;
-    return error ? explain(error) : 0;
+    return error ? fault_set_detail(error) : 0;
 }
 
 /* ---- receives that are posted ---- */
 
 /* Calls that complete the request return MPIX_ERR_PROC_FAILED_PENDING and leave it active. It stays posted. */
-static void suspend(struct p2p_request *r)
+static void request_suspend(struct p2p_request *r)
 {
     request_turn(r, STATE_RECV_SUSPENDED);
     request_complete(&r->base, MPIX_ERR_PROC_FAILED_PENDING);
@@ -85,7 +85,7 @@ static bool end_posted(struct p2p *p, struct p2p_request *r, int error)
     }
     counter_add(&failed, 1);
     posted_remove(&p->posted, &r->match);
-    request_done(r, explain(error));
+    request_done(r, fault_set_detail(error));
     return true;
 }
 
@@ -107,12 +107,12 @@ void p2p_free_suspended(struct request *base)
 /* True when it has ended. */
 static bool judge_posted(struct p2p *p, struct p2p_request *r)
 {
-    int error = judge(p, r->match.env);
+    int error = fault_check_envelope(p, r->match.env);
     if (error == MPIX_ERR_PROC_FAILED_PENDING) {
         if (r->state == STATE_RECV_SUSPENDED)
             return false;
         if (!r->stack && !is_internal(&r->base)) {
-            suspend(r);
+            request_suspend(r);
             return false;
         }
         if (!r->stack && !is_persistent(r))
@@ -157,7 +157,7 @@ static void judge_all_posted(struct p2p *p)
 
 /* ---- messages that wait for a receive which will not come ---- */
 
-static void refuse(struct p2p *p, struct peer *from, uint8_t kind, uint64_t cookie, int error)
+static void fault_refuse_message(struct p2p *p, struct peer *from, uint8_t kind, uint64_t cookie, int error)
 {
     struct frame_header answer = {.word = cookie};
     if (kind == FRAME_EAGER)
@@ -168,11 +168,11 @@ static void refuse(struct p2p *p, struct peer *from, uint8_t kind, uint64_t cook
 }
 
 /* Messages of the dead that have arrived can be received. Those that were only announced cannot. */
-static int hopeless(struct p2p *p, const struct peer *from, uint8_t kind, struct envelope env)
+static int fault_message_is_lost(struct p2p *p, const struct peer *from, uint8_t kind, struct envelope env)
 {
     if (kind == FRAME_RTS && peer_is_lost(from))
         return MPIX_ERR_PROC_FAILED;
-    int error = judge(p, env);
+    int error = fault_check_envelope(p, env);
     if (error == MPIX_ERR_REVOKED ||
         (error == MPIX_ERR_PROC_FAILED && (env.context & (PARTITIONED_CHANNEL | 1)) == 1))
         return error;
@@ -181,9 +181,9 @@ static int hopeless(struct p2p *p, const struct peer *from, uint8_t kind, struct
 
 bool fault_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h, uint64_t cookie)
 {
-    int error = hopeless(p, from, h->kind, header_envelope(h));
+    int error = fault_message_is_lost(p, from, h->kind, header_envelope(h));
     if (error)
-        refuse(p, from, h->kind, cookie, error);
+        fault_refuse_message(p, from, h->kind, cookie, error);
     return error != 0;
 }
 
@@ -195,10 +195,10 @@ static void judge_all_unexpected(struct p2p *p)
         {
             struct match_entry *e = (struct match_entry *)pos; /* link[MATCH_EXACT] comes first */
             struct message *m = message_of(e);
-            int error = hopeless(p, m->from, m->kind, e->env);
+            int error = fault_message_is_lost(p, m->from, m->kind, e->env);
             if (!error)
                 continue;
-            refuse(p, m->from, m->kind, m->cookie, error);
+            fault_refuse_message(p, m->from, m->kind, m->cookie, error);
             unexpected_remove(t, e);
             message_free(m);
         }
@@ -229,7 +229,7 @@ static void fail_known(struct p2p *p, struct p2p_request *r)
         pipe_drop(r);
     request_unpublish(r);
     request_unregister(r);
-    request_fail(r, explain(error));
+    request_fail(r, fault_set_detail(error));
 }
 
 static void fail_all_known(struct p2p *p, const struct peer *peer)
@@ -241,7 +241,7 @@ static void fail_all_known(struct p2p *p, const struct peer *peer)
     }
 }
 
-static void died(void *ctx, uint32_t number, struct peer *peer)
+static void fault_peer_died(void *ctx, uint32_t number, struct peer *peer)
 {
     struct p2p *p = ctx;
     p->faults = true;
@@ -264,5 +264,5 @@ void p2p_on_fault(struct p2p *p, p2p_judge *judge_, void (*died_)(void *arg, uin
     p->judge = judge_;
     p->died = died_;
     p->judge_arg = arg;
-    p->net->died = died;
+    p->net->died = fault_peer_died;
 }

@@ -4,7 +4,7 @@
 #include "p2p/last_byte.h"
 
 /* After a change it begins anew: completing one request may start or end others. */
-static int look(struct net_hook *hook)
+static int last_byte_poll(struct net_hook *hook)
 {
     struct last_bytes *all = container_of(hook, struct last_bytes, hook);
     int events = 0;
@@ -23,7 +23,7 @@ static int look(struct net_hook *hook)
 
 void last_bytes_open(struct last_bytes *all, struct net *net)
 {
-    *all = (struct last_bytes){.net = net, .hook.progress = look};
+    *all = (struct last_bytes){.net = net, .hook.progress = last_byte_poll};
     list_init(&all->watched);
     list_init(&all->hook.link);
 }

@@ -37,7 +37,7 @@ void match_close(struct match_table *t)
         free(t->buckets[way]);
 }
 
-static void hang(struct match_table *t, struct match_entry *e, int way)
+static void match_insert_entry(struct match_table *t, struct match_entry *e, int way)
 {
     uint32_t hash = match_hash(envelope_as(e->env, way));
     list_append(&t->buckets[way][hash & (t->nbuckets - 1)], &e->link[way]);
@@ -56,11 +56,11 @@ static void grow_way(struct match_table *t, int way, uint32_t old, struct list *
     struct list *from = t->buckets[way];
     t->buckets[way] = fresh;
     for (uint32_t i = 0; i < old; i++)
-        list_foreach_safe(pos, after, &from[i]) hang(t, entry_of(pos, way), way);
+        list_foreach_safe(pos, after, &from[i]) match_insert_entry(t, entry_of(pos, way), way);
     free(from);
 }
 
-static void grow(struct match_table *t)
+static void match_grow_table(struct match_table *t)
 {
     struct list *fresh[MATCH_WAYS] = {0};
     uint32_t old = t->nbuckets;
@@ -80,9 +80,9 @@ static void grow(struct match_table *t)
 void posted_hang(struct match_table *t, struct match_entry *e)
 {
     if (unlikely(t->count >= t->nbuckets * LOAD_MAX))
-        grow(t);
+        match_grow_table(t);
     int way = match_way(e->env);
-    hang(t, e, way);
+    match_insert_entry(t, e, way);
     t->ways[way]++;
     t->count++;
 }
@@ -111,10 +111,10 @@ struct match_entry *posted_find_wild(struct match_table *t, struct envelope env)
 void unexpected_add(struct match_table *t, struct match_entry *e)
 {
     if (unlikely(t->count >= t->nbuckets * LOAD_MAX))
-        grow(t);
-    hang(t, e, MATCH_EXACT);
+        match_grow_table(t);
+    match_insert_entry(t, e, MATCH_EXACT);
     for (int way = 1; t->wild && way < MATCH_WAYS; way++)
-        hang(t, e, way);
+        match_insert_entry(t, e, way);
     t->count++;
 }
 
@@ -169,7 +169,7 @@ static void become_wild(struct match_table *t)
         struct match_entry *e = entry_of(waiting, MATCH_ANY);
         waiting = waiting->next;
         for (int way = 1; way < MATCH_WAYS; way++)
-            hang(t, e, way);
+            match_insert_entry(t, e, way);
     }
 }
 

@@ -88,7 +88,7 @@ bool note_matches(const struct note *sent, const struct note *received)
     return true;
 }
 
-static void keep(struct p2p *p, int of, uint32_t peer, uint64_t order, const struct note *note)
+static void note_store(struct p2p *p, int of, uint32_t peer, uint64_t order, const struct note *note)
 {
     struct kept *k = malloc(sizeof(*k));
     if (!k)
@@ -98,7 +98,7 @@ static void keep(struct p2p *p, int of, uint32_t peer, uint64_t order, const str
 }
 
 /* Takes a note out. False when there is none. */
-static bool take(struct p2p *p, int of, uint32_t peer, uint64_t order, struct note *out)
+static bool note_remove(struct p2p *p, int of, uint32_t peer, uint64_t order, struct note *out)
 {
     list_foreach_safe(pos, after, &p->notes)
     {
@@ -113,31 +113,31 @@ static bool take(struct p2p *p, int of, uint32_t peer, uint64_t order, struct no
     return false;
 }
 
-static void compare(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,
-                    const struct p2p_request *r)
+static void note_compare(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,
+                         const struct p2p_request *r)
 {
     struct note received = {0};
-    if (!take(p, OF_RECEIVE, 0, r->match.order, &received))
+    if (!note_remove(p, OF_RECEIVE, 0, r->match.order, &received))
         p->debug->where(&received.place); /* it is being called */
     note_describe(&received, r->type, r->count);
     if (!note_matches(sent, &received))
         p->debug->differs(p, from, env, sent, &received);
 }
 
-static void arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
+static void note_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
     struct note sent;
     const struct envelope env = header_envelope(h);
     struct match_entry *e = posted_find(&p->posted, env);
-    if (!take(p, OF_PEER, from->rank, 0, &sent))
+    if (!note_remove(p, OF_PEER, from->rank, 0, &sent))
         return;
     if (e)
-        compare(p, from->rank, env, &sent, container_of(e, struct p2p_request, match));
+        note_compare(p, from->rank, env, &sent, container_of(e, struct p2p_request, match));
     else
-        keep(p, OF_MESSAGE, from->rank, p->order, &sent); /* the number that the message will have */
+        note_store(p, OF_MESSAGE, from->rank, p->order, &sent); /* the number that the message will have */
 }
 
-static void heard(struct p2p *p, struct peer *from, const void *payload, size_t len)
+static void note_received(struct p2p *p, struct peer *from, const void *payload, size_t len)
 {
     struct note note;
     CHECK(len == sizeof(note), "a note of FISHPLATE_DEBUG=match has a wrong length");
@@ -146,7 +146,7 @@ static void heard(struct p2p *p, struct peer *from, const void *payload, size_t 
     note.type[NOTE_NAME - 1] = note.place.path[sizeof(note.place.path) - 1] = '\0';
     for (int i = 0; i < NOTE_RUNS; i++)
         note.runs[i].name[NOTE_NAME - 1] = '\0';
-    keep(p, OF_PEER, from->rank, 0, &note);
+    note_store(p, OF_PEER, from->rank, 0, &note);
 }
 
 /* Takes deliver's place. */
@@ -156,14 +156,14 @@ static void deliver_noted(void *ctx, struct peer *from, const struct frame_heade
     struct p2p *p = ctx;
     const bool message = h->kind == FRAME_EAGER || h->kind == FRAME_EAGER_SYNC || h->kind == FRAME_RTS;
     if (h->kind == FRAME_NOTE)
-        heard(p, from, payload, len);
+        note_received(p, from, payload, len);
     else if (message && !(h->context & 1) && !list_empty(&p->notes))
-        arrived(p, from, h);
+        note_arrived(p, from, h);
     if (h->kind != FRAME_NOTE)
         p->plain_deliver(ctx, from, h, payload, len);
 }
 
-static int resume(struct net_pending *item)
+static int note_resume(struct net_pending *item)
 {
     struct waiting *w = container_of(item, struct waiting, pending);
     const int rc = peer_send_now(w->to, &w->header, &w->note, sizeof(w->note));
@@ -190,7 +190,7 @@ void note_send(struct p2p *p, struct p2p_request *r)
     struct waiting *w = malloc(sizeof(*w));
     if (!w)
         return; /* out of memory: this message is not compared */
-    *w = (struct waiting){.pending.resume = resume, .to = r->peer, .header = header, .note = note};
+    *w = (struct waiting){.pending.resume = note_resume, .to = r->peer, .header = header, .note = note};
     peer_queue(r->peer, &w->pending);
 }
 
@@ -204,7 +204,7 @@ void note_posted(struct p2p *p, struct p2p_request *r)
     if (!p->debug->match)
         return;
     p->debug->where(&note.place);
-    keep(p, OF_RECEIVE, 0, r->match.order, &note);
+    note_store(p, OF_RECEIVE, 0, r->match.order, &note);
 }
 
 void note_taken(struct p2p *p, struct p2p_request *r, const struct message *m)
@@ -213,8 +213,8 @@ void note_taken(struct p2p *p, struct p2p_request *r, const struct message *m)
     if (p->debug->made && !r->stack && !(m->match.env.context & 1))
         p->debug->made(&r->base);
     r->match.order = UINT64_MAX; /* it has waited for nothing */
-    if (take(p, OF_MESSAGE, 0, m->match.order, &sent))
-        compare(p, m->from->rank, m->match.env, &sent, r);
+    if (note_remove(p, OF_MESSAGE, 0, m->match.order, &sent))
+        note_compare(p, m->from->rank, m->match.env, &sent, r);
 }
 
 void p2p_set_debug(struct p2p *p, const struct p2p_debug *debug)

@@ -222,7 +222,7 @@ bool offer_awaited(const struct p2p_request *r)
     return clock_ns() - r->hold.since < limit;
 }
 
-static void answer(struct p2p *p, struct peer *to)
+static void offer_answer(struct p2p *p, struct peer *to)
 {
     struct frame_header h = {.kind = FRAME_RECALLED};
     control_send(p, to, &h, NULL, 0);
@@ -235,7 +235,7 @@ void offer_wrote(struct p2p_request *r)
     look_first(r->peer);
     if (l->answer && list_empty(&l->writes)) {
         l->answer = false;
-        answer(r->base.p2p, r->peer);
+        offer_answer(r->base.p2p, r->peer);
     }
 }
 
@@ -250,5 +250,5 @@ void recall_arrived(struct p2p *p, struct peer *from)
     if (l && !list_empty(&l->writes))
         l->answer = true;
     else
-        answer(p, from);
+        offer_answer(p, from);
 }

@@ -20,8 +20,8 @@ static TUNABLE_SIZE(eager_max, "EAGER_MAX", 16 * 1024, 64, 512 * 1024,
                     "Unless it is set, the transport chooses; `fishplate info --protocols` shows the "
                     "value in force. At most one frame of the transport.");
 
-static void deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
-                    size_t len)
+static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
+                        size_t len)
 {
     struct p2p *p = ctx;
     if (likely(h->kind == FRAME_EAGER)) {
@@ -98,7 +98,7 @@ static void deliver_watched(void *ctx, struct peer *from, const struct frame_hea
 {
     struct p2p *p = ctx;
     if (h->kind != FRAME_EAGER && h->kind != FRAME_EAGER_SYNC && h->kind != FRAME_RTS) {
-        deliver(ctx, from, h, payload, len);
+        p2p_deliver(ctx, from, h, payload, len);
         return;
     }
     struct p2p_arrival a = {
@@ -111,7 +111,7 @@ static void deliver_watched(void *ctx, struct peer *from, const struct frame_hea
     a.expected = posted_find(&p->posted, a.env) != NULL;
     if (p->watch)
         p->watch->arrived(p, &a);
-    deliver(ctx, from, h, payload, len);
+    p2p_deliver(ctx, from, h, payload, len);
     if (p->watch) /* a tool may have looked away meanwhile */
         p->watch->delivered(p);
 }
@@ -120,7 +120,7 @@ void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch)
 {
     p->watch = watch;
     void (*plain)(void *, struct peer *, const struct frame_header *, const void *, size_t) =
-        watch ? deliver_watched : deliver;
+        watch ? deliver_watched : p2p_deliver;
     if (p->plain_deliver)
         p->plain_deliver = plain; /* note.c stands before it */
     else
@@ -142,7 +142,7 @@ uint32_t p2p_channel(struct p2p *p)
     return p->channels++ & 0x7fffffffu;
 }
 
-static void connected(void *ctx, struct peer *peer)
+static void p2p_connected(void *ctx, struct peer *peer)
 {
     struct p2p *p = ctx;
     bool suggested = peer->caps.eager_best && eager_max.source == SOURCE_DEFAULT;
@@ -153,7 +153,7 @@ static void connected(void *ctx, struct peer *peer)
     p->look_from = MIN(p->look_from, p->offer_above + 1);
 }
 
-static enum net_fate fate(void *ctx, struct net_op *op, uint64_t *number)
+static enum net_fate p2p_op_fate(void *ctx, struct net_op *op, uint64_t *number)
 {
     bool seen;
     (void)ctx;
@@ -163,7 +163,7 @@ static enum net_fate fate(void *ctx, struct net_op *op, uint64_t *number)
 }
 
 /* A receive that is not offered any more got its message. */
-static bool asked(void *ctx, const struct peer *from, uint64_t number)
+static bool p2p_op_arrived(void *ctx, const struct peer *from, uint64_t number)
 {
     struct p2p_request *r = request_known(
         ctx, from, number, STATE_BIT(RECV_OFFERED) | STATE_BIT(RECV_RECALLED) | STATE_BIT(RECV_TAKEN));
@@ -171,7 +171,7 @@ static bool asked(void *ctx, const struct peer *from, uint64_t number)
 }
 
 /* A guest goes. What it sent and nobody received goes with it. */
-static void parted(void *ctx, struct peer *peer)
+static void p2p_peer_left(void *ctx, struct peer *peer)
 {
     messages_drop(ctx, peer);
     link_close(peer);
@@ -213,11 +213,11 @@ int p2p_open(struct net *net, struct p2p **out)
     request_setup(&p->no_proc, p, &no_proc_ops);
     p->no_proc.complete = p->no_proc.shared = true;
     p->no_proc.source = MPI_PROC_NULL;
-    net->deliver = deliver;
-    net->connected = connected;
-    net->parted = parted;
-    net->fate = fate;
-    net->asked = asked;
+    net->deliver = p2p_deliver;
+    net->connected = p2p_connected;
+    net->parted = p2p_peer_left;
+    net->fate = p2p_op_fate;
+    net->asked = p2p_op_arrived;
     net->deliver_ctx = p;
     *out = p;
     return 0;

@@ -66,19 +66,19 @@ struct partitioned {
     int *missing; /* sender: partitions a transfer waits for; receiver: transfers a partition waits for */
 };
 
-static struct partition_side side(const struct meeting *m)
+static struct partition_side partitioned_side(const struct meeting *m)
 {
     return (struct partition_side){.partitions = m->partitions, .bytes = m->bytes};
 }
 
 static struct partition_side receiver_side(const struct partitioned *r)
 {
-    return side(r->sends ? &r->theirs : &r->mine);
+    return partitioned_side(r->sends ? &r->theirs : &r->mine);
 }
 
 static struct partition_side sender_side(const struct partitioned *r)
 {
-    return side(r->sends ? &r->mine : &r->theirs);
+    return partitioned_side(r->sends ? &r->mine : &r->theirs);
 }
 
 /* A number for a process that is the same at both ends, whatever each world calls it. */
@@ -352,7 +352,7 @@ static void description_came(struct request *q)
 }
 
 /* Waits for the other side's description, in the background. */
-static int meet(struct partitioned *r, struct envelope env)
+static int partitioned_match(struct partitioned *r, struct envelope env)
 {
     struct request *q;
     int rc = p2p_irecv(r->base.p2p, &r->theirs, sizeof(r->theirs), dtype_from(MPI_BYTE), env, &q);
@@ -403,18 +403,18 @@ static const struct request_ops precv_ops = {
     .name = "partitioned receive", .start = partitioned_start, .release = partitioned_release};
 
 /* `env` is that of an ordinary message between the two. */
-static int introduce(struct partitioned *r, struct envelope env)
+static int partitioned_introduce(struct partitioned *r, struct envelope env)
 {
     env.context |= CONTEXT_MEET;
     if (!r->sends)
-        return meet(r, env);
+        return partitioned_match(r, env);
     r->mine.channel = p2p_channel(r->base.p2p);
     int rc = describe_to(r, env);
     if (rc == MPIX_ERR_PROC_FAILED || rc == MPIX_ERR_REVOKED) {
         r->lost = rc; /* MPI_Start says it */
         return 0;
     }
-    return rc ? rc : meet(r, channel_envelope(r, false, TAG_ANSWER));
+    return rc ? rc : partitioned_match(r, channel_envelope(r, false, TAG_ANSWER));
 }
 
 /* A message on a channel that nobody has: its receive was freed after an error. */
@@ -466,7 +466,7 @@ int partitioned_new(struct p2p *p2p, const struct partitioned_args *a, struct re
         r->base.bytes = a->peer ? a->partitions * a->count * a->type->size : 0;
     }
     dtype_retain(r->type);
-    int rc = a->peer ? introduce(r, a->envelope) : 0;
+    int rc = a->peer ? partitioned_introduce(r, a->envelope) : 0;
     if (rc != 0) {
         partitioned_free(r);
         return rc;
@@ -493,7 +493,7 @@ static int check_partition(const struct partitioned *r, int partition)
     return 0;
 }
 
-static void mark(struct partitioned *r, int partition)
+static void partitioned_mark_ready(struct partitioned *r, int partition)
 {
     r->ready[partition] = true;
     if (!r->peer || !r->met || r->mismatch || r->base.complete)
@@ -510,7 +510,7 @@ int partitioned_ready(struct request *request, int first, int last)
     for (int i = first; rc == 0 && i <= last; i++) {
         rc = check_partition(r, i);
         if (rc == 0)
-            mark(r, i);
+            partitioned_mark_ready(r, i);
     }
     return rc;
 }

@@ -92,7 +92,8 @@ void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 
 /* Reading, in the way asked for if the last byte can tell: it must be the message's own, and there must be
  * few enough to look at. */
-static enum p2p_protocol reading(struct p2p *p, const struct peer *from, uint64_t bytes, uint64_t length)
+static enum p2p_protocol protocol_for_reading(struct p2p *p, const struct peer *from, uint64_t bytes,
+                                              uint64_t length)
 {
     bool tells = from->caps.last_byte_last && bytes == length && last_bytes_room(&p->looks);
     return tells && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
@@ -161,8 +162,8 @@ static uint32_t open_paths(const struct p2p *p, const struct peer *from, uint64_
     return open;
 }
 
-static enum p2p_protocol automatic(struct p2p *p, struct p2p_request *r, const struct announcement *a,
-                                   bool write)
+static enum p2p_protocol protocol_choose_auto(struct p2p *p, struct p2p_request *r,
+                                              const struct announcement *a, bool write)
 {
     const uint64_t bytes = (uint64_t)r->base.bytes;
     struct traffic *t = traffic_of(p, a->from);
@@ -178,7 +179,7 @@ static enum p2p_protocol automatic(struct p2p *p, struct p2p_request *r, const s
     case PATH_SPLIT:
         return PROTOCOL_SPLIT;
     default:
-        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : reading(p, a->from, bytes, a->length);
+        return a->from->caps.cpu_moves ? PROTOCOL_GETCQE : protocol_for_reading(p, a->from, bytes, a->length);
     }
 }
 
@@ -215,7 +216,8 @@ enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const st
         return PROTOCOL_RPUT;
     if (rendezvous.value == RENDEZVOUS_SPLIT && write && bytes >= 2)
         return PROTOCOL_SPLIT;
-    return is_automatic() ? automatic(p, r, a, write) : reading(p, a->from, bytes, a->length);
+    return is_automatic() ? protocol_choose_auto(p, r, a, write)
+                          : protocol_for_reading(p, a->from, bytes, a->length);
 }
 
 /* ---- for people ---- */

@@ -164,7 +164,7 @@ void pipe_written(struct p2p_request *r, uint64_t length, int error)
 
 /* ---- the sender registers and writes ---- */
 
-static void tell(struct p2p_request *r, uint64_t length, int status)
+static void pipe_send_end(struct p2p_request *r, uint64_t length, int status)
 {
     struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};
     control_send_first(r->base.p2p, r->peer, &h, &length, sizeof(length));
@@ -181,14 +181,14 @@ static void sender_end(struct p2p_request *r, int status)
 static void sender_over(struct p2p_request *r, uint64_t written, int status)
 {
     if (status != 0 || (written == r->pipe.bytes && !r->pipe.told))
-        tell(r, written, status);
+        pipe_send_end(r, written, status);
     if (status != 0 || written == r->pipe.bytes) {
         sender_end(r, status);
         return;
     }
     const uint64_t bytes = r->pipe.bytes;
     counter_add(&cut, 1);
-    tell(r, written, 0);
+    pipe_send_end(r, written, 0);
     pipe_drop(r);
     request_unregister(r);
     r3_send_rest(r, r->peer_cookie, written, bytes);
@@ -206,7 +206,7 @@ static void sender_settle(struct p2p_request *r)
     request_unpublish(r);
     if (status == 0 && written == r->pipe.bytes && r->peer->caps.put_ordered && !r->pipe.told) {
         r->pipe.told = true; /* the word follows the data by itself */
-        tell(r, written, 0);
+        pipe_send_end(r, written, 0);
     }
     if (!pipe || pipe->under_way == 0)
         sender_over(r, written, status);

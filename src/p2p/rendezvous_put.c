@@ -95,7 +95,7 @@ static void rtr_send(struct p2p *p, struct p2p_request *r)
 
 /* A write wakes nobody: where a rank sleeps soon, or a thread makes progress while the program computes, the
  * receiver wants to be told and does not look at the byte, unless the user says otherwise. */
-static bool looks(const struct p2p *p, const struct peer *peer)
+static bool put_can_poll(const struct p2p *p, const struct peer *peer)
 {
     if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_room(&p->looks))
         return false;
@@ -112,7 +112,7 @@ static uint8_t last_value(struct p2p *p, enum p2p_protocol protocol)
 }
 
 /* Whether the peer is to be offered this receive, and how. */
-static enum p2p_protocol wanted(struct p2p *p, const struct p2p_request *r, struct peer *peer)
+static enum p2p_protocol put_choose_offer(struct p2p *p, const struct p2p_request *r, struct peer *peer)
 {
     if (!peer || r->length <= peer->eager_max)
         return PROTOCOL_RENDEZVOUS;
@@ -135,7 +135,7 @@ void put_offer(struct p2p *p, struct p2p_request *r)
     if (!r->block || r->device || match_way(env) != MATCH_EXACT || posted_find(&p->posted, env) != &r->match)
         return;
     struct peer *peer = p->peer_of ? p->peer_of(p->peer_of_arg, env) : NULL;
-    enum p2p_protocol protocol = wanted(p, r, peer);
+    enum p2p_protocol protocol = put_choose_offer(p, r, peer);
     if (protocol == PROTOCOL_RENDEZVOUS)
         return;
     r->peer = peer;
@@ -146,7 +146,7 @@ void put_offer(struct p2p *p, struct p2p_request *r)
         return;
     }
     offer_begin(r, protocol, last_value(p, protocol));
-    if (looks(p, peer))
+    if (put_can_poll(p, peer))
         last_byte_watch(&p->looks, &r->offer.last, true, put_changed);
     rtr_send(p, r);
 }

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 
 /* Before any message that waits behind this one: it might find the receive that this one is in. */
-static void tell(struct p2p_request *r, int status)
+static void write_send_fin(struct p2p_request *r, int status)
 {
     struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};
     control_send_first(r->base.p2p, r->peer, &h, &r->write.bytes, sizeof(r->write.bytes));
@@ -19,7 +19,7 @@ static void write_end(struct p2p_request *r, int status)
     if (w->whole && w->bytes >= PACE_LEAST && status == 0)
         peer_pace_end(r->peer, PACE_OUT, 0, w->bytes, w->mark, clock_ns());
     if (r->write.tell || status != 0)
-        tell(r, status);
+        write_send_fin(r, status);
     r->write.done(r, status);
 }
 
@@ -63,7 +63,7 @@ int write_start(struct p2p_request *r)
     w->phase = WRITE_UNDER_WAY;
     if (w->tell && to->caps.put_ordered) { /* the word follows the data by itself */
         w->tell = false;
-        tell(r, 0);
+        write_send_fin(r, 0);
     }
     return 0;
 }

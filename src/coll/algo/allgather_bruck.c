@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allgather_bruck_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     struct loc own = shape->in_place ? loc_make(BUF_RECV, rank) : loc_make(BUF_SEND, 0);
@@ -21,4 +21,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(allgather_bruck, .name = "bruck", .kind = COLL_ALLGATHER, .needs = NEED_ADJACENT,
-               .generate = generate, .doc = "doubles what is gathered each round; any number of ranks");
+               .generate = allgather_bruck_generate,
+               .doc = "doubles what is gathered each round; any number of ranks");

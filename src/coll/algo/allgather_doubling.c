@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allgather_doubling_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int rank = shape->rank;
     if (!shape->in_place)
@@ -18,5 +18,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(allgather_doubling, .name = "recursive_doubling", .kind = COLL_ALLGATHER,
-               .needs = NEED_ADJACENT | NEED_POW2, .generate = generate,
+               .needs = NEED_ADJACENT | NEED_POW2, .generate = allgather_doubling_generate,
                .doc = "exchange all at distances 1, 2, 4, ...; powers of two");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allgather_linear_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     struct loc own = shape->in_place ? loc_make(BUF_RECV, rank) : loc_make(BUF_SEND, 0);
@@ -19,7 +19,7 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(allgather_linear, .name = "linear", .kind = COLL_ALLGATHER, .window = true,
-               .generate = generate, .doc = "everyone sends to everyone");
+               .generate = allgather_linear_generate, .doc = "everyone sends to everyone");
 
 /* Both groups count from their own rank on, so that no rank is everyone's first. */
 static void generate_inter(const struct coll_shape *shape, struct sched *s)

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void exchange(struct sched *s, int peer, int give, int take)
+static void neighbor_exchange(struct sched *s, int peer, int give, int take)
 {
     for (int i = 0; i < 2; i++) {
         sched_recv(s, peer, loc_make(BUF_RECV, take + i), 1);
@@ -13,7 +13,7 @@ static void exchange(struct sched *s, int peer, int give, int take)
     sched_fence(s);
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allgather_neighbor_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     const bool even = rank % 2 == 0;
@@ -33,11 +33,11 @@ static void generate(const struct coll_shape *shape, struct sched *s)
             take = from_second = ring(from_second + away, size);
         else
             take = from_first = ring(from_first - away, size);
-        exchange(s, k % 2 == 1 ? second : first, give, take);
+        neighbor_exchange(s, k % 2 == 1 ? second : first, give, take);
         give = take;
     }
 }
 
 COLL_ALGORITHM(allgather_neighbor, .name = "neighbor_exchange", .kind = COLL_ALLGATHER, .needs = NEED_EVEN,
-               .generate = generate,
+               .generate = allgather_neighbor_generate,
                .doc = "pairs of blocks between left and right neighbours; even numbers of ranks");

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allgather_ring_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     if (!shape->in_place)
@@ -15,5 +15,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     }
 }
 
-COLL_ALGORITHM(allgather_ring, .name = "ring", .kind = COLL_ALLGATHER, .generate = generate,
+COLL_ALGORITHM(allgather_ring, .name = "ring", .kind = COLL_ALLGATHER, .generate = allgather_ring_generate,
                .doc = "blocks go round a ring");

@@ -5,7 +5,8 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out, int64_t n)
+static void doubling_exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out,
+                              int64_t n)
 {
     (void)out; /* partial_settle leaves it there */
     for (int mask = 1; mask < f->pof2; mask *= 2) {
@@ -18,10 +19,11 @@ static void exchange(struct sched *s, const struct fold *f, struct partial *p, s
     partial_settle(s, p, 0, n);
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allreduce_doubling_generate(const struct coll_shape *shape, struct sched *s)
 {
-    fold_allreduce(shape, s, exchange);
+    fold_allreduce(shape, s, doubling_exchange);
 }
 
-COLL_ALGORITHM(allreduce_doubling, .name = "recursive_doubling", .kind = COLL_ALLREDUCE, .generate = generate,
+COLL_ALGORITHM(allreduce_doubling, .name = "recursive_doubling", .kind = COLL_ALLREDUCE,
+               .generate = allreduce_doubling_generate,
                .doc = "whole vectors exchanged at distances 1, 2, 4, ...");

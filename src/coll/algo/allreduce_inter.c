@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allreduce_inter_generate(const struct coll_shape *shape, struct sched *s)
 {
     struct tree t = tree_binomial(shape->rank, shape->size, 0);
     struct loc in = loc_make(BUF_SEND, 0), out = loc_make(BUF_RECV, 0), sum = in;
@@ -22,4 +22,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(allreduce_inter, .name = "inter", .kind = COLL_ALLREDUCE, .needs = NEED_INTER,
-               .generate = generate, .doc = "a tree in each group; the roots exchange results");
+               .generate = allreduce_inter_generate,
+               .doc = "a tree in each group; the roots exchange results");

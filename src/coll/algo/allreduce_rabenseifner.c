@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void allgather(struct sched *s, const struct fold *f, const struct halving *h, struct loc data)
+static void halving_allgather(struct sched *s, const struct fold *f, const struct halving *h, struct loc data)
 {
     int64_t lo = h->lo[h->steps], hi = h->hi[h->steps];
     for (int k = h->steps - 1; k >= 0; k--) {
@@ -20,18 +20,20 @@ static void allgather(struct sched *s, const struct fold *f, const struct halvin
     }
 }
 
-static void exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out, int64_t n)
+static void halving_exchange(struct sched *s, const struct fold *f, struct partial *p, struct loc out,
+                             int64_t n)
 {
     struct halving h;
     halving_reduce(s, f, p, n, &h);
     partial_settle(s, p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
-    allgather(s, f, &h, out);
+    halving_allgather(s, f, &h, out);
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allreduce_rabenseifner_generate(const struct coll_shape *shape, struct sched *s)
 {
-    fold_allreduce(shape, s, exchange);
+    fold_allreduce(shape, s, halving_exchange);
 }
 
-COLL_ALGORITHM(allreduce_rabenseifner, .name = "rabenseifner", .kind = COLL_ALLREDUCE, .generate = generate,
+COLL_ALGORITHM(allreduce_rabenseifner, .name = "rabenseifner", .kind = COLL_ALLREDUCE,
+               .generate = allreduce_rabenseifner_generate,
                .doc = "reduce-scatter by recursive halving, allgather by recursive doubling");

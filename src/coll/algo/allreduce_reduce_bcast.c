@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allreduce_reduce_bcast_generate(const struct coll_shape *shape, struct sched *s)
 {
     struct tree t = tree_binomial(shape->rank, shape->size, 0);
     struct loc out = loc_make(BUF_RECV, 0);
@@ -12,4 +12,4 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(allreduce_reduce_bcast, .name = "reduce_bcast", .kind = COLL_ALLREDUCE, .segment = true,
-               .generate = generate, .doc = "up a binomial tree and down again");
+               .generate = allreduce_reduce_bcast_generate, .doc = "up a binomial tree and down again");

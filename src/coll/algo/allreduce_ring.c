@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void allreduce_ring_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     const int64_t n = shape->count;
@@ -29,4 +29,4 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(allreduce_ring, .name = "ring", .kind = COLL_ALLREDUCE, .needs = NEED_COMMUTATIVE,
-               .generate = generate, .doc = "reduce-scatter and allgather round a ring");
+               .generate = allreduce_ring_generate, .doc = "reduce-scatter and allgather round a ring");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void alltoall_bruck_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank, half = (size + 1) / 2;
     struct loc in = loc_make(shape->in_place ? BUF_RECV : BUF_SEND, 0);
@@ -30,4 +30,4 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(alltoall_bruck, .name = "bruck", .kind = COLL_ALLTOALL, .needs = NEED_ADJACENT,
-               .generate = generate, .doc = "log2(n) packed messages");
+               .generate = alltoall_bruck_generate, .doc = "log2(n) packed messages");

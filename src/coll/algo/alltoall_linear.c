@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/alltoall.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void alltoall_linear_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     struct loc in = alltoall_input(shape, s);
@@ -19,8 +19,8 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_copy(s, loc_add(in, rank), loc_make(BUF_RECV, rank), 1);
 }
 
-COLL_ALGORITHM(alltoall_linear, .name = "linear", .kind = COLL_ALLTOALL, .window = true, .generate = generate,
-               .doc = "everyone sends to everyone, a window at a time");
+COLL_ALGORITHM(alltoall_linear, .name = "linear", .kind = COLL_ALLTOALL, .window = true,
+               .generate = alltoall_linear_generate, .doc = "everyone sends to everyone, a window at a time");
 
 static void generate_inter(const struct coll_shape *shape, struct sched *s)
 {

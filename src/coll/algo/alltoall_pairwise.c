@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/alltoall.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void alltoall_pairwise_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     const bool pow2 = (size & (size - 1)) == 0;
@@ -20,5 +20,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     }
 }
 
-COLL_ALGORITHM(alltoall_pairwise, .name = "pairwise", .kind = COLL_ALLTOALL, .generate = generate,
-               .doc = "one partner at a time");
+COLL_ALGORITHM(alltoall_pairwise, .name = "pairwise", .kind = COLL_ALLTOALL,
+               .generate = alltoall_pairwise_generate, .doc = "one partner at a time");

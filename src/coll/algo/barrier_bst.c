@@ -14,7 +14,7 @@ static int64_t first_child(int rank)
     return power;
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_bst_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int rank = shape->rank, size = shape->size;
     const int64_t first = first_child(rank);
@@ -32,5 +32,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_signal(s, (int)(rank + power));
 }
 
-COLL_ALGORITHM(barrier_bst, .name = "bst", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_bst, .name = "bst", .kind = COLL_BARRIER, .generate = barrier_bst_generate,
                .doc = "up and down the binomial spanning tree");

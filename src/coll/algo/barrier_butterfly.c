@@ -6,7 +6,8 @@
 #include "coll/algo/parts/phases.h"
 
 /* One node of this rank meets its partner; two nodes of the same rank need no message. */
-static void meet(struct sched *s, const struct coll_shape *shape, int64_t node, int64_t distance)
+static void butterfly_exchange_pair(struct sched *s, const struct coll_shape *shape, int64_t node,
+                                    int64_t distance)
 {
     int64_t other = node ^ distance;
     int player = (int)(other < shape->size ? other : other - shape->size);
@@ -16,18 +17,19 @@ static void meet(struct sched *s, const struct coll_shape *shape, int64_t node, 
     sched_await(s, player);
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_butterfly_generate(const struct coll_shape *shape, struct sched *s)
 {
     int64_t nodes = 1;
     while (nodes < shape->size)
         nodes *= 2;
     for (int64_t distance = 1; distance < nodes; distance *= 2) {
-        meet(s, shape, shape->rank, distance);
+        butterfly_exchange_pair(s, shape, shape->rank, distance);
         if (shape->rank + (int64_t)shape->size < nodes)
-            meet(s, shape, shape->rank + (int64_t)shape->size, distance);
+            butterfly_exchange_pair(s, shape, shape->rank + (int64_t)shape->size, distance);
         sched_fence(s);
     }
 }
 
-COLL_ALGORITHM(barrier_butterfly, .name = "butterfly", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_butterfly, .name = "butterfly", .kind = COLL_BARRIER,
+               .generate = barrier_butterfly_generate,
                .doc = "log2(n) stages of pairs; some ranks play two where n is no power of two");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_central_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->rank != 0) {
         sched_signal(s, 0);
@@ -18,5 +18,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_signal(s, r);
 }
 
-COLL_ALGORITHM(barrier_central, .name = "central", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_central, .name = "central", .kind = COLL_BARRIER, .generate = barrier_central_generate,
                .doc = "all ranks notify rank 0, which then notifies all");

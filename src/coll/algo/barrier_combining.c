@@ -6,7 +6,7 @@
 #include "coll/algo/parts/barrier.h"
 
 /* The rounds that this rank led, the last one first. */
-static void release(const struct coll_shape *shape, struct sched *s, int64_t step)
+static void combining_release(const struct coll_shape *shape, struct sched *s, int64_t step)
 {
     const int n = shape->parameter[0], rank = shape->rank, size = shape->size;
     for (; step >= 1; step /= n)
@@ -14,7 +14,7 @@ static void release(const struct coll_shape *shape, struct sched *s, int64_t ste
             sched_signal(s, (int)other);
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_combining_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int n = shape->parameter[0], rank = shape->rank;
     int64_t step = 1; /* between members of a group in the round in which this rank is not first */
@@ -25,9 +25,9 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_await(s, (int)(rank - rank % (step * n)));
         sched_fence(s);
     }
-    release(shape, s, step / n);
+    combining_release(shape, s, step / n);
 }
 
-COLL_ALGORITHM(barrier_combining, .name = "combining", .kind = COLL_BARRIER, .generate = generate,
-               .parameter = {{"n", 2, BARRIER_PARTNERS_MAX, 4}},
+COLL_ALGORITHM(barrier_combining, .name = "combining", .kind = COLL_BARRIER,
+               .generate = barrier_combining_generate, .parameter = {{"n", 2, BARRIER_PARTNERS_MAX, 4}},
                .doc = "groups of n meet at their first rank, up a tree and down again");

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_dissemination_generate(const struct coll_shape *shape, struct sched *s)
 {
     for (int64_t distance = 1; distance < shape->size; distance *= 2) {
         sched_signal(s, ring((int)(shape->rank + distance), shape->size));
@@ -14,5 +14,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     }
 }
 
-COLL_ALGORITHM(barrier_dissemination, .name = "dissemination", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_dissemination, .name = "dissemination", .kind = COLL_BARRIER,
+               .generate = barrier_dissemination_generate,
                .doc = "log2(n) rounds; everyone signals and awaits in each");

@@ -4,13 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/barrier.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_fway_generate(const struct coll_shape *shape, struct sched *s)
 {
     struct tree t = tree_binomial(shape->rank, shape->size, 0);
     barrier_games(s, shape->rank, shape->size, shape->parameter[0]);
     tree_signal_down(s, &t);
 }
 
-COLL_ALGORITHM(barrier_fway, .name = "fway", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_fway, .name = "fway", .kind = COLL_BARRIER, .generate = barrier_fway_generate,
                .parameter = {{"f", 2, BARRIER_PARTNERS_MAX, 4}},
                .doc = "tournament with f players a game; the winner notifies all ranks down a binomial tree");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_inter_generate(const struct coll_shape *shape, struct sched *s)
 {
     struct tree t = tree_binomial(shape->rank, shape->size, 0);
     tree_signal_up(s, &t);
@@ -16,4 +16,4 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(barrier_inter, .name = "inter", .kind = COLL_BARRIER, .needs = NEED_INTER,
-               .generate = generate, .doc = "two trees whose roots meet");
+               .generate = barrier_inter_generate, .doc = "two trees whose roots meet");

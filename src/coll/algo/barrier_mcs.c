@@ -5,12 +5,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/barrier.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_mcs_generate(const struct coll_shape *shape, struct sched *s)
 {
     barrier_tree_up(s, shape->rank, shape->size, shape->parameter[0]);
     barrier_tree_down(s, shape->rank, shape->size, shape->parameter[1]);
 }
 
-COLL_ALGORITHM(barrier_mcs, .name = "mcs", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_mcs, .name = "mcs", .kind = COLL_BARRIER, .generate = barrier_mcs_generate,
                .parameter = {{"n", 1, BARRIER_PARTNERS_MAX, 4}, {"release", 1, BARRIER_PARTNERS_MAX, 2}},
                .doc = "up a tree with n children a rank, down one with `release`");

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/barrier.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_nway_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int n = shape->parameter[0], rank = shape->rank, size = shape->size;
     for (int64_t step = 1; step < size; step *= n + 1) {
@@ -17,6 +17,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     }
 }
 
-COLL_ALGORITHM(barrier_nway, .name = "nway", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_nway, .name = "nway", .kind = COLL_BARRIER, .generate = barrier_nway_generate,
                .parameter = {{"n", 1, BARRIER_PARTNERS_MAX, 2}},
                .doc = "dissemination with n partners in each round");

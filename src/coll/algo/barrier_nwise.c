@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/barrier.h"
 
-static void exchange(struct sched *s, int rank, int64_t main_group, int n)
+static void nwise_exchange(struct sched *s, int rank, int64_t main_group, int n)
 {
     for (int64_t step = 1; step < main_group; step *= n + 1) {
         const int64_t group = step * (n + 1), first = rank - rank % group;
@@ -17,7 +17,7 @@ static void exchange(struct sched *s, int rank, int64_t main_group, int n)
     }
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_nwise_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int n = shape->parameter[0], rank = shape->rank, size = shape->size;
     int64_t main_group = 1;
@@ -32,11 +32,11 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     for (int64_t r = rank + main_group; r < size; r += main_group)
         sched_await(s, (int)r);
     sched_fence(s);
-    exchange(s, rank, main_group, n);
+    nwise_exchange(s, rank, main_group, n);
     for (int64_t r = rank + main_group; r < size; r += main_group)
         sched_signal(s, (int)r);
 }
 
-COLL_ALGORITHM(barrier_nwise, .name = "nwise", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_nwise, .name = "nwise", .kind = COLL_BARRIER, .generate = barrier_nwise_generate,
                .parameter = {{"n", 1, BARRIER_PARTNERS_MAX, 2}},
                .doc = "exchange in groups of n + 1; the ranks that are left over wait for a partner");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_pairwise_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int rank = shape->rank, size = shape->size;
     int main_group = 1;
@@ -29,5 +29,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_signal(s, rank + main_group);
 }
 
-COLL_ALGORITHM(barrier_pairwise, .name = "pairwise", .kind = COLL_BARRIER, .generate = generate,
+COLL_ALGORITHM(barrier_pairwise, .name = "pairwise", .kind = COLL_BARRIER,
+               .generate = barrier_pairwise_generate,
                .doc = "recursive doubling; ranks above a power of two wait for a partner");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/barrier.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void barrier_tournament_generate(const struct coll_shape *shape, struct sched *s)
 {
     struct tree t = tree_binomial(shape->rank, shape->size, 0);
     barrier_games(s, shape->rank, shape->size, 2);
@@ -12,5 +12,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(
-    barrier_tournament, .name = "tournament", .kind = COLL_BARRIER, .generate = generate,
+    barrier_tournament, .name = "tournament", .kind = COLL_BARRIER, .generate = barrier_tournament_generate,
     .doc = "tournament with two players a game; the winner notifies all ranks down a binomial tree");

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void bcast_inter_generate(const struct coll_shape *shape, struct sched *s)
 {
     struct loc data = loc_make(BUF_RECV, 0);
     if (shape->root == ROOT_NONE)
@@ -19,5 +19,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     tree_bcast(s, &t, data, shape->count, 0);
 }
 
-COLL_ALGORITHM(bcast_inter, .name = "inter", .kind = COLL_BCAST, .needs = NEED_INTER, .generate = generate,
+COLL_ALGORITHM(bcast_inter, .name = "inter", .kind = COLL_BCAST, .needs = NEED_INTER,
+               .generate = bcast_inter_generate,
                .doc = "root to the other group's rank 0, then a binomial tree");

@@ -6,18 +6,18 @@
 #include "coll/algo/parts/phases.h"
 
 /* Parts that number `me` (counted from the root) holds after the scatter: me .. me + held - 1. */
-static int held(int me, int size)
+static int scatter_count_parts(int me, int size)
 {
     int64_t low = me == 0 ? size : me & -me;
     return (int)(me + low < size ? low : size - me);
 }
 
-static void scatter(const struct coll_shape *shape, struct sched *s, int me, struct loc data)
+static void scatter_parts(const struct coll_shape *shape, struct sched *s, int me, struct loc data)
 {
     const int size = shape->size;
     if (me != 0) {
         int64_t from = part_start(shape->count, size, me),
-                to = part_start(shape->count, size, me + held(me, size));
+                to = part_start(shape->count, size, me + scatter_count_parts(me, size));
         sched_recv(s, ring(me - (me & -me) + shape->root, size), loc_add(data, from), to - from);
         sched_fence(s);
     }
@@ -26,27 +26,27 @@ static void scatter(const struct coll_shape *shape, struct sched *s, int me, str
         int child = ring(t.child[c] - shape->root, size);
         int64_t from = part_start(shape->count, size, child);
         sched_send(s, t.child[c], loc_add(data, from),
-                   part_start(shape->count, size, child + held(child, size)) - from);
+                   part_start(shape->count, size, child + scatter_count_parts(child, size)) - from);
     }
     sched_fence(s);
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void bcast_scatter_ring_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, me = ring(shape->rank - shape->root, size);
     const int left = ring(me - 1, size), right = ring(me + 1, size);
     struct loc data = loc_make(BUF_RECV, 0);
-    scatter(shape, s, me, data);
+    scatter_parts(shape, s, me, data);
     for (int k = 0; k < size - 1; k++) {
         int out = ring(me - k, size), in = ring(me - k - 1, size), idle = ring_idle(out, in, shape->count);
         if (idle >= 0) {
             k += idle;
             continue;
         }
-        if (in < me || in >= me + held(me, size))
+        if (in < me || in >= me + scatter_count_parts(me, size))
             sched_recv(s, ring(left + shape->root, size), loc_add(data, part_start(shape->count, size, in)),
                        part_size(shape->count, size, in));
-        if (out < right || out >= right + held(right, size))
+        if (out < right || out >= right + scatter_count_parts(right, size))
             sched_send(s, ring(right + shape->root, size), loc_add(data, part_start(shape->count, size, out)),
                        part_size(shape->count, size, out));
         sched_fence(s);
@@ -54,4 +54,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(bcast_scatter_ring, .name = "scatter_ring", .kind = COLL_BCAST, .splits = true,
-               .generate = generate, .doc = "scatter down a binomial tree, then allgather round a ring");
+               .generate = bcast_scatter_ring_generate,
+               .doc = "scatter down a binomial tree, then allgather round a ring");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void neighbor_linear_generate(const struct coll_shape *shape, struct sched *s)
 {
     const bool one_block = shape->kind == COLL_NEIGHBOR_ALLGATHER;
     for (int i = 0; i < shape->nsources; i++) {
@@ -18,6 +18,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(neighbor_allgather_linear, .name = "linear", .kind = COLL_NEIGHBOR_ALLGATHER,
-               .generate = generate, .doc = "a message along every edge");
+               .generate = neighbor_linear_generate, .doc = "a message along every edge");
 COLL_ALGORITHM(neighbor_alltoall_linear, .name = "linear", .kind = COLL_NEIGHBOR_ALLTOALL,
-               .generate = generate, .doc = "a message along every edge");
+               .generate = neighbor_linear_generate, .doc = "a message along every edge");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int top = shape->commutative ? shape->root : 0;
     struct tree t = tree_binomial(shape->rank, shape->size, top);
@@ -22,4 +22,4 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(reduce_binomial, .name = "binomial", .kind = COLL_REDUCE, .segment = true,
-               .generate = generate, .doc = "up a binomial tree");
+               .generate = reduce_binomial_generate, .doc = "up a binomial tree");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_chain_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int top = shape->commutative ? shape->root : 0;
     struct tree t = tree_chain(shape->rank, shape->size, top);
@@ -19,5 +19,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_recv(s, top, out, shape->count);
 }
 
-COLL_ALGORITHM(reduce_chain, .name = "chain", .kind = COLL_REDUCE, .segment = true, .generate = generate,
-               .doc = "pipelined along a chain of ranks");
+COLL_ALGORITHM(reduce_chain, .name = "chain", .kind = COLL_REDUCE, .segment = true,
+               .generate = reduce_chain_generate, .doc = "pipelined along a chain of ranks");

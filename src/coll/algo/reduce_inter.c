@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_inter_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->root == ROOT_NONE)
         return;
@@ -22,5 +22,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_send(s, PEER_REMOTE(shape->root), result, shape->count);
 }
 
-COLL_ALGORITHM(reduce_inter, .name = "inter", .kind = COLL_REDUCE, .needs = NEED_INTER, .generate = generate,
+COLL_ALGORITHM(reduce_inter, .name = "inter", .kind = COLL_REDUCE, .needs = NEED_INTER,
+               .generate = reduce_inter_generate,
                .doc = "binomial tree in one group, result sent to the root in the other");

@@ -6,7 +6,7 @@
 
 #define IN_FLIGHT 4
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_linear_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int64_t n = shape->count;
     const struct loc in = shape_input(shape), out = loc_make(BUF_RECV, 0);
@@ -36,5 +36,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     sched_copy(s, sum, out, n);
 }
 
-COLL_ALGORITHM(reduce_linear, .name = "linear", .kind = COLL_REDUCE, .generate = generate,
+COLL_ALGORITHM(reduce_linear, .name = "linear", .kind = COLL_REDUCE, .generate = reduce_linear_generate,
                .doc = "the root combines everyone's vector in rank order");

@@ -7,8 +7,8 @@
 
 /* Backwards through the halving: a rank whose number differs from the root's in this bit gives its part away.
  */
-static void gather(struct sched *s, const struct fold *f, const struct halving *h, int root_index,
-                   struct loc data)
+static void halving_gather(struct sched *s, const struct fold *f, const struct halving *h, int root_index,
+                           struct loc data)
 {
     int64_t lo = h->lo[h->steps], hi = h->hi[h->steps];
     for (int k = h->steps - 1; k >= 0; k--) {
@@ -28,7 +28,7 @@ static void gather(struct sched *s, const struct fold *f, const struct halving *
     }
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_rabenseifner_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int64_t n = shape->count;
     struct fold f = fold_make(shape->rank, shape->size), root = fold_make(shape->root, shape->size);
@@ -43,7 +43,7 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         fold_in(s, &f, shape->rank, &p, n);
         halving_reduce(s, &f, &p, n, &h);
         partial_settle(s, &p, h.lo[h.steps], h.hi[h.steps] - h.lo[h.steps]);
-        gather(s, &f, &h, root_index, p.buf[0]);
+        halving_gather(s, &f, &h, root_index, p.buf[0]);
         if (root_folded && f.index == root_index)
             sched_send(s, shape->root, p.buf[0], n);
     } else {
@@ -54,5 +54,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     }
 }
 
-COLL_ALGORITHM(reduce_rabenseifner, .name = "rabenseifner", .kind = COLL_REDUCE, .generate = generate,
+COLL_ALGORITHM(reduce_rabenseifner, .name = "rabenseifner", .kind = COLL_REDUCE,
+               .generate = reduce_rabenseifner_generate,
                .doc = "reduce-scatter by recursive halving, then gather");

@@ -4,12 +4,12 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static int64_t edge(const struct coll_shape *shape, const struct fold *f, int index)
+static int64_t halving_edge(const struct coll_shape *shape, const struct fold *f, int index)
 {
     return shape->starts[index < f->pof2 ? fold_rank(f, index) : shape->size];
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_scatter_halving_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int rank = shape->rank;
     const int64_t *starts = shape->starts, total = starts[shape->size],
@@ -30,7 +30,8 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     for (int mask = f.pof2 / 2; mask > 0; mask /= 2) {
         int partner = fold_rank(&f, f.index ^ mask), mid = lo + mask;
         bool low = (f.index & mask) == 0;
-        int64_t a = edge(shape, &f, lo), b = edge(shape, &f, mid), c = edge(shape, &f, hi);
+        int64_t a = halving_edge(shape, &f, lo), b = halving_edge(shape, &f, mid),
+                c = halving_edge(shape, &f, hi);
         sched_recv(s, partner, loc_add(partial_theirs(&p), low ? a : b), low ? b - a : c - b);
         sched_send(s, partner, loc_add(partial_mine(&p), low ? b : a), low ? c - b : b - a);
         sched_fence(s);
@@ -45,5 +46,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(reduce_scatter_halving, .name = "recursive_halving", .kind = COLL_REDUCE_SCATTER,
-               .needs = NEED_COMMUTATIVE, .generate = generate,
+               .needs = NEED_COMMUTATIVE, .generate = reduce_scatter_halving_generate,
                .doc = "vectors halved at distances n/2, n/4, ...");

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_scatter_linear_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     const int64_t *starts = shape->starts;
@@ -25,5 +25,6 @@ static void generate(const struct coll_shape *shape, struct sched *s)
     sched_copy(s, sum, b.out, b.mine);
 }
 
-COLL_ALGORITHM(reduce_scatter_linear, .name = "linear", .kind = COLL_REDUCE_SCATTER, .generate = generate,
+COLL_ALGORITHM(reduce_scatter_linear, .name = "linear", .kind = COLL_REDUCE_SCATTER,
+               .generate = reduce_scatter_linear_generate,
                .doc = "everyone sends everyone its block; combined in rank order");

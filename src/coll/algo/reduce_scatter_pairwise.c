@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_scatter_pairwise_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     const int64_t *starts = shape->starts;
@@ -23,4 +23,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(reduce_scatter_pairwise, .name = "pairwise", .kind = COLL_REDUCE_SCATTER,
-               .needs = NEED_COMMUTATIVE, .generate = generate, .doc = "one partner at a time");
+               .needs = NEED_COMMUTATIVE, .generate = reduce_scatter_pairwise_generate,
+               .doc = "one partner at a time");

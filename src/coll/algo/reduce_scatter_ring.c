@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_scatter_ring_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int size = shape->size, rank = shape->rank;
     const int64_t *starts = shape->starts, mine = starts[rank + 1] - starts[rank];
@@ -27,4 +27,5 @@ static void generate(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(reduce_scatter_ring, .name = "ring", .kind = COLL_REDUCE_SCATTER, .needs = NEED_COMMUTATIVE,
-               .generate = generate, .doc = "blocks go round a ring and are summed on the way");
+               .generate = reduce_scatter_ring_generate,
+               .doc = "blocks go round a ring and are summed on the way");

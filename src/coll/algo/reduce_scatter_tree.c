@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void scatter(const struct coll_shape *shape, struct sched *s, struct loc sum)
+static void tree_scatter(const struct coll_shape *shape, struct sched *s, struct loc sum)
 {
     const int64_t *starts = shape->starts;
     if (shape->rank != 0) {
@@ -17,16 +17,17 @@ static void scatter(const struct coll_shape *shape, struct sched *s, struct loc 
     sched_copy(s, sum, loc_make(BUF_RECV, 0), starts[1]);
 }
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void reduce_scatter_tree_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int64_t total = shape->starts[shape->size];
     struct tree t = tree_binomial(shape->rank, shape->size, 0);
     struct loc sum = shape->rank == 0 ? sched_temp(s, total) : loc_make(BUF_NONE, 0);
     tree_reduce(s, &t, shape->commutative, shape_input(shape), sum, total, 0);
-    scatter(shape, s, sum);
+    tree_scatter(shape, s, sum);
 }
 
-COLL_ALGORITHM(reduce_scatter_tree, .name = "tree", .kind = COLL_REDUCE_SCATTER, .generate = generate,
+COLL_ALGORITHM(reduce_scatter_tree, .name = "tree", .kind = COLL_REDUCE_SCATTER,
+               .generate = reduce_scatter_tree_generate,
                .doc = "reduce up a binomial tree, then rank 0 scatters");
 
 static void generate_inter(const struct coll_shape *shape, struct sched *s)
@@ -41,7 +42,7 @@ static void generate_inter(const struct coll_shape *shape, struct sched *s)
         sched_send(s, PEER_REMOTE(0), sum, total);
         sched_fence(s);
     }
-    scatter(shape, s, theirs);
+    tree_scatter(shape, s, theirs);
 }
 
 COLL_ALGORITHM(reduce_scatter_inter, .name = "inter", .kind = COLL_REDUCE_SCATTER, .needs = NEED_INTER,

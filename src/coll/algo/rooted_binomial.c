@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static int subtree(int me, int size)
+static int binomial_subtree_size(int me, int size)
 {
     int low = me & -me;
     return me + low < size ? low : size - me;
@@ -17,7 +17,7 @@ static void at_root(const struct coll_shape *shape, struct sched *s, bool gather
     const enum sched_buf all = gather ? BUF_RECV : BUF_SEND;
     struct tree t = tree_binomial(root, size, root);
     for (int c = t.nchildren - 1; c >= 0; c--) {
-        int first = t.child[c], n = subtree(ring(first - root, size), size);
+        int first = t.child[c], n = binomial_subtree_size(ring(first - root, size), size);
         int head = first + n <= size ? n : size - first;
         sched_move(s, gather, first, loc_make(all, first), head);
         sched_move(s, gather, first, loc_make(all, 0), n - head);
@@ -33,7 +33,7 @@ static void with_children(const struct coll_shape *shape, struct sched *s, bool 
     const int size = shape->size, me = ring(shape->rank - shape->root, size);
     for (int c = t->nchildren - 1; c >= 0; c--) {
         int child = ring(t->child[c] - shape->root, size);
-        sched_move(s, gather, t->child[c], loc_add(data, child - me), subtree(child, size));
+        sched_move(s, gather, t->child[c], loc_add(data, child - me), binomial_subtree_size(child, size));
     }
 }
 
@@ -45,7 +45,7 @@ static void with_parent(const struct coll_shape *shape, struct sched *s, bool ga
     sched_move(s, !gather, t->parent, loc_add(data, head), n - head);
 }
 
-static void gather(const struct coll_shape *shape, struct sched *s)
+static void gather_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->rank == shape->root) {
         at_root(shape, s, true);
@@ -53,7 +53,7 @@ static void gather(const struct coll_shape *shape, struct sched *s)
     }
     struct loc data = loc_make(BUF_SEND, 0);
     struct tree t = tree_binomial(shape->rank, shape->size, shape->root);
-    const int n = subtree(ring(shape->rank - shape->root, shape->size), shape->size);
+    const int n = binomial_subtree_size(ring(shape->rank - shape->root, shape->size), shape->size);
     if (n > 1) {
         data = sched_temp(s, n);
         with_children(shape, s, true, &t, data);
@@ -63,7 +63,7 @@ static void gather(const struct coll_shape *shape, struct sched *s)
     with_parent(shape, s, true, &t, data, n);
 }
 
-static void scatter(const struct coll_shape *shape, struct sched *s)
+static void scatter_binomial_generate(const struct coll_shape *shape, struct sched *s)
 {
     if (shape->rank == shape->root) {
         at_root(shape, s, false);
@@ -71,7 +71,7 @@ static void scatter(const struct coll_shape *shape, struct sched *s)
     }
     struct loc data = loc_make(BUF_RECV, 0);
     struct tree t = tree_binomial(shape->rank, shape->size, shape->root);
-    const int n = subtree(ring(shape->rank - shape->root, shape->size), shape->size);
+    const int n = binomial_subtree_size(ring(shape->rank - shape->root, shape->size), shape->size);
     if (n > 1)
         data = sched_temp(s, n);
     with_parent(shape, s, false, &t, data, n);
@@ -81,6 +81,6 @@ static void scatter(const struct coll_shape *shape, struct sched *s)
 }
 
 COLL_ALGORITHM(gather_binomial, .name = "binomial", .kind = COLL_GATHER, .needs = NEED_ADJACENT,
-               .generate = gather, .doc = "up a binomial tree, packed");
+               .generate = gather_binomial_generate, .doc = "up a binomial tree, packed");
 COLL_ALGORITHM(scatter_binomial, .name = "binomial", .kind = COLL_SCATTER, .needs = NEED_ADJACENT,
-               .generate = scatter, .doc = "down a binomial tree, packed");
+               .generate = scatter_binomial_generate, .doc = "down a binomial tree, packed");

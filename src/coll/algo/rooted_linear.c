@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void linear(const struct coll_shape *shape, struct sched *s, bool gather)
+static void rooted_linear_generate(const struct coll_shape *shape, struct sched *s, bool gather)
 {
     const struct loc own = loc_make(gather ? BUF_SEND : BUF_RECV, 0);
     const enum sched_buf all = gather ? BUF_RECV : BUF_SEND;
@@ -23,22 +23,22 @@ static void linear(const struct coll_shape *shape, struct sched *s, bool gather)
         copy_own(shape, s, gather);
 }
 
-static void gather(const struct coll_shape *shape, struct sched *s)
+static void gather_linear_generate(const struct coll_shape *shape, struct sched *s)
 {
-    linear(shape, s, true);
+    rooted_linear_generate(shape, s, true);
 }
 
-static void scatter(const struct coll_shape *shape, struct sched *s)
+static void scatter_linear_generate(const struct coll_shape *shape, struct sched *s)
 {
-    linear(shape, s, false);
+    rooted_linear_generate(shape, s, false);
 }
 
-COLL_ALGORITHM(gather_linear, .name = "linear", .kind = COLL_GATHER, .window = true, .generate = gather,
-               .doc = "everyone sends to the root");
-COLL_ALGORITHM(scatter_linear, .name = "linear", .kind = COLL_SCATTER, .window = true, .generate = scatter,
-               .doc = "the root sends to everyone");
+COLL_ALGORITHM(gather_linear, .name = "linear", .kind = COLL_GATHER, .window = true,
+               .generate = gather_linear_generate, .doc = "everyone sends to the root");
+COLL_ALGORITHM(scatter_linear, .name = "linear", .kind = COLL_SCATTER, .window = true,
+               .generate = scatter_linear_generate, .doc = "the root sends to everyone");
 
-static void inter(const struct coll_shape *shape, struct sched *s, bool gather)
+static void rooted_inter_generate(const struct coll_shape *shape, struct sched *s, bool gather)
 {
     if (shape->root == ROOT_SELF)
         for (int r = 0; r < shape->remote_size; r++)
@@ -49,12 +49,12 @@ static void inter(const struct coll_shape *shape, struct sched *s, bool gather)
 
 static void gather_from_others(const struct coll_shape *shape, struct sched *s)
 {
-    inter(shape, s, true);
+    rooted_inter_generate(shape, s, true);
 }
 
 static void scatter_to_others(const struct coll_shape *shape, struct sched *s)
 {
-    inter(shape, s, false);
+    rooted_inter_generate(shape, s, false);
 }
 
 COLL_ALGORITHM(gather_inter, .name = "inter", .kind = COLL_GATHER, .needs = NEED_INTER,

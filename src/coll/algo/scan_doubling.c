@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-static void generate(const struct coll_shape *shape, struct sched *s)
+static void scan_doubling_generate(const struct coll_shape *shape, struct sched *s)
 {
     const int64_t n = shape->count;
     const bool inclusive = shape->kind == COLL_SCAN;
@@ -43,7 +43,9 @@ static void generate(const struct coll_shape *shape, struct sched *s)
         sched_copy(s, in, out, n);
 }
 
-COLL_ALGORITHM(scan_doubling, .name = "recursive_doubling", .kind = COLL_SCAN, .generate = generate,
+COLL_ALGORITHM(scan_doubling, .name = "recursive_doubling", .kind = COLL_SCAN,
+               .generate = scan_doubling_generate,
                .doc = "sums of ranges exchanged at distances 1, 2, 4, ...");
-COLL_ALGORITHM(exscan_doubling, .name = "recursive_doubling", .kind = COLL_EXSCAN, .generate = generate,
+COLL_ALGORITHM(exscan_doubling, .name = "recursive_doubling", .kind = COLL_EXSCAN,
+               .generate = scan_doubling_generate,
                .doc = "sums of ranges exchanged at distances 1, 2, 4, ...");

@@ -91,7 +91,7 @@ static int progress_hook(struct net_hook *hook)
 
 /* No doorbell rings for flags, and a rank that waits for this request does not poll them before it sleeps: so it must not sleep for
  * long (`unrung`). */
-static void begin(struct hbarrier_run *r)
+static void barrier_begin(struct hbarrier_run *r)
 {
     struct net *net = r->w->net;
     r->pending = r->error = 0;
@@ -107,10 +107,10 @@ static void begin(struct hbarrier_run *r)
     list_append(&net->hooks, &r->hook.link);
 }
 
-static int start(struct request *base)
+static int barrier_start(struct request *base)
 {
     base->active = true;
-    begin(container_of(base, struct hbarrier_run, base));
+    barrier_begin(container_of(base, struct hbarrier_run, base));
     return 0;
 }
 
@@ -123,7 +123,7 @@ static void free_run(struct request *base)
 
 const struct request_ops hbarrier_ops = {.name = "barrier", .release = free_run};
 const struct request_ops hbarrier_persistent_ops = {
-    .name = "persistent barrier", .start = start, .release = free_run};
+    .name = "persistent barrier", .start = barrier_start, .release = free_run};
 
 /* For a persistent one. They are started in any order, so none can be the first barrier. */
 static bool has_lane(const struct hbarrier *w)
@@ -154,7 +154,7 @@ static int make_request(const struct call *call, struct hbarrier *w, struct requ
         page_comm_count(state->page);
         page_comm_kind(state->page, COLL_BARRIER);
         r->number = state->page->calls;
-        begin(r);
+        barrier_begin(r);
     }
     *request = &r->base;
     return 0;

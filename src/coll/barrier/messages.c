@@ -16,7 +16,7 @@ static void message_done(struct request *m)
     r->pending--;
 }
 
-static void watch(struct hbarrier_run *r, int rc, struct request *m)
+static void barrier_watch_request(struct hbarrier_run *r, int rc, struct request *m)
 {
     hbarrier_record_error(r, rc);
     if (rc)
@@ -38,7 +38,7 @@ void hbarrier_send(struct hbarrier_run *r, int rank, const void *data, size_t by
     if (!rc)
         rc = p2p_isend(c->proc->p2p, data, (MPI_Count)bytes, byte_type(), peer,
                        comm_coll_envelope(c, c->rank, r->tag), SEND_STANDARD, &m);
-    watch(r, rc, m);
+    barrier_watch_request(r, rc, m);
 }
 
 void hbarrier_recv(struct hbarrier_run *r, int rank, void *data, size_t bytes)
@@ -47,5 +47,5 @@ void hbarrier_recv(struct hbarrier_run *r, int rank, void *data, size_t bytes)
     struct request *m = NULL;
     int rc =
         p2p_irecv(c->proc->p2p, data, (MPI_Count)bytes, byte_type(), comm_coll_envelope(c, rank, r->tag), &m);
-    watch(r, rc, m);
+    barrier_watch_request(r, rc, m);
 }

@@ -138,7 +138,7 @@ static bool can_write(struct hbarrier *w)
 /* What this leader can do. Ranks that take turns on a processor must be scheduled once for each round. Unless somebody names a barrier
  * they meet in the switch, which has one round, and where there is none by messages: those wake a rank that sleeps. The first
  * leader decides by asking for a group. */
-static void offer(struct hbarrier *w)
+static void barrier_describe_leader(struct hbarrier *w)
 {
     const bool turns = w->net->oversubscribed && !w->choice.named;
     w->mine = (struct hbarrier_setup){.group = HBARRIER_NO_GROUP};
@@ -203,7 +203,7 @@ static int prepare_leader(struct hbarrier *w, int n)
     w->inbox = calloc((size_t)w->partners, sizeof(*w->inbox));
     if (!w->inbox)
         return MPI_ERR_NO_MEM;
-    offer(w);
+    barrier_describe_leader(w);
     w->result.block = BLOCK_NONE;
     if (w->nlocal > 1 && net->area && net_area_alloc(net, block_length(w), &w->result.block) != 0)
         w->result.block = BLOCK_NONE;

@@ -23,7 +23,7 @@ bool hbarrier_is_multicast(const struct coll_choice *choice)
     return choice->algorithm == &barrier_multicast;
 }
 
-static int parameter(const struct hbarrier *w, int which)
+static int release_parameter(const struct hbarrier *w, int which)
 {
     const int value = w->choice.parameter[which];
     return value ? value : barrier_multicast.parameter[which].preset;
@@ -35,7 +35,7 @@ int hbarrier_open_multicast(struct hbarrier *w)
                                           .window = WINDOW,
                                           .collectors = 1,
                                           .aggregate = AGGREGATE,
-                                          .timeout_us = (uint64_t)parameter(w, TREE_TIMEOUT)};
+                                          .timeout_us = (uint64_t)release_parameter(w, TREE_TIMEOUT)};
     struct multicast *m = NULL;
     w->opened_multicast = true;
     int rc = multicast_open(w->comm, &terms, &m);
@@ -44,7 +44,7 @@ int hbarrier_open_multicast(struct hbarrier *w)
         m = NULL;
     }
     w->multicast = m;
-    w->fan = parameter(w, TREE_FAN);
+    w->fan = release_parameter(w, TREE_FAN);
     return rc;
 }
 

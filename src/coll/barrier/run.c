@@ -92,7 +92,7 @@ static struct doorbell *bell_of(const struct hbarrier *w, int place)
 
 /* A leader that sleeps is woken by the rank that reports last, not by each. Of two that report together at least one finds
  * the other there: both order their report before their look. */
-static void report(struct hbarrier_run *r)
+static void barrier_report_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
     struct doorbell *bell = bell_of(w, 0);
@@ -106,7 +106,7 @@ static void report(struct hbarrier_run *r)
         net_wake_local(bell);
 }
 
-static void release(struct hbarrier_run *r)
+static void barrier_release_node(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
     atomic_store_explicit(&w->block->release.turn[r->lane], hbarrier_lane_of(r)->machine.turn,
@@ -200,7 +200,7 @@ static bool is_switched(struct hbarrier_run *r)
 }
 
 /* Has what the stage waits for happened? */
-static bool ready(struct hbarrier_run *r)
+static bool barrier_stage_is_ready(struct hbarrier_run *r)
 {
     const struct hbarrier *w = r->w;
     const struct barrier_machine *m = &hbarrier_lane_of(r)->machine;
@@ -221,7 +221,7 @@ static bool ready(struct hbarrier_run *r)
 bool hbarrier_can_advance(void *arg)
 {
     struct hbarrier_run *r = arg;
-    return is_first(r) && (hbarrier_lane_of(r)->machine.stage == BARRIER_IDLE || ready(r));
+    return is_first(r) && (hbarrier_lane_of(r)->machine.stage == BARRIER_IDLE || barrier_stage_is_ready(r));
 }
 
 void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method)
@@ -236,7 +236,7 @@ void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method)
         counter_add(&by_node, 1);
 }
 
-static void finish(struct hbarrier_run *r)
+static void barrier_finish(struct hbarrier_run *r)
 {
     if (r->method == METHOD_SETUP)
         hbarrier_adopt_result(r->w);
@@ -245,7 +245,7 @@ static void finish(struct hbarrier_run *r)
     r->over = true;
 }
 
-static void cross(struct hbarrier_run *r, int round)
+static void barrier_cross_round(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
     r->crossed = false;
@@ -261,7 +261,7 @@ static void cross(struct hbarrier_run *r, int round)
         send_setups(r, round);
 }
 
-static void act(struct hbarrier_run *r, enum barrier_machine_action action)
+static void barrier_act(struct hbarrier_run *r, enum barrier_machine_action action)
 {
     struct hbarrier *w = r->w;
     const int round = hbarrier_lane_of(r)->machine.round;
@@ -269,11 +269,11 @@ static void act(struct hbarrier_run *r, enum barrier_machine_action action)
         for (int i = 1; i < w->nlocal; i++)
             hbarrier_recv(r, w->local[i], NULL, 0);
     } else if (action == BARRIER_REPORT) {
-        by_flags(r) ? report(r) : report_by_message(r);
+        by_flags(r) ? barrier_report_arrival(r) : report_by_message(r);
     } else if (action == BARRIER_RELEASE_NODE) {
-        by_flags(r) ? release(r) : release_by_message(r);
+        by_flags(r) ? barrier_release_node(r) : release_by_message(r);
     } else if (action == BARRIER_ROUND) {
-        cross(r, round);
+        barrier_cross_round(r, round);
     }
 }
 
@@ -296,13 +296,13 @@ void hbarrier_advance(struct hbarrier_run *r)
             r->method = method_of(r);
         const struct barrier_machine_shape shape = {r->w->leads, r->w->nlocal == 1, r->w->rounds[r->method]};
         enum barrier_machine_action action =
-            barrier_machine_next(m, &shape, m->stage != BARRIER_IDLE && ready(r));
+            barrier_machine_next(m, &shape, m->stage != BARRIER_IDLE && barrier_stage_is_ready(r));
         if (action == BARRIER_WAIT)
             return;
         if (action == BARRIER_DONE)
-            finish(r);
+            barrier_finish(r);
         else
-            act(r, action);
+            barrier_act(r, action);
     }
 }
 

@@ -124,7 +124,7 @@ static bool can_go_on(void *arg)
 }
 
 /* True: my node's blocks are in the window. */
-static bool sent(struct gathering *g)
+static bool gathering_is_sent(struct gathering *g)
 {
     struct multicast *m = g->m;
     const size_t bytes = bytes_of(g, g->me);
@@ -153,7 +153,7 @@ static bool has_turn(struct gathering *g)
 
 static bool is_done(struct gathering *g)
 {
-    return sent(g) && has_all(g);
+    return gathering_is_sent(g) && has_all(g);
 }
 
 static int between_nodes(struct gathering *g)
@@ -177,7 +177,7 @@ static int between_nodes(struct gathering *g)
 }
 
 /* Every leader sends at once: nobody must run out of buffers. The same at all ranks. */
-static bool fits(const struct gathering *g)
+static bool gathering_fits(const struct gathering *g)
 {
     size_t packets = 0;
     for (uint32_t i = 0; i < g->members; i++)
@@ -197,7 +197,7 @@ bool multicast_allgather(const struct call *call, int *rc)
     struct gathering g;
     if (!m || (*rc = gathering_make(&g, state, m, block)) != 0)
         return *rc != 0;
-    if (!fits(&g)) {
+    if (!gathering_fits(&g)) {
         gathering_free(&g);
         return false;
     }

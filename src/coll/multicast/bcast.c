@@ -39,14 +39,14 @@ struct multicast_run {
     struct dtype *type;
 };
 
-static void note(struct multicast_run *r, int rc)
+static void multicast_record_error(struct multicast_run *r, int rc)
 {
     if (rc && !r->error)
         r->error = rc;
 }
 
 /* What comes next after a stage. */
-static enum stage after(const struct multicast_run *r)
+static enum stage multicast_next_stage(const struct multicast_run *r)
 {
     const bool leads = r->m->group != NULL, first = r->place == 0;
     switch (r->stage) {
@@ -81,9 +81,9 @@ static void node_start(struct multicast_run *r)
     if (node->size == 1)
         return;
     if (r->channel)
-        note(r, r->local->ops->start(r->local));
+        multicast_record_error(r, r->local->ops->start(r->local));
     else
-        note(r, r->blocking ? coll_run(&args) : coll_start(&args, &r->local));
+        multicast_record_error(r, r->blocking ? coll_run(&args) : coll_start(&args, &r->local));
 }
 
 static bool node_done(struct multicast_run *r)
@@ -92,7 +92,7 @@ static bool node_done(struct multicast_run *r)
         return true;
     if (!atomic_load_explicit(&r->local->complete, memory_order_acquire))
         return false;
-    note(r, r->local->error);
+    multicast_record_error(r, r->local->error);
     if (r->channel)
         return true;
     request_free(r->local);
@@ -102,18 +102,19 @@ static bool node_done(struct multicast_run *r)
 
 /* ---- between nodes ---- */
 
-static bool received(struct multicast_run *r)
+static bool multicast_receive(struct multicast_run *r)
 {
     if (!r->want.complete)
         return false;
     if (r->want.total != r->bytes)
-        note(r, err_set(MPI_ERR_TRUNCATE, "a broadcast of %zu bytes was called for %zu bytes on this rank",
-                        r->want.total, r->bytes));
+        multicast_record_error(r, err_set(MPI_ERR_TRUNCATE,
+                                          "a broadcast of %zu bytes was called for %zu bytes on this rank",
+                                          r->want.total, r->bytes));
     return true;
 }
 
 /* One message at a time. */
-static bool sent(struct multicast_run *r)
+static bool multicast_send(struct multicast_run *r)
 {
     struct multicast *m = r->m;
     if (m->sending && m->sending != r)
@@ -123,7 +124,7 @@ static bool sent(struct multicast_run *r)
     return r->at == r->bytes;
 }
 
-static void enter(struct multicast_run *r)
+static void multicast_enter_stage(struct multicast_run *r)
 {
     if (r->stage == STAGE_RECEIVE)
         net_group_want(r->m->group, &r->want);
@@ -137,11 +138,11 @@ static bool stage_done(struct multicast_run *r)
     case STAGE_WAITING:
         return r->channel || list_first(&r->m->runs) == &r->link;
     case STAGE_SEND:
-        return sent(r);
+        return multicast_send(r);
     case STAGE_FLUSH:
         return net_group_idle(r->m->group);
     case STAGE_RECEIVE:
-        return received(r);
+        return multicast_receive(r);
     case STAGE_NODE:
         return node_done(r);
     default:
@@ -150,18 +151,18 @@ static bool stage_done(struct multicast_run *r)
 }
 
 /* As far as it goes now; true when it got further. */
-static bool advance(struct multicast_run *r)
+static bool multicast_advance(struct multicast_run *r)
 {
     bool moved = false;
     while (r->stage != STAGE_OVER && stage_done(r)) {
-        r->stage = after(r);
+        r->stage = multicast_next_stage(r);
         moved = true;
-        enter(r);
+        multicast_enter_stage(r);
     }
     return moved;
 }
 
-static void finish(struct multicast_run *r)
+static void multicast_finish(struct multicast_run *r)
 {
     if (r->staged && !r->is_root && !r->error)
         dt_unpack_all(r->type, r->count, r->user, r->staged, r->bytes);
@@ -174,8 +175,8 @@ static void finish(struct multicast_run *r)
 
 /* ---- the calls ---- */
 
-static int describe(struct multicast_run *r, const struct coll_args *args, struct multicast *m, size_t bytes,
-                    const struct coll_choice *choice)
+static int multicast_describe(struct multicast_run *r, const struct coll_args *args, struct multicast *m,
+                              size_t bytes, const struct coll_choice *choice)
 {
     const struct comm *c = args->comm;
     const struct coll_side *side = &args->recv;
@@ -203,7 +204,7 @@ static int describe(struct multicast_run *r, const struct coll_args *args, struc
 }
 
 /* As far as it goes at once. */
-static void begin(struct multicast_run *r)
+static void multicast_begin(struct multicast_run *r)
 {
     r->stage = STAGE_WAITING;
     r->at = 0;
@@ -212,7 +213,7 @@ static void begin(struct multicast_run *r)
         dt_pack_all(r->type, r->count, r->user, r->staged);
     if (!r->channel)
         list_append(&r->m->runs, &r->link);
-    advance(r);
+    multicast_advance(r);
 }
 
 /* Looked at before sleep, for what another thread or another hook has done meanwhile. */
@@ -243,17 +244,17 @@ static bool run_blocking(const struct call *call, const struct coll_choice *choi
         return *rc != 0;
     struct multicast_run r = {.blocking = true};
     coll_number(call->state, args, FORM_BLOCKING);
-    *rc = describe(&r, args, m, call->where.bytes, choice);
+    *rc = multicast_describe(&r, args, m, call->where.bytes, choice);
     if (*rc)
         return true;
     struct net_waiter waiter = {.ready = can_go_on, .arg = &r, .what = NET_MEMBERS, .of = args->comm};
-    begin(&r);
+    multicast_begin(&r);
     while (r.stage != STAGE_OVER) {
         net_wait_step(args->comm->proc->net, &waiter);
-        advance(&r);
+        multicast_advance(&r);
     }
     net_wait_end(args->comm->proc->net, &waiter);
-    finish(&r);
+    multicast_finish(&r);
     *rc = r.error;
     return true;
 }
@@ -263,17 +264,17 @@ static bool run_blocking(const struct call *call, const struct coll_choice *choi
 static int progress_hook(struct net_hook *hook)
 {
     struct multicast_run *r = container_of(hook, struct multicast_run, hook);
-    if (!advance(r))
+    if (!multicast_advance(r))
         return 0;
     if (r->stage == STAGE_OVER) {
         list_remove(&r->hook.link);
-        finish(r);
+        multicast_finish(r);
         request_complete(&r->base, r->error);
     }
     return 1;
 }
 
-static uint64_t rests(struct net_hook *hook, uint64_t now)
+static uint64_t multicast_rest_until(struct net_hook *hook, uint64_t now)
 {
     (void)now;
     return can_go_on(container_of(hook, struct multicast_run, hook)) ? 0 : NET_FOREVER;
@@ -281,16 +282,16 @@ static uint64_t rests(struct net_hook *hook, uint64_t now)
 
 static void begin_request(struct multicast_run *r)
 {
-    begin(r);
+    multicast_begin(r);
     if (r->stage == STAGE_OVER) {
-        finish(r);
+        multicast_finish(r);
         request_complete(&r->base, r->error);
     } else {
         list_append(&r->comm->proc->net->hooks, &r->hook.link);
     }
 }
 
-static int start(struct request *base)
+static int multicast_start(struct request *base)
 {
     struct multicast_run *r = container_of(base, struct multicast_run, base);
     base->active = true;
@@ -315,7 +316,7 @@ static void free_run(struct request *base)
 
 static const struct request_ops multicast_ops = {.name = "broadcast by multicast", .release = free_run};
 static const struct request_ops persistent_ops = {
-    .name = "persistent broadcast by multicast", .start = start, .release = free_run};
+    .name = "persistent broadcast by multicast", .start = multicast_start, .release = free_run};
 
 /* It is started any number of times, at each rank in an order of its own: so is its part within the node. */
 static int make_persistent(struct multicast_run *r)
@@ -349,11 +350,11 @@ static bool make_request(const struct call *call, const struct coll_choice *choi
         *rc = err_set(MPI_ERR_NO_MEM, "out of memory for the request of a broadcast");
         return true;
     }
-    *r = (struct multicast_run){.hook = {.progress = progress_hook, .rests = rests}};
+    *r = (struct multicast_run){.hook = {.progress = progress_hook, .rests = multicast_rest_until}};
     if (persistent)
         r->channel = ++m->channels;
     coll_number(state, args, form);
-    *rc = describe(r, args, m, call->where.bytes, choice);
+    *rc = multicast_describe(r, args, m, call->where.bytes, choice);
     if (*rc) {
         objmem_free(r);
         return true;

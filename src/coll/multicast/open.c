@@ -58,7 +58,7 @@ static struct coll_side bytes_at(void *buf, size_t len)
     return (struct coll_side){.buf = buf, .count = (MPI_Count)len, .type = byte_type()};
 }
 
-static int tell(struct comm *c, void *what, size_t len)
+static int multicast_send_terms(struct comm *c, void *what, size_t len)
 {
     const struct coll_args args = {
         .kind = COLL_BCAST, .name = "MPI_Bcast", .comm = c, .recv = bytes_at(what, len)};
@@ -95,7 +95,8 @@ static uint64_t name_group(void)
     return getrandom(&id, sizeof(id), 0) == (ssize_t)sizeof(id) ? MAX(id, 1u) : 0;
 }
 
-static int join(struct multicast *m, const struct multicast_terms *terms, struct net_group_card *card)
+static int multicast_join(struct multicast *m, const struct multicast_terms *terms,
+                          struct net_group_card *card)
 {
     struct comm *leaders = m->leaders;
     size_t packet;
@@ -111,7 +112,7 @@ static int join(struct multicast *m, const struct multicast_terms *terms, struct
         .arg = leaders};
     *card = (struct net_group_card){0};
     setup.id = leaders->rank == 0 ? name_group() : 0;
-    int rc = tell(leaders, &setup.id, sizeof(setup.id));
+    int rc = multicast_send_terms(leaders, &setup.id, sizeof(setup.id));
     if (rc)
         return rc;
     if (!t)
@@ -126,7 +127,8 @@ static int join(struct multicast *m, const struct multicast_terms *terms, struct
 }
 
 /* Have all joined? One of those that have not says why, where users asked for multicast. */
-static int meet(struct multicast *m, const char *otherwise, struct net_group_card *mine, uint64_t found[2])
+static int multicast_agree_joined(struct multicast *m, const char *otherwise, struct net_group_card *mine,
+                                  uint64_t found[2])
 {
     struct comm *leaders = m->leaders;
     const int members = leaders->size;
@@ -166,10 +168,10 @@ int multicast_open(struct comm *c, const struct multicast_terms *terms, struct m
     rc = rc ? rc : make_comm(c, (int)m->member_of[c->rank], &m->node);
     rc = rc ? rc : make_comm(c, m->place_of[c->rank] == 0 ? 0 : MPI_UNDEFINED, &m->leaders);
     if (!rc && m->leaders) {
-        rc = join(m, terms, &card);
-        rc = rc ? rc : meet(m, terms->otherwise, &card, found);
+        rc = multicast_join(m, terms, &card);
+        rc = rc ? rc : multicast_agree_joined(m, terms->otherwise, &card, found);
     }
-    rc = rc ? rc : tell(m->node, found, sizeof(found));
+    rc = rc ? rc : multicast_send_terms(m->node, found, sizeof(found));
     if (rc) {
         multicast_free(m);
         return rc;

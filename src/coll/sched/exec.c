@@ -23,7 +23,7 @@ static void request_number(struct coll_request *r, const struct coll_args *args,
 static int progress_hook(struct net_hook *hook);
 static void request_drop(struct coll_request *r);
 
-static void note(struct coll_request *r, int rc)
+static void exec_record_error(struct coll_request *r, int rc)
 {
     if (unlikely(rc) && !r->error)
         r->error = rc;
@@ -33,12 +33,13 @@ static void note(struct coll_request *r, int rc)
  * calls that do not match, or an error before this message. */
 static void note_message(struct coll_request *r, const struct request *m)
 {
-    note(r, m->error);
+    exec_record_error(r, m->error);
     if (unlikely(!r->error && p2p_is_short(m)))
-        note(r, err_set(MPI_ERR_OTHER,
-                        "a collective call got %lld bytes from rank %d, fewer than it expects: counts and "
-                        "datatypes do not match there, or that rank met an error",
-                        (long long)m->bytes, m->source));
+        exec_record_error(
+            r, err_set(MPI_ERR_OTHER,
+                       "a collective call got %lld bytes from rank %d, fewer than it expects: counts and "
+                       "datatypes do not match there, or that rank met an error",
+                       (long long)m->bytes, m->source));
 }
 
 /* Runs inside progress, where starting new messages is not safe: the hook does that, later in the same round.
@@ -51,7 +52,7 @@ static void message_done(struct request *m)
         list_append(&r->comm->proc->net->hooks, &r->hook.link);
 }
 
-static void watch(struct coll_request *r, struct request *m)
+static void exec_watch_request(struct coll_request *r, struct request *m)
 {
     if (request_leave(m, message_done, r)) {
         r->pending++;
@@ -86,22 +87,23 @@ static void start_message(struct coll_request *r, const struct step *step)
     } else {
         rc = p2p_irecv(r->base.p2p, p.at, p.count, p.type, comm_coll_envelope(c, rank, tag), &m);
     }
-    note(r, rc);
+    exec_record_error(r, rc);
     if (!rc)
-        watch(r, m);
+        exec_watch_request(r, m);
 }
 
 static void do_copy(struct coll_request *r, const struct step *step)
 {
     struct place from = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
     struct place to = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
-    note(r, dt_copy(from.at, from.count, from.type, to.at, to.count, to.type));
+    exec_record_error(r, dt_copy(from.at, from.count, from.type, to.at, to.count, to.type));
     /* What a rank sends to itself, or lays down in its own block of a result, has two descriptions too. */
     if (unlikely(from.count * from.type->size < to.count * to.type->size))
-        note(r, err_set(MPI_ERR_OTHER,
-                        "a collective call sends %lld bytes from this rank to itself, where it expects %lld: "
-                        "counts and datatypes do not match",
-                        (long long)(from.count * from.type->size), (long long)(to.count * to.type->size)));
+        exec_record_error(
+            r, err_set(MPI_ERR_OTHER,
+                       "a collective call sends %lld bytes from this rank to itself, where it expects %lld: "
+                       "counts and datatypes do not match",
+                       (long long)(from.count * from.type->size), (long long)(to.count * to.type->size)));
 }
 
 static void do_reduce(struct coll_request *r, const struct step *step)
@@ -119,7 +121,7 @@ static void do_reduce(struct coll_request *r, const struct step *step)
     }
 }
 
-static void finish(struct coll_request *r)
+static void exec_finish(struct coll_request *r)
 {
     binding_after(&r->binding);
     if (r->scratch) {
@@ -134,7 +136,7 @@ static bool is_fault(int error)
     return error == MPIX_ERR_PROC_FAILED || error == MPIX_ERR_REVOKED;
 }
 
-static void advance(struct coll_request *r)
+static void exec_advance(struct coll_request *r)
 {
     const struct sched *s = &r->plan->sched;
     r->running = true;
@@ -163,14 +165,14 @@ static void advance(struct coll_request *r)
     r->running = false;
     if (r->next == s->count && r->pending == 0) {
         counter_add(&steps_done, s->count);
-        finish(r);
+        exec_finish(r);
     }
 }
 
 static int progress_hook(struct net_hook *hook)
 {
     list_remove(&hook->link);
-    advance(container_of(hook, struct coll_request, hook));
+    exec_advance(container_of(hook, struct coll_request, hook));
     return 1;
 }
 
@@ -248,10 +250,10 @@ static void request_begin(struct coll_request *r)
         return;
     }
     binding_before(&r->binding);
-    advance(r);
+    exec_advance(r);
 }
 
-static void hold(struct coll_request *r, int i, struct dtype *type)
+static void exec_hold_type(struct coll_request *r, int i, struct dtype *type)
 {
     if (type)
         dtype_retain(type);
@@ -332,8 +334,8 @@ static int request_hold(struct coll_request *r, const struct coll_args *args)
     const int nrecv = neighbors ? r->state->nsources : peers;
     r->owns = true;
     r->base.comm = comm_retain(args->comm);
-    hold(r, 0, args->send.type);
-    hold(r, 1, args->recv.type);
+    exec_hold_type(r, 0, args->send.type);
+    exec_hold_type(r, 1, args->recv.type);
     if (r->op)
         op_retain(r->op);
     int rc = hold_blocks(r, &args->send, nsend);
@@ -365,21 +367,21 @@ static void request_drop(struct coll_request *r)
     state->spare = r;
 }
 
-static void release(struct request *base)
+static void exec_release(struct request *base)
 {
     request_drop(container_of(base, struct coll_request, base));
 }
 
-static int start(struct request *base)
+static int exec_start(struct request *base)
 {
     base->active = true;
     request_begin(container_of(base, struct coll_request, base));
     return 0;
 }
 
-const struct request_ops coll_request_ops = {.name = "collective", .release = release};
+const struct request_ops coll_request_ops = {.name = "collective", .release = exec_release};
 const struct request_ops coll_persistent_ops = {
-    .name = "persistent collective", .start = start, .release = release};
+    .name = "persistent collective", .start = exec_start, .release = exec_release};
 
 /* ---- the executor ---- */
 

@@ -24,7 +24,7 @@ static unsigned slot_of(const struct coll_algorithm *a, const struct coll_shape 
 }
 _Static_assert(PLAN_CACHE_SLOTS == 64, "slot_of gives six bits");
 
-static bool same(const struct plan *p, const struct coll_algorithm *a, const struct coll_shape *shape)
+static bool plan_matches(const struct plan *p, const struct coll_algorithm *a, const struct coll_shape *shape)
 {
     return p->algorithm == a && p->count == shape->count && p->root == shape->root &&
            p->segment == shape->segment && p->window == shape->window && p->in_place == shape->in_place &&
@@ -91,7 +91,7 @@ int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const str
     /* Blocks of different sizes make a reduce_scatter's schedule depend on more than the key holds. */
     const bool cacheable = shape->kind != COLL_REDUCE_SCATTER || shape->adjacent;
     struct plan **slot = &cache->slot[slot_of(a, shape)];
-    if (cacheable && *slot && same(*slot, a, shape)) {
+    if (cacheable && *slot && plan_matches(*slot, a, shape)) {
         (*slot)->refs++;
         counter_add(&found, 1);
         *out = *slot;

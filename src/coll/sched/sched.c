@@ -18,7 +18,7 @@ void sched_free(struct sched *s)
     sched_init(s);
 }
 
-static struct step *add(struct sched *s, enum step_kind kind, int peer, int64_t count)
+static struct step *sched_add_step(struct sched *s, enum step_kind kind, int peer, int64_t count)
 {
     static struct step sink;
     if (s->count == s->capacity) {
@@ -36,7 +36,7 @@ static struct step *add(struct sched *s, enum step_kind kind, int peer, int64_t 
     return step;
 }
 
-static void operand(struct step *step, int i, struct loc l)
+static void step_set_operand(struct step *step, int i, struct loc l)
 {
     step->buf[i] = (uint8_t)l.buf;
     step->at[i] = l.at;
@@ -45,32 +45,32 @@ static void operand(struct step *step, int i, struct loc l)
 void sched_send(struct sched *s, int peer, struct loc from, int64_t count)
 {
     if (count > 0)
-        operand(add(s, STEP_SEND, peer, count), 0, from);
+        step_set_operand(sched_add_step(s, STEP_SEND, peer, count), 0, from);
 }
 
 void sched_recv(struct sched *s, int peer, struct loc to, int64_t count)
 {
     if (count > 0)
-        operand(add(s, STEP_RECV, peer, count), 0, to);
+        step_set_operand(sched_add_step(s, STEP_RECV, peer, count), 0, to);
 }
 
 void sched_copy(struct sched *s, struct loc from, struct loc to, int64_t count)
 {
     if (count <= 0 || loc_same(from, to))
         return;
-    struct step *step = add(s, STEP_COPY, 0, count);
-    operand(step, 0, from);
-    operand(step, 1, to);
+    struct step *step = sched_add_step(s, STEP_COPY, 0, count);
+    step_set_operand(step, 0, from);
+    step_set_operand(step, 1, to);
 }
 
 void sched_reduce(struct sched *s, struct loc left, struct loc right, struct loc out, int64_t count)
 {
     if (count <= 0)
         return;
-    struct step *step = add(s, STEP_REDUCE, 0, count);
-    operand(step, 0, left);
-    operand(step, 1, right);
-    operand(step, 2, out);
+    struct step *step = sched_add_step(s, STEP_REDUCE, 0, count);
+    step_set_operand(step, 0, left);
+    step_set_operand(step, 1, right);
+    step_set_operand(step, 2, out);
 }
 
 /* A fence is useful only when something was started since the last one; local steps may stand in between. */
@@ -80,7 +80,7 @@ void sched_fence(struct sched *s)
         if (s->steps[i].kind == STEP_FENCE)
             return;
         if (s->steps[i].kind == STEP_SEND || s->steps[i].kind == STEP_RECV) {
-            add(s, STEP_FENCE, 0, 0);
+            sched_add_step(s, STEP_FENCE, 0, 0);
             return;
         }
     }
@@ -88,12 +88,12 @@ void sched_fence(struct sched *s)
 
 void sched_signal(struct sched *s, int peer)
 {
-    add(s, STEP_SEND, peer, 0);
+    sched_add_step(s, STEP_SEND, peer, 0);
 }
 
 void sched_await(struct sched *s, int peer)
 {
-    add(s, STEP_RECV, peer, 0);
+    sched_add_step(s, STEP_RECV, peer, 0);
 }
 
 struct loc sched_temp(struct sched *s, int64_t items)

@@ -112,7 +112,7 @@ static int add_neighbors(struct coll_shape *shape, struct coll_state *state)
 
 /* Member by member: compilers clear a structure of this size by an instruction that waits for earlier stores,
  * among them those of the last collective to lines that other ranks are reading. */
-static void describe(struct coll_shape *shape, const struct coll_args *args)
+static void shape_fill(struct coll_shape *shape, const struct coll_args *args)
 {
     const struct comm *c = args->comm;
     shape->kind = args->kind;
@@ -141,7 +141,7 @@ int call_make(struct call *call, const struct coll_args *args, struct coll_state
     call->starts = NULL;
     call->where = (struct coll_where){
         .one_node = state->one_node, .nodes = state->nodes, .node_count = state->node_count};
-    describe(&call->shape, args);
+    shape_fill(&call->shape, args);
     if (args->kind == COLL_BARRIER)
         return 0;
     if (args->kind == COLL_BCAST) {

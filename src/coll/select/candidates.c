@@ -78,7 +78,7 @@ struct candidate_list {
     struct coll_candidate candidate[64];
 };
 
-static bool has(const struct candidate_list *l, const struct coll_choice *c)
+static bool candidates_contain(const struct candidate_list *l, const struct coll_choice *c)
 {
     for (int i = 0; i < l->count; i++)
         if (l->candidate[i].choice.algorithm == c->algorithm &&
@@ -88,10 +88,10 @@ static bool has(const struct candidate_list *l, const struct coll_choice *c)
 }
 
 /* In order of the prediction, behind the rules' choice. */
-static void add(struct candidate_list *l, const struct coll_choice *c, const struct coll_shape *shape,
-                uint64_t bytes, bool turns)
+static void candidates_add(struct candidate_list *l, const struct coll_choice *c,
+                           const struct coll_shape *shape, uint64_t bytes, bool turns)
 {
-    if (l->count == (int)COUNT_OF(l->candidate) || has(l, c))
+    if (l->count == (int)COUNT_OF(l->candidate) || candidates_contain(l, c))
         return;
     const struct coll_candidate new = {.choice = *c,
                                        .predicted = tuning_predict(c, shape->size, bytes, turns)};
@@ -110,14 +110,14 @@ static void add_all(struct candidate_list *l, const struct coll_shape *shape, ui
         if (!a->generate || (a->needs & (NEED_NODE | NEED_NODES | NEED_INTER)) || !algorithm_fits(a, shape))
             continue;
         struct coll_choice c = {.algorithm = a, .window = a->window ? rule->window : 0};
-        add(l, &c, shape, bytes, turns);
+        candidates_add(l, &c, shape, bytes, turns);
         if (a->window && shape->size > 8) {
             c.window = 8;
-            add(l, &c, shape, bytes, turns);
+            candidates_add(l, &c, shape, bytes, turns);
         }
         for (size_t k = 0; a->segment && k < COUNT_OF(segments) && segments[k] < bytes; k++) {
             c.segment = segments[k];
-            add(l, &c, shape, bytes, turns);
+            candidates_add(l, &c, shape, bytes, turns);
         }
     }
 }
@@ -127,7 +127,7 @@ int tuning_candidates(const struct coll_shape *shape, uint64_t bytes, bool turns
 {
     struct candidate_list l = {0};
     int n = 0;
-    add(&l, rule, shape, bytes, turns);
+    candidates_add(&l, rule, shape, bytes, turns);
     add_all(&l, shape, bytes, turns, rule);
     double least = l.candidate[0].predicted;
     if (l.count > 1)

@@ -61,106 +61,106 @@ static bool power_of(int base, int size)
     return model_log_up(base, size) == model_log_down(base, size);
 }
 
-static void add(struct course *c, int rounds, int out, int in)
+static void course_add_round(struct course *c, int rounds, int out, int in)
 {
     c->phase[c->count++] = (struct phase){rounds, out, in};
 }
 
-static void central(struct course *c, int size, const int *n)
+static void course_central(struct course *c, int size, const int *n)
 {
     (void)n;
-    add(c, 1, 1, size - 1);
-    add(c, 1, size - 1, 1);
+    course_add_round(c, 1, 1, size - 1);
+    course_add_round(c, 1, size - 1, 1);
 }
 
-static void combining(struct course *c, int size, const int *n)
+static void course_combining(struct course *c, int size, const int *n)
 {
     const int fan = n[0] < size ? n[0] : size;
-    add(c, model_log_up(n[0], size), 1, fan - 1);
-    add(c, model_log_up(n[0], size), fan - 1, 1);
+    course_add_round(c, model_log_up(n[0], size), 1, fan - 1);
+    course_add_round(c, model_log_up(n[0], size), fan - 1, 1);
 }
 
-static void fway(struct course *c, int size, const int *n)
+static void course_fway(struct course *c, int size, const int *n)
 {
-    add(c, model_log_up(n[0], size), 1, (n[0] < size ? n[0] : size) - 1);
-    add(c, model_log_up(2, size), 1, 1);
+    course_add_round(c, model_log_up(n[0], size), 1, (n[0] < size ? n[0] : size) - 1);
+    course_add_round(c, model_log_up(2, size), 1, 1);
 }
 
-static void tournament(struct course *c, int size, const int *n)
+static void course_tournament(struct course *c, int size, const int *n)
 {
     (void)n;
-    add(c, model_log_up(2, size), 1, 1);
-    add(c, model_log_up(2, size), 1, 1);
+    course_add_round(c, model_log_up(2, size), 1, 1);
+    course_add_round(c, model_log_up(2, size), 1, 1);
 }
 
-static void mcs(struct course *c, int size, const int *n)
+static void course_mcs(struct course *c, int size, const int *n)
 {
-    add(c, tree_depth(n[0], size), 1, n[0] < size ? n[0] : size - 1);
-    add(c, tree_depth(n[1], size), n[1] < size ? n[1] : size - 1, 1);
+    course_add_round(c, tree_depth(n[0], size), 1, n[0] < size ? n[0] : size - 1);
+    course_add_round(c, tree_depth(n[1], size), n[1] < size ? n[1] : size - 1, 1);
 }
 
 /* Where size is no power of two, a link of the tree may be used twice in a round. */
-static void bst(struct course *c, int size, const int *n)
+static void course_bst(struct course *c, int size, const int *n)
 {
     (void)n;
-    add(c, model_log_up(2, size), 1, power_of(2, size) ? 1 : 2);
-    add(c, model_log_up(2, size), 1, 1);
+    course_add_round(c, model_log_up(2, size), 1, power_of(2, size) ? 1 : 2);
+    course_add_round(c, model_log_up(2, size), 1, 1);
 }
 
-static void butterfly(struct course *c, int size, const int *n)
+static void course_butterfly(struct course *c, int size, const int *n)
 {
     (void)n;
     const int both = power_of(2, size) ? 1 : 2;
-    add(c, model_log_up(2, size), both, both);
+    course_add_round(c, model_log_up(2, size), both, both);
 }
 
-static void exchange(struct course *c, int size, int n)
+static void course_exchange(struct course *c, int size, int n)
 {
-    add(c, model_log_down(n + 1, size), n, n);
+    course_add_round(c, model_log_down(n + 1, size), n, n);
     if (!power_of(n + 1, size))
-        add(c, 2, 1, 1);
+        course_add_round(c, 2, 1, 1);
 }
 
-static void pairwise(struct course *c, int size, const int *n)
+static void course_pairwise(struct course *c, int size, const int *n)
 {
     (void)n;
-    exchange(c, size, 1);
+    course_exchange(c, size, 1);
 }
 
-static void nwise(struct course *c, int size, const int *n)
+static void course_nwise(struct course *c, int size, const int *n)
 {
-    exchange(c, size, n[0]);
+    course_exchange(c, size, n[0]);
 }
 
-static void dissemination(struct course *c, int size, const int *n)
+static void course_dissemination(struct course *c, int size, const int *n)
 {
     (void)n;
-    add(c, model_log_up(2, size), 1, 1);
+    course_add_round(c, model_log_up(2, size), 1, 1);
 }
 
-static void nway(struct course *c, int size, const int *n)
+static void course_nway(struct course *c, int size, const int *n)
 {
     const int most = n[0] < size ? n[0] : size - 1; /* a message to each other rank at most */
-    add(c, model_log_up(n[0] + 1, size), most, most);
+    course_add_round(c, model_log_up(n[0] + 1, size), most, most);
 }
 
 static const struct {
     const char *name;
     void (*describe)(struct course *c, int size, const int *n);
-} known[] = {{"central", central},
-             {"combining", combining},
-             {"tournament", tournament},
-             {"fway", fway},
-             {"mcs", mcs},
-             {"bst", bst},
-             {"butterfly", butterfly},
-             {"pairwise", pairwise},
-             {"dissemination", dissemination},
-             {"nway", nway},
-             {"nwise", nwise},
-             {"rdma", nway}};
+} known[] = {{"central", course_central},
+             {"combining", course_combining},
+             {"tournament", course_tournament},
+             {"fway", course_fway},
+             {"mcs", course_mcs},
+             {"bst", course_bst},
+             {"butterfly", course_butterfly},
+             {"pairwise", course_pairwise},
+             {"dissemination", course_dissemination},
+             {"nway", course_nway},
+             {"nwise", course_nwise},
+             {"rdma", course_nway}};
 
-static bool describe(struct course *c, const struct coll_algorithm *a, const int *parameter, int size)
+static bool course_fill(struct course *c, const struct coll_algorithm *a, const int *parameter, int size)
 {
     int n[COLL_PARAMETERS];
     c->count = 0;
@@ -190,7 +190,7 @@ double model_barrier_logp(const struct model_logp *m, const struct coll_algorith
                           int size)
 {
     struct course c;
-    if (!describe(&c, a, parameter, size))
+    if (!course_fill(&c, a, parameter, size))
         return -1;
     double us = 0;
     for (int i = 0; i < c.count; i++)
@@ -230,7 +230,7 @@ double model_barrier_lop(const struct model_lop *m, const struct coll_algorithm 
                          int size, int times)
 {
     struct course c;
-    if (!describe(&c, a, parameter, size))
+    if (!course_fill(&c, a, parameter, size))
         return -1;
     double us = 0;
     for (int i = 0; i < c.count; i++)

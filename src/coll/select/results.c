@@ -65,7 +65,7 @@ void result_keep(struct proc *p, const struct result *r)
     all->result[all->count++] = *r;
 }
 
-static void describe(const struct result *r, FILE *out)
+static void result_print(const struct result *r, FILE *out)
 {
     char name[64];
     tuning_name(&r->candidate[r->best].choice, name, sizeof(name));
@@ -93,7 +93,7 @@ void results_describe(const struct proc *p, char *out, size_t size)
               "several nodes",
               f);
     for (int i = all ? all->count - 1 : -1; i >= 0; i--) {
-        describe(&all->result[i], f);
+        result_print(&all->result[i], f);
         fputs(i ? "\n" : "", f);
     }
     fclose(f);

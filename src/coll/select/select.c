@@ -47,19 +47,19 @@ static bool rule_holds(const struct coll_rule *rule, const struct coll_shape *sh
     return where->bytes >= rule->min_bytes && (!rule->max_bytes || where->bytes <= rule->max_bytes);
 }
 
-static bool reduces(enum coll_kind kind)
+static bool kind_is_reduction(enum coll_kind kind)
 {
     return kind >= COLL_REDUCE && kind <= COLL_EXSCAN;
 }
 
-static bool usable(const struct coll_algorithm *a, const struct coll_shape *shape,
-                   const struct coll_where *where, bool blocking)
+static bool algorithm_is_usable(const struct coll_algorithm *a, const struct coll_shape *shape,
+                                const struct coll_where *where, bool blocking)
 {
     if ((a->needs & NEED_NODE) && (!where->one_node || !blocking))
         return false;
     /* Through shared memory operands are combined in another order than by messages: which of the two it is must not depend on
      * where the ranks are, nor on whether the call blocks. */
-    if (deterministic && (a->needs & NEED_NODE) && reduces(a->kind))
+    if (deterministic && (a->needs & NEED_NODE) && kind_is_reduction(a->kind))
         return false;
     if ((a->needs & NEED_NODES) && !where->nodes)
         return false;
@@ -94,10 +94,10 @@ static size_t first_rule(enum coll_kind kind)
 static const struct coll_choice *site_choice(const struct coll_shape *shape, const struct coll_where *where,
                                              bool blocking)
 {
-    for (size_t i = 0; i < site.count && !(deterministic && reduces(shape->kind)); i++) {
+    for (size_t i = 0; i < site.count && !(deterministic && kind_is_reduction(shape->kind)); i++) {
         const struct coll_site_rule *rule = &site.rule[i];
         if (rule->kind == shape->kind && site_holds(rule, shape->size, where->node_count, where->bytes) &&
-            usable(rule->choice.algorithm, shape, where, blocking))
+            algorithm_is_usable(rule->choice.algorithm, shape, where, blocking))
             return &rule->choice;
     }
     return NULL;
@@ -106,7 +106,7 @@ static const struct coll_choice *site_choice(const struct coll_shape *shape, con
 struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking)
 {
     const struct coll_choice *f = &forced[shape->kind];
-    if (unlikely(f->algorithm != NULL) && usable(f->algorithm, shape, where, blocking))
+    if (unlikely(f->algorithm != NULL) && algorithm_is_usable(f->algorithm, shape, where, blocking))
         return *f;
     if (unlikely(site.count > 0)) {
         const struct coll_choice *of_site = site_choice(shape, where, blocking);
@@ -118,7 +118,7 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
         if (!rule_holds(rule, shape, where))
             continue;
         const struct coll_algorithm *a = algorithm_of(i);
-        if (a && usable(a, shape, where, blocking))
+        if (a && algorithm_is_usable(a, shape, where, blocking))
             return (struct coll_choice){.algorithm = a, .segment = rule->segment, .window = rule->window};
     }
     err_panic(__FILE__, __LINE__, "no collective rule fits");

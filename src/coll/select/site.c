@@ -16,7 +16,7 @@
 #define BLANKS     " \t\r"
 #define PREFIX     "FISHPLATE_COLL: "
 
-static bool within(const struct coll_site_bounds *b, uint64_t value)
+static bool bounds_contain(const struct coll_site_bounds *b, uint64_t value)
 {
     return value >= b->min && value <= b->max;
 }
@@ -24,8 +24,8 @@ static bool within(const struct coll_site_bounds *b, uint64_t value)
 /* Where the nodes are not known, a rule that looks at them does not hold. */
 bool site_holds(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes)
 {
-    return within(&rule->ranks, (uint64_t)ranks) && within(&rule->bytes, bytes) &&
-           (nodes > 0 ? within(&rule->nodes, (uint64_t)nodes)
+    return bounds_contain(&rule->ranks, (uint64_t)ranks) && bounds_contain(&rule->bytes, bytes) &&
+           (nodes > 0 ? bounds_contain(&rule->nodes, (uint64_t)nodes)
                       : rule->nodes.min == 0 && rule->nodes.max == UINT64_MAX);
 }
 
@@ -82,7 +82,7 @@ static int parse_line(char *line, struct coll_site_rule *rule, bool *empty)
     return rc;
 }
 
-static int add(struct site *s, const struct coll_site_rule *rule)
+static int site_add_rule(struct site *s, const struct coll_site_rule *rule)
 {
     if (s->count == RULES_MOST)
         return err_set(MPI_ERR_ARG, PREFIX "more than %d rules", RULES_MOST);
@@ -120,7 +120,7 @@ int site_parse(char *text, const char *name, struct site *out)
             *next++ = '\0';
         rc = parse_line(line, &rule, &empty);
         if (!rc && !empty)
-            rc = add(out, &rule);
+            rc = site_add_rule(out, &rule);
         if (rc)
             rc = say_where(rc, name, number);
     }

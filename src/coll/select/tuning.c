@@ -127,7 +127,7 @@ static struct coll_budget *budget_of(struct proc *p)
 }
 
 /* ns that this process may spend now; UINT64_MAX: no limit. */
-static uint64_t allowance(struct proc *p)
+static uint64_t tuning_allowance(struct proc *p)
 {
     const struct coll_budget *b = budget_of(p);
     const uint64_t all = (clock_ns() - b->begin_ns) / 100 * (uint64_t)budget.value;
@@ -137,7 +137,7 @@ static uint64_t allowance(struct proc *p)
 /* ---- calls of the library's own ---- */
 
 /* Leaves the greatest of all ranks' words in each. Its messages are those of the user's call. */
-static int agree(const struct call *user, uint64_t *word, int words)
+static int tuning_agree_maximum(const struct call *user, uint64_t *word, int words)
 {
     const struct coll_side side = {.buf = word, .count = words, .type = dtype_from(MPI_UINT64_T)};
     const struct coll_args args = {.kind = COLL_ALLREDUCE,
@@ -197,7 +197,7 @@ static uint64_t sample_ns(const struct tuned *t)
 }
 
 /* One use of the tuner. *spent: of the slowest rank. */
-static int sample(const struct call *user, struct tuned *t, char *buffer, uint64_t *spent)
+static int tuning_sample(const struct call *user, struct tuned *t, char *buffer, uint64_t *spent)
 {
     struct tune_ticket ticket = tune_pick(&t->tune, UINT32_MAX);
     const unsigned c = ticket.candidate;
@@ -207,7 +207,7 @@ static int sample(const struct call *user, struct tuned *t, char *buffer, uint64
     if (!t->declined[c]) {
         rc = run_calls(user, t, c, buffer, WARM * (t->batch[c] ? 1 : 2), &word[0]);
         if (!rc && t->batch[c] == 0) {
-            rc = agree(user, word, 1);
+            rc = tuning_agree_maximum(user, word, 1);
             t->batch[c] = (int)MAX(FEWEST, MIN(sample_ns(t) / MAX(word[0], 1u), MOST));
         }
         if (!rc)
@@ -215,7 +215,7 @@ static int sample(const struct call *user, struct tuned *t, char *buffer, uint64
         word[0] = t->declined[c] ? DECLINED : MIN(word[0], DECLINED - 1);
         word[1] = clock_ns() - start;
         if (!rc)
-            rc = agree(user, word, 2);
+            rc = tuning_agree_maximum(user, word, 2);
     }
     tune_report(&t->tune, &ticket, word[0], rc == 0);
     *spent += word[1];
@@ -246,7 +246,7 @@ static void keep_result(struct proc *p, struct tuned *t)
 }
 
 /* As many samples as the poorest rank may pay for; at least one, to learn of changes, and all of an examination that has begun. */
-static int session(const struct call *user, struct tuned *t, uint64_t may_ns)
+static int tuning_run_session(const struct call *user, struct tuned *t, uint64_t may_ns)
 {
     struct proc *p = user->state->comm->proc;
     const uint64_t memory = memory_of(user->args->comm, user->args->kind, t->bytes);
@@ -258,7 +258,7 @@ static int session(const struct call *user, struct tuned *t, uint64_t may_ns)
     for (int i = 0; !rc && i < SESSION_SAMPLES && spent + 2 * sample_ns(t) <= may_ns; i++) {
         if (i > 0 && has_measured_all(t) && !tune_is_examining(&t->tune))
             break;
-        rc = sample(user, t, buffer, &spent);
+        rc = tuning_sample(user, t, buffer, &spent);
     }
     free(buffer);
     budget_of(p)->spent_ns += spent;
@@ -301,7 +301,7 @@ static int open_tuner(const struct call *user, struct tuned *t)
         const uint32_t ns = result_of(known, &r->candidate[i].choice);
         word[i] = ns ? ns : UINT64_MAX;
     }
-    const int rc = agree(user, word, r->count);
+    const int rc = tuning_agree_maximum(user, word, r->count);
     for (int i = 0; i < r->count; i++)
         prior[i] = word[i] == UINT64_MAX ? 0 : (uint32_t)word[i];
     t->all_measured = !rc && prior[0] != 0;
@@ -311,7 +311,7 @@ static int open_tuner(const struct call *user, struct tuned *t)
 }
 
 /* All ranks begin with the same candidates. refused: the network has refused a multicast group to some rank. */
-static int begin(const struct call *user, int class, bool turns, bool refused, struct tuned **out)
+static int tuning_begin(const struct call *user, int class, bool turns, bool refused, struct tuned **out)
 {
     struct tuned *t = calloc(1, sizeof(*t));
     CHECK_MEMORY(t, "measuring algorithms");
@@ -346,13 +346,13 @@ static int hold_session(const struct call *user, int class, struct tuned **t)
     struct coll_state *state = user->state;
     struct proc *p = state->comm->proc;
     const bool had_group = state->multicast != NULL;
-    uint64_t word[3] = {UINT64_MAX - allowance(p), p->net->oversubscribed, p->net->multicast_refused};
-    int rc = agree(user, word, (int)COUNT_OF(word));
+    uint64_t word[3] = {UINT64_MAX - tuning_allowance(p), p->net->oversubscribed, p->net->multicast_refused};
+    int rc = tuning_agree_maximum(user, word, (int)COUNT_OF(word));
     const bool is_new = !*t;
     if (!rc && is_new)
-        rc = begin(user, class, word[1] != 0, word[2] != 0, t);
+        rc = tuning_begin(user, class, word[1] != 0, word[2] != 0, t);
     if (!rc && !(is_new && (*t)->all_measured))
-        rc = session(user, *t, UINT64_MAX - word[0]);
+        rc = tuning_run_session(user, *t, UINT64_MAX - word[0]);
     state->tuning->opened_multicast |= !had_group && state->multicast;
     close_unused_group(state);
     return rc;
@@ -368,7 +368,7 @@ static struct coll_tuning *tuning_of(struct coll_state *state)
         for (int kind = 0; kind < COLL_ALLREDUCE; kind++)
             for (int i = 0; i < TUNING_CLASSES; i++)
                 t->class[kind][i].next = TUNING_AT;
-        allowance(state->comm->proc); /* its time counts from the first call on */
+        tuning_allowance(state->comm->proc); /* its time counts from the first call on */
     }
     return state->tuning;
 }

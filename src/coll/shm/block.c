@@ -43,7 +43,7 @@ static size_t block_length(int size)
 }
 
 /* Rank 0 allocates and tells the others where, or that there is nothing. */
-static int agree(struct comm *c, const struct coll_args *args, uint32_t number, uint64_t *offset)
+static int block_agree_offset(struct comm *c, const struct coll_args *args, uint32_t number, uint64_t *offset)
 {
     struct p2p *p2p = c->proc->p2p;
     const struct envelope env = comm_coll_envelope(c, 0, coll_tag_of(COLL_KIND_AGREE, 0, number));
@@ -81,7 +81,7 @@ struct shared *shared_open(struct coll_state *state, const struct coll_args *arg
     struct shared *b = calloc(1, sizeof(*b));
     CHECK_MEMORY(b != NULL, "a communicator's shared block");
     uint64_t offset = OFFSET_NONE;
-    if (agree(c, args, number, &offset) != 0 || offset == OFFSET_NONE) {
+    if (block_agree_offset(c, args, number, &offset) != 0 || offset == OFFSET_NONE) {
         free(b);
         return NULL;
     }
@@ -99,7 +99,7 @@ struct shared_get {
     int status;
 };
 
-static void got(struct net_op *op, int status)
+static void block_read_completed(struct net_op *op, int status)
 {
     container_of(op, struct shared_get, op)->status = status;
 }
@@ -124,7 +124,7 @@ void shared_close(struct coll_state *state)
 
 int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len)
 {
-    struct shared_get get = {.op.done = got};
+    struct shared_get get = {.op.done = block_read_completed};
     const struct net_key key = {{0}};
     struct peer *peer;
     int rc = comm_peer(b->comm, rank, &peer);
@@ -135,7 +135,7 @@ int shared_read(struct shared *b, int rank, void *to, uint64_t from, size_t len)
 
 int shared_write(struct shared *b, int rank, uint64_t to, const void *from, size_t len)
 {
-    struct shared_get put = {.op.done = got};
+    struct shared_get put = {.op.done = block_read_completed};
     const struct net_key key = {{0}};
     struct peer *peer;
     int rc = comm_peer(b->comm, rank, &peer);

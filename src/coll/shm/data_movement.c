@@ -12,34 +12,34 @@ void shared_barrier(struct shared *b)
 }
 
 /* Part of a block of a side, packed, out of memory or into it. */
-static char *block(const struct coll_side *side, int index)
+static char *side_block(const struct coll_side *side, int index)
 {
     return ptr_add(side->buf, index * side->count * side->type->extent);
 }
 
-static void pack(const struct coll_side *side, int index, char *out, size_t at, size_t len)
+static void side_pack(const struct coll_side *side, int index, char *out, size_t at, size_t len)
 {
     MPI_Aint offset;
     struct dt_cursor cursor;
     if (likely(dt_is_block(side->type, side->count, &offset))) {
-        copy_bytes(out, block(side, index) + offset + at, len);
+        copy_bytes(out, side_block(side, index) + offset + at, len);
         return;
     }
-    dt_cursor_init(&cursor, side->type, side->count, block(side, index));
+    dt_cursor_init(&cursor, side->type, side->count, side_block(side, index));
     if (at)
         dt_cursor_seek(&cursor, at);
     dt_cursor_pack(&cursor, out, len);
 }
 
-static void unpack(const struct coll_side *side, int index, const char *in, size_t at, size_t len)
+static void side_unpack(const struct coll_side *side, int index, const char *in, size_t at, size_t len)
 {
     MPI_Aint offset;
     struct dt_cursor cursor;
     if (likely(dt_is_block(side->type, side->count, &offset))) {
-        copy_bytes(block(side, index) + offset + at, in, len);
+        copy_bytes(side_block(side, index) + offset + at, in, len);
         return;
     }
-    dt_cursor_init(&cursor, side->type, side->count, block(side, index));
+    dt_cursor_init(&cursor, side->type, side->count, side_block(side, index));
     if (at)
         dt_cursor_seek(&cursor, at);
     dt_cursor_unpack(&cursor, in, len);
@@ -51,14 +51,14 @@ static void read_block(struct transfer *t, const struct coll_side *side, int ind
     MPI_Aint offset;
     int rc = 0;
     if (dt_is_block(side->type, side->count, &offset)) {
-        rc = shared_read(t->b, r, block(side, index) + offset, from, t->bytes);
+        rc = shared_read(t->b, r, side_block(side, index) + offset, from, t->bytes);
     } else {
         char *scratch = shared_scratch(t->b);
         for (size_t at = 0; at < t->bytes && !rc; at += SHARED_SCRATCH) {
             const size_t len = MIN(SHARED_SCRATCH, t->bytes - at);
             rc = shared_read(t->b, r, scratch, from + at, len);
             if (!rc)
-                unpack(side, index, scratch, at, len);
+                side_unpack(side, index, scratch, at, len);
         }
     }
     if (rc && !t->error)
@@ -66,7 +66,7 @@ static void read_block(struct transfer *t, const struct coll_side *side, int ind
 }
 
 /* Which of a side's blocks is meant: of bcast's there is one, of a leaf's too. */
-static const struct coll_side *mine(const struct transfer *t)
+static const struct coll_side *transfer_my_side(const struct transfer *t)
 {
     const enum coll_kind kind = t->args->kind;
     const bool from_recv = kind == COLL_BCAST || (t->args->in_place && kind != COLL_SCATTER);
@@ -81,14 +81,15 @@ static int my_index(const struct transfer *t)
 
 static void put_one(struct transfer *t, char *slot, size_t at, size_t len)
 {
-    pack(mine(t), my_index(t), slot, at, len);
+    side_pack(transfer_my_side(t), my_index(t), slot, at, len);
 }
 
 static void put_each(struct transfer *t, char *slot, size_t at, size_t len)
 {
     const int me = t->b->comm->rank, size = t->b->comm->size;
     for (int k = 1; k < size; k++)
-        pack(mine(t), (me + k) % size, slot + transfer_offset(t, me, (me + k) % size, len), at, len);
+        side_pack(transfer_my_side(t), (me + k) % size, slot + transfer_offset(t, me, (me + k) % size, len),
+                  at, len);
 }
 
 /* What comes from rank r goes to block r, where there is one for everybody. */
@@ -99,7 +100,7 @@ static int block_from(const struct transfer *t, int r)
 
 static void take_block(struct transfer *t, int r, const char *from, size_t at, size_t len)
 {
-    unpack(&t->args->recv, block_from(t, r), from, at, len);
+    side_unpack(&t->args->recv, block_from(t, r), from, at, len);
 }
 
 /* Where in the memory of rank r my block begins. */
@@ -127,7 +128,7 @@ static void keep_own(struct transfer *t, int from, int to)
     const struct coll_side *s = &t->args->send, *r = &t->args->recv;
     if (t->args->in_place)
         return;
-    const int rc = dt_copy(block(s, from), s->count, s->type, block(r, to), r->count, r->type);
+    const int rc = dt_copy(side_block(s, from), s->count, s->type, side_block(r, to), r->count, r->type);
     if (rc)
         t->error = rc;
     else if (unlikely(s->count * s->type->size < r->count * r->type->size))
@@ -170,32 +171,32 @@ static const struct transfer_ops move_each = {.put = put_each,
                                               .own = own_block};
 
 /* The memory that others may read: all of my blocks, if they lie in one piece. */
-static const void *offer(const struct transfer *t, int blocks)
+static const void *transfer_offer_memory(const struct transfer *t, int blocks)
 {
-    const struct coll_side *side = mine(t);
+    const struct coll_side *side = transfer_my_side(t);
     MPI_Aint offset;
     if (t->bytes <= SHARED_SHORT || (t->args->kind == COLL_ALLTOALL && t->args->in_place))
         return NULL;
     if (!dt_is_block(side->type, side->count * blocks, &offset))
         return NULL;
-    return block(side, my_index(t)) + offset;
+    return side_block(side, my_index(t)) + offset;
 }
 
 /* May an owner write a part of its block? It can where it has but one reader; of bcast and scatter, with two ranks. */
-static bool helps(const struct transfer *t)
+static bool transfer_can_split(const struct transfer *t)
 {
     return t->bytes >= SPLIT_COPY_MIN &&
            (t->args->kind == COLL_GATHER || (t->b->comm->size == 2 && t->writer >= 0));
 }
 
 /* Where it may: the memory of my result, if it lies in one piece. */
-static void *target(const struct transfer *t)
+static void *transfer_result_memory(const struct transfer *t)
 {
     const struct coll_side *side = &t->args->recv;
     MPI_Aint offset;
     if (t->args->kind == COLL_GATHER)
         return side->type->contiguous ? side->buf : NULL;
-    return dt_is_block(side->type, side->count, &offset) ? block(side, 0) + offset : NULL;
+    return dt_is_block(side->type, side->count, &offset) ? side_block(side, 0) + offset : NULL;
 }
 
 bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, int *rc)
@@ -215,9 +216,9 @@ bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, i
     if (args->kind == COLL_GATHER)
         t.reader = root;
     const bool writes = t.writer == SHARED_EVERYONE ? t.reader != me : t.writer == me;
-    t.offer = writes ? offer(&t, t.each ? b->comm->size : 1) : NULL;
-    t.helps = helps(&t);
-    t.target = t.helps && !writes ? target(&t) : NULL;
+    t.offer = writes ? transfer_offer_memory(&t, t.each ? b->comm->size : 1) : NULL;
+    t.helps = transfer_can_split(&t);
+    t.target = t.helps && !writes ? transfer_result_memory(&t) : NULL;
     t.mine = NULL;
     t.fetched = false;
     if (!transfer_run(&t, CACHE_LINE))

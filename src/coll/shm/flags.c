@@ -19,7 +19,7 @@ struct wait {
 };
 
 /* "rank 1 called MPI_Bcast with root 0 (16 bytes)" */
-static void describe(uint64_t what, int rank, char *out, size_t size)
+static void flag_describe(uint64_t what, int rank, char *out, size_t size)
 {
     const unsigned kind = (unsigned)(what >> 56) - 1;
     char root[32] = "", bytes[40] = "";
@@ -50,8 +50,8 @@ int shared_mismatch(struct shared *b)
 {
     char mine[96], other[96];
     const uint64_t before = atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
-    describe(b->earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
-    describe(b->theirs, b->stranger - 1, other, sizeof(other));
+    flag_describe(b->earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
+    flag_describe(b->theirs, b->stranger - 1, other, sizeof(other));
     /* It has been said: whoever is about to sleep need not end the job for it. */
     b->comm->coll->past[(b->comm->coll_sequence - 1 - b->earlier) % COLL_PAST] = COLL_KIND_SAID;
     b->stranger = 0;
@@ -71,7 +71,7 @@ bool shared_posted(const struct shared *b, int rank, uint64_t step)
 }
 
 /* Flags of other steps than the one asked for hold other numbers; zero means never used. */
-static bool arrived(struct shared *b, int rank, uint64_t step)
+static bool flag_has_arrived(struct shared *b, int rank, uint64_t step)
 {
     const uint64_t flag =
         atomic_load_explicit(&b->head->rank[rank].flag[step % SHARED_DEPTH].posted, memory_order_acquire);
@@ -87,7 +87,7 @@ static bool all_arrived(void *arg)
 {
     struct wait *w = arg;
     while (w->next < w->b->comm->size && !w->b->stranger) {
-        if (!arrived(w->b, w->next, w->step))
+        if (!flag_has_arrived(w->b, w->next, w->step))
             return false;
         w->next++;
     }
@@ -97,7 +97,7 @@ static bool all_arrived(void *arg)
 static bool one_arrived(void *arg)
 {
     struct wait *w = arg;
-    return arrived(w->b, w->next, w->step);
+    return flag_has_arrived(w->b, w->next, w->step);
 }
 
 static bool is_done(const struct shared *b, int rank, uint64_t step)
@@ -141,7 +141,7 @@ void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
 }
 
 /* How far are they by now? Often farther than was asked for: no need to ask again soon. */
-static void look(struct shared *b, int reader)
+static void flag_read_progress(struct shared *b, int reader)
 {
     for (int r = 0; r < b->comm->size; r++)
         if (r != b->comm->rank && (reader == SHARED_EVERYONE || reader == r))
@@ -168,7 +168,7 @@ void shared_settle(struct shared *b, uint64_t step, int reader)
     struct wait w = {.b = b, .step = step, .next = reader == SHARED_EVERYONE ? 0 : reader};
     if (!ready(&w))
         wait_for_readers(&w, ready);
-    look(b, reader);
+    flag_read_progress(b, reader);
 }
 
 static bool accepted_or_done(void *arg)
@@ -228,7 +228,7 @@ uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t ha
 
 /* Another rank may wait until this one is done with a step; that is rare, so one word says whether anybody does. It need not
  * be the writer of this step: it may be in a later call, and wait for a flag whose readers were all. So all are woken. */
-static void announce(struct shared *b)
+static void flags_wake_waiters(struct shared *b)
 {
     net_order_local(b->comm->proc->net);
     if (unlikely(atomic_load_explicit(&b->head->waiting, memory_order_relaxed) != 0))
@@ -254,7 +254,7 @@ static inline bool is_next_barrier(const struct shared *b)
  * ranks the one that comes last would leave at once, one transfer of a line before the other, and look at the flag that the
  * other is about to write: so it waits until its own flag is written. Where the next call is a barrier again it gains by
  * leaving early. */
-static inline void order(const struct shared *b)
+static inline void flags_order(const struct shared *b)
 {
     if (b->comm->size == 2 && is_next_barrier(b))
         net_order_local(b->comm->proc->net);
@@ -276,7 +276,7 @@ bool shared_sync(struct shared *b, uint64_t step, enum shared_method way)
 {
     struct wait w = {.b = b, .step = step};
     shared_post(b, step, way);
-    order(b);
+    flags_order(b);
     if (all_arrived(&w)) {
         shared_wake(b, SHARED_EVERYONE);
         let_others_leave(b);
@@ -294,11 +294,11 @@ void shared_done(struct shared *b, uint64_t step)
 {
     b->told = step;
     atomic_store_explicit(&b->head->rank[b->comm->rank].done, step, memory_order_release);
-    announce(b);
+    flags_wake_waiters(b);
 }
 
 void shared_accept(struct shared *b, uint64_t step)
 {
     atomic_store_explicit(&b->head->rank[b->comm->rank].accept, step, memory_order_release);
-    announce(b);
+    flags_wake_waiters(b);
 }

@@ -47,7 +47,7 @@ static void open_tuner(struct shared *b, enum coll_kind kind, unsigned class, st
     tune_open(&t->tune, SHARED_METHODS, smaller ? prior : NULL);
 }
 
-static void decide(struct shared *b, enum coll_kind kind, unsigned class, bool may_split)
+static void method_decide(struct shared *b, enum coll_kind kind, unsigned class, bool may_split)
 {
     struct shared_key *key = &b->key[kind][class];
     struct shared_tuner *t = key->tuner;
@@ -74,7 +74,7 @@ struct shared_decision shared_method_begin(struct shared *b, enum coll_kind kind
     if (!tune_is_enabled())
         return (struct shared_decision){.method = METHOD_SLOTS};
     if (b->comm->rank == 0 && key->calls % period == 0)
-        decide(b, kind, class, may_split);
+        method_decide(b, kind, class, may_split);
     const uint32_t word = atomic_load_explicit(&b->head->decision[kind][class], memory_order_relaxed);
     struct shared_decision d = {.method = (enum shared_method)(word & ((1u << METHOD_BITS) - 1)),
                                 .turn = word >> METHOD_BITS};

@@ -24,7 +24,7 @@ struct job {
     MPI_Count from, n; /* elements that are being combined */
 };
 
-static char *element(const struct job *j, const void *base, MPI_Count index)
+static char *job_element(const struct job *j, const void *base, MPI_Count index)
 {
     return ptr_add(base, index * j->type->extent);
 }
@@ -33,17 +33,17 @@ static char *element(const struct job *j, const void *base, MPI_Count index)
 static void put_elements(const struct job *j, char *slot, const void *base, MPI_Count from, MPI_Count n)
 {
     if (j->plain)
-        copy_bytes(slot, element(j, base, from), (size_t)(n * j->type->size));
+        copy_bytes(slot, job_element(j, base, from), (size_t)(n * j->type->size));
     else
-        dt_pack_all(j->type, n, element(j, base, from), slot);
+        dt_pack_all(j->type, n, job_element(j, base, from), slot);
 }
 
 static void get_elements(const struct job *j, void *base, MPI_Count from, MPI_Count n, const char *slot)
 {
     if (j->plain)
-        copy_bytes(element(j, base, from), slot, (size_t)(n * j->type->size));
+        copy_bytes(job_element(j, base, from), slot, (size_t)(n * j->type->size));
     else
-        dt_unpack_all(j->type, n, element(j, base, from), slot, (size_t)(n * j->type->size));
+        dt_unpack_all(j->type, n, job_element(j, base, from), slot, (size_t)(n * j->type->size));
 }
 
 static void put_vector(struct transfer *t, char *slot, size_t at, size_t len)
@@ -68,72 +68,72 @@ static void put_blocks(struct transfer *t, char *slot, size_t at, size_t len)
 }
 
 /* Scratch memory holds two operands and my own elements. */
-static char *scratch(const struct job *j, int which)
+static char *job_scratch(const struct job *j, int which)
 {
     return shared_scratch(j->t.b) + (size_t)which * SHARED_SCRATCH;
 }
 
-static const void *unpacked(const struct job *j, const char *packed, int which)
+static const void *job_unpack(const struct job *j, const char *packed, int which)
 {
     if (j->plain)
         return packed;
-    void *base = ptr_add(scratch(j, which), -j->type->true_lb);
+    void *base = ptr_add(job_scratch(j, which), -j->type->true_lb);
     dt_unpack_all(j->type, j->n, base, packed, (size_t)(j->n * j->type->size));
     return base;
 }
 
 /* Rank r's elements from .. from + n - 1 as the operator wants them; `slot` is where its piece lies, which
  * begins with element `first`. */
-static const void *operand(struct job *j, int r, const char *slot, MPI_Count first)
+static const void *job_operand(struct job *j, int r, const char *slot, MPI_Count first)
 {
     struct transfer *t = &j->t;
     const MPI_Count size = j->type->size;
     if (r == t->b->comm->rank)
-        return j->own ? j->own : element(j, j->in, j->skip + j->from);
+        return j->own ? j->own : job_element(j, j->in, j->skip + j->from);
     if (t->reading >> r & 1) {
-        int rc = shared_read(t->b, r, scratch(j, r & 1),
+        int rc = shared_read(t->b, r, job_scratch(j, r & 1),
                              t->remote[r] + (uint64_t)((j->skip + j->from) * size), (size_t)(j->n * size));
         if (rc && !t->error)
             t->error = rc;
-        return scratch(j, r & 1);
+        return job_scratch(j, r & 1);
     }
-    return unpacked(j, slot + (j->from - first) * size, r & 1);
+    return job_unpack(j, slot + (j->from - first) * size, r & 1);
 }
 
 /* In place the result is about to overwrite my elements. Those that others take are in my slot too. */
 static void keep_own(struct job *j, const char *slot, MPI_Count first)
 {
     if (j->t.args->kind == COLL_ALLREDUCE) {
-        j->own = unpacked(j, slot + (j->from - first) * j->type->size, 2);
+        j->own = job_unpack(j, slot + (j->from - first) * j->type->size, 2);
         return;
     }
-    char *base = ptr_add(scratch(j, 2), -j->type->true_lb);
-    dt_copy(element(j, j->in, j->from), j->n, j->type, base, j->n, j->type);
+    char *base = ptr_add(job_scratch(j, 2), -j->type->true_lb);
+    dt_copy(job_element(j, j->in, j->from), j->n, j->type, base, j->n, j->type);
     j->own = base;
 }
 
 /* The elements j->from .. j->from + j->n - 1, whose piece begins with `first` and has `len` bytes. */
-static void combine(struct job *j, uint64_t step, MPI_Count first, size_t len)
+static void job_combine(struct job *j, uint64_t step, MPI_Count first, size_t len)
 {
     const struct transfer *t = &j->t;
     const struct op *op = t->args->op;
-    char *out = element(j, j->out, j->from);
+    char *out = job_element(j, j->out, j->from);
     int r = t->b->comm->size - 1;
     j->own = NULL;
     if (j->in == j->out)
         keep_own(j, transfer_slot(t, t->b->comm->rank, step, len), first);
-    const void *right = operand(j, r, transfer_slot(t, r, step, len), first);
-    if (j->plain && op_apply3(op, operand(j, r - 1, transfer_slot(t, r - 1, step, len), first), right, out,
-                              j->n, j->type))
+    const void *right = job_operand(j, r, transfer_slot(t, r, step, len), first);
+    if (j->plain && op_apply3(op, job_operand(j, r - 1, transfer_slot(t, r - 1, step, len), first), right,
+                              out, j->n, j->type))
         r--;
     else if (right != out)
         dt_copy(right, j->n, j->type, out, j->n, j->type);
     while (--r >= 0)
-        op_apply(op, operand(j, r, transfer_slot(t, r, step, len), first), out, j->n, j->type);
+        op_apply(op, job_operand(j, r, transfer_slot(t, r, step, len), first), out, j->n, j->type);
 }
 
 /* In pieces that fit the scratch memory. */
-static void finish(struct transfer *t, uint64_t step, size_t at, size_t len)
+static void job_finish(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     struct job *j = (struct job *)t;
     if (t->fetched)
@@ -143,7 +143,7 @@ static void finish(struct transfer *t, uint64_t step, size_t at, size_t len)
     const MPI_Count most = MAX(SHARED_SCRATCH / MAX(size, j->type->extent), 1);
     for (j->from = first; j->from < end; j->from += j->n) {
         j->n = MIN(most, end - j->from);
-        combine(j, step, first, MIN(len, t->chunk));
+        job_combine(j, step, first, MIN(len, t->chunk));
     }
 }
 
@@ -152,7 +152,7 @@ static void combine_there(void *arg, size_t at, size_t len)
 {
     const struct job *j = arg;
     const MPI_Count first = (MPI_Count)at / j->type->size;
-    op_apply(j->t.args->op, element(j, j->in, first), element(j, j->out, first),
+    op_apply(j->t.args->op, job_element(j, j->in, first), job_element(j, j->out, first),
              (MPI_Count)len / j->type->size, j->type);
 }
 
@@ -160,7 +160,7 @@ static void combine_there(void *arg, size_t at, size_t len)
 static void combine_here(void *arg, size_t at, size_t len)
 {
     const struct job *j = arg;
-    op_apply(j->t.args->op, element(j, j->in, (MPI_Count)at / j->type->size), scratch(j, 0),
+    op_apply(j->t.args->op, job_element(j, j->in, (MPI_Count)at / j->type->size), job_scratch(j, 0),
              (MPI_Count)len / j->type->size, j->type);
 }
 
@@ -191,8 +191,8 @@ static const struct transfer_ops vector_ops = {.put = put_vector,
                                                .fetch = fetch_there,
                                                .fetch_helped = fetch_helped,
                                                .combine = combine_here,
-                                               .finish = finish};
-static const struct transfer_ops blocks_ops = {.put = put_blocks, .finish = finish};
+                                               .finish = job_finish};
+static const struct transfer_ops blocks_ops = {.put = put_blocks, .finish = job_finish};
 
 /* Each rank combines its share of the piece, then everyone collects the shares: two meetings, but nobody
  * reads more than two pieces. */
@@ -210,7 +210,7 @@ static void allreduce_shares(struct job *j, MPI_Count first, MPI_Count n)
     j->from = first + from;
     j->n = mine;
     if (mine > 0)
-        combine(j, step, first, bytes);
+        job_combine(j, step, first, bytes);
     shared_done(b, step);
     step = shared_begin(b, share_bytes, SHARED_EVERYONE);
     if (mine > 0)
@@ -257,7 +257,7 @@ static int copy_input(struct job *j, MPI_Count n)
     return 0;
 }
 
-static const void *offer(const struct job *j)
+static const void *job_offer_memory(const struct job *j)
 {
     MPI_Aint offset;
     const struct coll_side *send = &j->t.args->send;
@@ -267,14 +267,14 @@ static const void *offer(const struct job *j)
 }
 
 /* A reduce of two ranks, in which each may combine a part. Operands come in any order, and pieces must not cut elements. */
-static bool helps(const struct job *j)
+static bool job_can_split(const struct job *j)
 {
     return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 && j->t.bytes >= SPLIT_COPY_MIN &&
            j->t.args->op->commutative && SPLIT_UNIT % j->type->size == 0;
 }
 
 /* Can the other's elements come to where the result is to be? */
-static bool there(const struct job *j)
+static bool job_fits_result(const struct job *j)
 {
     return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 &&
            j->t.args->root == j->t.b->comm->rank && j->plain && j->in != j->out &&
@@ -319,9 +319,9 @@ bool shared_combine(struct shared *b, const struct coll_args *args, const struct
     *rc = job_open(&j, b, args, call);
     if (*rc)
         return true;
-    j.t.offer = offer(&j);
-    j.t.helps = helps(&j);
-    j.there = there(&j);
+    j.t.offer = job_offer_memory(&j);
+    j.t.helps = job_can_split(&j);
+    j.there = job_fits_result(&j);
     j.t.target = j.t.helps && j.there ? j.out : NULL;
     j.t.mine = j.in;
     j.t.fetched = false;

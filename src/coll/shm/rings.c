@@ -27,7 +27,7 @@ static bool all_asked(void *arg)
     return atomic_load_explicit(&o->big->asked, memory_order_acquire) >= o->ranks;
 }
 
-static void await(struct shared *b, bool (*ready)(void *), struct opening *o)
+static void opening_wait(struct shared *b, bool (*ready)(void *), struct opening *o)
 {
     struct net *net = b->comm->proc->net;
     struct net_waiter w = {.ready = ready, .arg = o, .what = NET_MEMBERS, .of = b->comm};
@@ -48,7 +48,7 @@ static size_t all_length(const struct shared *b, uint32_t depth)
 
 /* As many slots as there is room for, while communicators leave room for others'; SHARED_DEPTH_FEW: no more than those. Where
  * ranks take turns on processors a cache holds what both need anyway. */
-static uint32_t many(const struct shared *b)
+static uint32_t opening_count_slots(const struct shared *b)
 {
     const struct net *net = b->comm->proc->net;
     uint32_t depth = SHARED_DEPTH_FEW;
@@ -59,7 +59,7 @@ static uint32_t many(const struct shared *b)
 }
 
 /* Rank 0 allocates so many slots for each rank, if all together have at most so many bytes; or says that there are none. */
-static void answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
+static void opening_answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
 {
     uint64_t offset;
     const bool got = depth > 0 && all_length(b, depth) <= most &&
@@ -81,11 +81,11 @@ static bool can_read(struct comm *c)
 }
 
 /* Waits until everybody is here, and takes the new slots. */
-static void meet(struct shared *b, struct opening *o)
+static void opening_join(struct shared *b, struct opening *o)
 {
     if (atomic_fetch_add_explicit(&o->big->asked, 1, memory_order_seq_cst) + 1 == o->ranks)
         shared_wake(b, SHARED_EVERYONE);
-    await(b, all_asked, o);
+    opening_wait(b, all_asked, o);
     b->big = b->comm->proc->net->area + atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
     b->big_depth = o->big->depth;
     memset(b->slot_use, 0, sizeof(b->slot_use));
@@ -95,7 +95,7 @@ static void meet(struct shared *b, struct opening *o)
 
 static bool is_given(struct shared *b, struct opening *o)
 {
-    await(b, is_answered, o);
+    opening_wait(b, is_answered, o);
     return atomic_load_explicit(&o->big->at, memory_order_acquire) != NONE;
 }
 
@@ -107,20 +107,20 @@ bool shared_open_big(struct shared *b)
     if (b->no_big)
         return false;
     if (b->comm->rank == 0)
-        answer(b, o.big, SHARED_DEPTH_FEW, SHARED_AREA_MAX);
+        opening_answer(b, o.big, SHARED_DEPTH_FEW, SHARED_AREA_MAX);
     b->no_big = !is_given(b, &o);
     if (b->no_big)
         return false;
     if (can_read(b->comm))
         atomic_fetch_add_explicit(&b->head->readers, 1, memory_order_relaxed);
-    meet(b, &o);
+    opening_join(b, &o);
     b->reads = atomic_load_explicit(&b->head->readers, memory_order_relaxed) == o.ranks;
     return true;
 }
 
 /* This rank's slots get their memory now, not in the calls that use them first, for what these take is measured; and what is
  * known of few slots does not hold any more. */
-static void prepare(struct shared *b, const struct opening *o)
+static void opening_prepare_slots(struct shared *b, const struct opening *o)
 {
     const size_t length = ring_length(b, o->big->depth);
     const uint64_t at = atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
@@ -142,13 +142,13 @@ void shared_open_many(struct shared *b)
     if (!shared_open_big(b))
         return;
     if (b->comm->rank == 0) {
-        const uint32_t depth = many(b);
-        answer(b, o.big, depth > SHARED_DEPTH_FEW ? depth : 0, SHARED_AREA_DEEP);
+        const uint32_t depth = opening_count_slots(b);
+        opening_answer(b, o.big, depth > SHARED_DEPTH_FEW ? depth : 0, SHARED_AREA_DEEP);
     }
     if (!is_given(b, &o))
         return;
-    prepare(b, &o);
-    meet(b, &o);
+    opening_prepare_slots(b, &o);
+    opening_join(b, &o);
     if (b->comm->rank == 0)
         give_back(b, &b->head->few);
 }

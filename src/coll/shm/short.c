@@ -17,7 +17,7 @@ static inline struct shared_flag *flag_of(const struct shared *b, int rank, uint
 
 /* Before a slot is written: asks for all of its lines at once. They were last in the readers' caches, and stores
  * wait for one after the other. */
-static inline void claim(const char *slot, size_t bytes)
+static inline void slot_prefetch(const char *slot, size_t bytes)
 {
     for (size_t at = 0; bytes > SHARED_INLINE && at < bytes; at += CACHE_LINE)
         cpu_prefetch_write(slot + at);
@@ -30,26 +30,26 @@ static inline void claim_later(struct shared *b, size_t bytes)
     const uint64_t next = b->slot_step + b->slot_gap;
     if (next > b->step && next - b->slot_step < shared_depth(b) && !b->comm->proc->net->oversubscribed &&
         slot_is_free(shared_use(b, next), b->safe, b->seen))
-        claim(shared_slot(b, b->comm->rank, next, bytes), bytes);
+        slot_prefetch(shared_slot(b, b->comm->rank, next, bytes), bytes);
 }
 
 /* The place for what this rank sends in the next step, so many bytes. */
-static inline char *begin(struct shared *b, int reader, size_t bytes)
+static inline char *slot_begin(struct shared *b, int reader, size_t bytes)
 {
     const uint64_t step = shared_begin(b, bytes, reader);
     char *slot = shared_slot(b, b->comm->rank, step, bytes);
-    claim(slot, bytes);
+    slot_prefetch(slot, bytes);
     return slot;
 }
 
-static inline void post(struct shared *b, int reader)
+static inline void slot_post(struct shared *b, int reader)
 {
     shared_post(b, b->step, METHOD_SLOTS);
     shared_wake(b, reader);
 }
 
 /* What rank r sends in this step, so many bytes; NULL when it is in another call. */
-static inline const char *await(struct shared *b, int r, uint64_t step, size_t bytes)
+static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size_t bytes)
 {
     struct shared_flag *flag = flag_of(b, r, step);
     const uint64_t word = shared_word(step, METHOD_SLOTS, b->marks);
@@ -76,13 +76,13 @@ static void send_parts(struct shared *b, int reader, const char *from, size_t by
     const uint64_t word = shared_word(step, METHOD_SLOTS, b->marks);
     size_t at = 0;
     for (uint64_t n = 1; bytes - at > part; n++, at += part) {
-        claim(slot + at, part);
+        slot_prefetch(slot + at, part);
         memcpy(slot + at, from + at, part);
         atomic_store_explicit(&flag->part, slot_part(word, n), memory_order_release);
     }
-    claim(slot + at, bytes - at);
+    slot_prefetch(slot + at, bytes - at);
     copy_bytes(slot + at, from + at, bytes - at);
-    post(b, reader);
+    slot_post(b, reader);
 }
 
 /* Copies the parts that rank r announces in this step, until it has posted all of it. Returns how many bytes that were. */
@@ -101,24 +101,24 @@ static inline bool receive_parts(struct shared *b, int r, uint64_t step, char *t
     size_t have = 0;
     if (bytes > SHARED_PART && !b->comm->proc->net->oversubscribed)
         have = take_parts(b, r, step, to);
-    const char *from = await(b, r, step, bytes);
+    const char *from = slot_wait(b, r, step, bytes);
     if (likely(from != NULL))
         copy_bytes(to + have, from + have, bytes - have);
     return from != NULL;
 }
 
-static inline char *block(const struct coll_side *side, int index, size_t bytes)
+static inline char *side_block_copy(const struct coll_side *side, int index, size_t bytes)
 {
     return (char *)side->buf + (size_t)index * bytes;
 }
 
 /* Where in a slot of rank w lies what it has for rank r, when it has something else for everyone? */
-static inline size_t place(const struct shared *b, int w, int r, size_t bytes)
+static inline size_t slot_offset(const struct shared *b, int w, int r, size_t bytes)
 {
     return (size_t)(r > w ? r - w - 1 : r - w - 1 + b->comm->size) * bytes;
 }
 
-static inline size_t others(const struct shared *b)
+static inline size_t ranks_except_self(const struct shared *b)
 {
     return (size_t)b->comm->size - 1;
 }
@@ -128,47 +128,47 @@ static inline void put_each(const struct shared *b, const struct coll_side *side
 {
     const int me = b->comm->rank;
     for (int r = me + 1; r < b->comm->size; r++, slot += bytes)
-        copy_bytes(slot, block(side, r, bytes), bytes);
+        copy_bytes(slot, side_block_copy(side, r, bytes), bytes);
     for (int r = 0; r < me; r++, slot += bytes)
-        copy_bytes(slot, block(side, r, bytes), bytes);
+        copy_bytes(slot, side_block_copy(side, r, bytes), bytes);
 }
 
-static void bcast(const struct coll_args *a, struct shared *b, size_t bytes)
+static void short_bcast(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     if (b->comm->size == 2 && b->comm->rank == a->root) {
         send_parts(b, 1 - a->root, a->recv.buf, bytes);
     } else if (b->comm->rank == a->root) {
-        copy_bytes(begin(b, SHARED_EVERYONE, bytes), a->recv.buf, bytes);
-        post(b, SHARED_EVERYONE);
+        copy_bytes(slot_begin(b, SHARED_EVERYONE, bytes), a->recv.buf, bytes);
+        slot_post(b, SHARED_EVERYONE);
     } else {
         receive_parts(b, a->root, ++b->step, a->recv.buf, bytes);
     }
 }
 
-static void scatter(const struct coll_args *a, struct shared *b, size_t bytes)
+static void short_scatter(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root;
     if (me == root) {
         if (b->comm->size == 2) {
-            send_parts(b, 1 - me, block(&a->send, 1 - me, bytes), bytes);
+            send_parts(b, 1 - me, side_block_copy(&a->send, 1 - me, bytes), bytes);
         } else {
-            put_each(b, &a->send, begin(b, SHARED_EVERYONE, bytes * others(b)), bytes);
-            post(b, SHARED_EVERYONE);
+            put_each(b, &a->send, slot_begin(b, SHARED_EVERYONE, bytes * ranks_except_self(b)), bytes);
+            slot_post(b, SHARED_EVERYONE);
         }
         if (!a->in_place)
-            copy_bytes(a->recv.buf, block(&a->send, me, bytes), bytes);
+            copy_bytes(a->recv.buf, side_block_copy(&a->send, me, bytes), bytes);
         return;
     }
     if (b->comm->size == 2) {
         receive_parts(b, root, ++b->step, a->recv.buf, bytes);
         return;
     }
-    const char *from = await(b, root, ++b->step, bytes * others(b));
+    const char *from = slot_wait(b, root, ++b->step, bytes * ranks_except_self(b));
     if (likely(from != NULL))
-        copy_bytes(a->recv.buf, from + place(b, root, me, bytes), bytes);
+        copy_bytes(a->recv.buf, from + slot_offset(b, root, me, bytes), bytes);
 }
 
-static void gather(const struct coll_args *a, struct shared *b, size_t bytes)
+static void short_gather(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root, size = b->comm->size;
     if (me != root) {
@@ -177,16 +177,16 @@ static void gather(const struct coll_args *a, struct shared *b, size_t bytes)
     }
     const uint64_t step = ++b->step;
     if (!a->in_place)
-        copy_bytes(block(&a->recv, me, bytes), a->send.buf, bytes);
+        copy_bytes(side_block_copy(&a->recv, me, bytes), a->send.buf, bytes);
     for (int r = 0; r < size; r++)
-        if (r != me && unlikely(!receive_parts(b, r, step, block(&a->recv, r, bytes), bytes)))
+        if (r != me && unlikely(!receive_parts(b, r, step, side_block_copy(&a->recv, r, bytes), bytes)))
             break;
 }
 
 /* Everyone's elements from the last rank to the first, as reductions.c combines them. `mine`: this rank's,
  * not where the result goes. */
-static void combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine,
-                    size_t bytes)
+static void short_combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine,
+                          size_t bytes)
 {
     const int me = b->comm->rank;
     int r = b->comm->size - 1;
@@ -198,13 +198,13 @@ static void combine(const struct coll_args *a, struct shared *b, uint64_t step, 
     }
 }
 
-static void reduce(const struct coll_args *a, struct shared *b, size_t bytes)
+static void short_reduce(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, root = a->root, size = b->comm->size;
     char copy[SHARED_SHORT];
     if (me != root) {
-        copy_bytes(begin(b, root, bytes), a->send.buf, bytes);
-        post(b, root);
+        copy_bytes(slot_begin(b, root, bytes), a->send.buf, bytes);
+        slot_post(b, root);
         return;
     }
     const uint64_t step = ++b->step;
@@ -212,57 +212,60 @@ static void reduce(const struct coll_args *a, struct shared *b, size_t bytes)
     if (a->in_place)
         mine = memcpy(copy, a->recv.buf, bytes);
     for (int r = 0; r < size; r++)
-        if (r != me && unlikely(!await(b, r, step, bytes)))
+        if (r != me && unlikely(!slot_wait(b, r, step, bytes)))
             return;
-    combine(a, b, step, mine, bytes);
+    short_combine(a, b, step, mine, bytes);
 }
 
-static void allreduce(const struct coll_args *a, struct shared *b, size_t bytes)
+static void short_allreduce(const struct coll_args *a, struct shared *b, size_t bytes)
 {
-    char *slot = begin(b, SHARED_EVERYONE, bytes);
+    char *slot = slot_begin(b, SHARED_EVERYONE, bytes);
     copy_bytes(slot, a->in_place ? a->recv.buf : a->send.buf, bytes);
     if (likely(shared_sync(b, b->step, METHOD_SLOTS)))
-        combine(a, b, b->step, a->in_place ? slot : a->send.buf, bytes);
+        short_combine(a, b, b->step, a->in_place ? slot : a->send.buf, bytes);
 }
 
-static void allgather(const struct coll_args *a, struct shared *b, size_t bytes)
+static void short_allgather(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, size = b->comm->size;
-    char *own = block(&a->recv, me, bytes);
-    copy_bytes(begin(b, SHARED_EVERYONE, bytes), a->in_place ? own : a->send.buf, bytes);
+    char *own = side_block_copy(&a->recv, me, bytes);
+    copy_bytes(slot_begin(b, SHARED_EVERYONE, bytes), a->in_place ? own : a->send.buf, bytes);
     if (unlikely(!shared_sync(b, b->step, METHOD_SLOTS)))
         return;
     for (int r = 0; r < size; r++)
         if (r != me)
-            copy_bytes(block(&a->recv, r, bytes), shared_slot(b, r, b->step, bytes), bytes);
+            copy_bytes(side_block_copy(&a->recv, r, bytes), shared_slot(b, r, b->step, bytes), bytes);
     if (!a->in_place)
         copy_bytes(own, a->send.buf, bytes);
 }
 
-static void alltoall(const struct coll_args *a, struct shared *b, size_t bytes)
+static void short_alltoall(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     const int me = b->comm->rank, size = b->comm->size;
-    put_each(b, a->in_place ? &a->recv : &a->send, begin(b, SHARED_EVERYONE, bytes * others(b)), bytes);
+    put_each(b, a->in_place ? &a->recv : &a->send,
+             slot_begin(b, SHARED_EVERYONE, bytes * ranks_except_self(b)), bytes);
     if (unlikely(!shared_sync(b, b->step, METHOD_SLOTS)))
         return;
     for (int r = 0; r < size; r++)
         if (r != me)
-            copy_bytes(block(&a->recv, r, bytes),
-                       shared_slot(b, r, b->step, bytes * others(b)) + place(b, r, me, bytes), bytes);
+            copy_bytes(side_block_copy(&a->recv, r, bytes),
+                       shared_slot(b, r, b->step, bytes * ranks_except_self(b)) +
+                           slot_offset(b, r, me, bytes),
+                       bytes);
     if (!a->in_place)
-        copy_bytes(block(&a->recv, me, bytes), block(&a->send, me, bytes), bytes);
+        copy_bytes(side_block_copy(&a->recv, me, bytes), side_block_copy(&a->send, me, bytes), bytes);
 }
 
-static void barrier(const struct coll_args *a, struct shared *b, size_t bytes)
+static void short_barrier(const struct coll_args *a, struct shared *b, size_t bytes)
 {
     (void)a, (void)bytes;
     shared_sync(b, shared_begin(b, 0, SHARED_EVERYONE), METHOD_SLOTS);
 }
 
 static void (*const short_of[])(const struct coll_args *, struct shared *, size_t) = {
-    [COLL_BARRIER] = barrier, [COLL_BCAST] = bcast,         [COLL_GATHER] = gather,
-    [COLL_SCATTER] = scatter, [COLL_ALLGATHER] = allgather, [COLL_ALLTOALL] = alltoall,
-    [COLL_REDUCE] = reduce,   [COLL_ALLREDUCE] = allreduce,
+    [COLL_BARRIER] = short_barrier, [COLL_BCAST] = short_bcast,         [COLL_GATHER] = short_gather,
+    [COLL_SCATTER] = short_scatter, [COLL_ALLGATHER] = short_allgather, [COLL_ALLTOALL] = short_alltoall,
+    [COLL_REDUCE] = short_reduce,   [COLL_ALLREDUCE] = short_allreduce,
 };
 
 /* The bytes of a side whose data is as it is in a slot; 0 when it is not. */
@@ -306,7 +309,7 @@ static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *s
     struct coll_where where = {.one_node = true, .bytes = 1, .node_count = 1};
     uint64_t most = state->shared->big ? MIN(state->shared->head->big_size, SHARED_SHORT) : SHARED_SMALL;
     if (kind == COLL_SCATTER || kind == COLL_ALLTOALL)
-        most /= others(state->shared);
+        most /= ranks_except_self(state->shared);
     if (kind == COLL_ALLREDUCE && shape.size > SHARED_ALL_READ_RANKS)
         most = SHARED_ALL_READ_MAX;
     while (where.bytes <= most && (coll_select(&shape, &where, true).algorithm->needs & NEED_NODE))

@@ -19,8 +19,8 @@ static struct shared_rank *rank_of(const struct shared *b, int rank)
 }
 
 /* Claims a piece by `take`; false when nothing is left. */
-static bool claim(_Atomic uint64_t *word, struct split_piece (*take)(struct split *c),
-                  struct split_piece *got)
+static bool split_claim(_Atomic uint64_t *word, struct split_piece (*take)(struct split *c),
+                        struct split_piece *got)
 {
     uint64_t old = atomic_load_explicit(word, memory_order_relaxed), new;
     do {
@@ -34,7 +34,7 @@ static bool claim(_Atomic uint64_t *word, struct split_piece (*take)(struct spli
     return true;
 }
 
-static size_t length(struct split_piece c, size_t bytes)
+static size_t piece_length(struct split_piece c, size_t bytes)
 {
     return MIN((size_t)c.count * SPLIT_UNIT, bytes - (size_t)c.first * SPLIT_UNIT);
 }
@@ -49,10 +49,10 @@ void split_copy_begin(struct shared *b, size_t bytes)
 }
 
 /* One piece, to where the reader wants it. */
-static int move(struct shared *b, const struct split_copy *h, const struct shared_rank *it,
-                struct split_piece c)
+static int piece_copy(struct shared *b, const struct split_copy *h, const struct shared_rank *it,
+                      struct split_piece c)
 {
-    const size_t at = (size_t)c.first * SPLIT_UNIT, len = length(c, h->bytes);
+    const size_t at = (size_t)c.first * SPLIT_UNIT, len = piece_length(c, h->bytes);
     const uint64_t to = atomic_load_explicit(&it->accept_at, memory_order_relaxed) + h->skip;
     if (!h->combine)
         return shared_write(b, h->reader, to + at, h->from + at, len);
@@ -73,8 +73,8 @@ void split_copy_write(struct shared *b, const struct split_copy *h)
     if (b->no_help || !shared_wait_accepted(b, h->reader, h->step) ||
         atomic_load_explicit(&it->accept_what, memory_order_relaxed) != b->what)
         return;
-    while (wrote < FAILED && claim(&me->claims, split_back, &c)) {
-        b->no_help = move(b, h, it, c) != 0;
+    while (wrote < FAILED && split_claim(&me->claims, split_back, &c)) {
+        b->no_help = piece_copy(b, h, it, c) != 0;
         wrote = b->no_help ? wrote | FAILED : wrote + c.count;
         atomic_store_explicit(&me->wrote, wrote, memory_order_release);
         counter_add(&helped, 1);
@@ -109,7 +109,7 @@ static bool all_written(void *arg)
 static uint32_t close_claims(struct shared *b, struct shared_rank *owner, uint32_t all)
 {
     struct split_piece c;
-    while (claim(&owner->claims, split_front, &c))
+    while (split_claim(&owner->claims, split_front, &c))
         ;
     const struct split now = split_unpack(atomic_load_explicit(&owner->claims, memory_order_relaxed));
     struct owner_part w = {owner, all - now.back};
@@ -126,10 +126,11 @@ int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t byt
     struct split_piece c = {0};
     uint32_t end = 0, left = 0; /* units */
     int rc = 0;
-    while (!rc && (claim(&owner->claims, split_front, &c) || (left = close_claims(b, owner, all)) > 0)) {
+    while (!rc &&
+           (split_claim(&owner->claims, split_front, &c) || (left = close_claims(b, owner, all)) > 0)) {
         if (left > 0) /* the owner failed at these */
             c = (struct split_piece){end, left};
-        const size_t at = (size_t)c.first * SPLIT_UNIT, len = length(c, bytes);
+        const size_t at = (size_t)c.first * SPLIT_UNIT, len = piece_length(c, bytes);
         rc = shared_read(b, r, to + at, from + at, len);
         if (!rc && use)
             use(arg, at, len);

@@ -74,7 +74,7 @@ static uint64_t word_of(const struct transfer *t, int r, uint64_t step)
 }
 
 /* Fills a slot of this step. Its readers learn from the first of a long message: see learn. */
-static void fill(struct transfer *t, uint64_t step, size_t at, size_t len)
+static void transfer_fill_slot(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     struct shared *b = t->b;
     const size_t all = len * (size_t)blocks_of(t);
@@ -160,7 +160,7 @@ static bool is_short(const struct transfer *t)
 }
 
 /* Nobody is kept from going on by a short step, nor where there are many slots. Who is read waits to hear of it. */
-static void done(struct transfer *t, uint64_t step)
+static void transfer_step_done(struct transfer *t, uint64_t step)
 {
     if (is_short(t) || (!t->reading && shared_depth(t->b) > SHARED_DEPTH_FEW))
         shared_done_short(t->b, step);
@@ -168,14 +168,14 @@ static void done(struct transfer *t, uint64_t step)
         shared_done(t->b, step);
 }
 
-static void own(struct transfer *t)
+static void transfer_copy_own(struct transfer *t)
 {
     if (t->ops->own)
         t->ops->own(t);
 }
 
 /* Writes a part of what this rank has for its only reader. */
-static void help(struct transfer *t, uint64_t step)
+static void transfer_write_part(struct transfer *t, uint64_t step)
 {
     const struct shared *b = t->b;
     const int reader = t->reader == SHARED_EVERYONE ? 1 - b->comm->rank : t->reader;
@@ -204,9 +204,9 @@ static void write_side(struct transfer *t, uint64_t last)
         shared_post(b, step, method);
         shared_wake(b, t->reader);
         b->step = last;
-        own(t);
+        transfer_copy_own(t);
         if (method == METHOD_SPLIT)
-            help(t, step);
+            transfer_write_part(t, step);
         shared_settle(b, last, t->reader);
         shared_done_short(b, last); /* its steps count too: see SHARED_LAG */
         report_call(t, method);
@@ -215,16 +215,16 @@ static void write_side(struct transfer *t, uint64_t last)
     for (size_t at = 0; at < t->bytes; at += t->chunk) {
         const size_t len = MIN(t->chunk, t->bytes - at), all = len * (size_t)blocks_of(t);
         const uint64_t step = shared_begin(b, all, t->reader);
-        fill(t, step, at, len);
+        transfer_fill_slot(t, step, at, len);
         shared_post(b, step, METHOD_SLOTS);
         shared_wake(b, t->reader);
     }
-    own(t);
+    transfer_copy_own(t);
     shared_done_short(b, last);
     report_call(t, METHOD_SLOTS);
 }
 
-static void fetch(struct transfer *t, int r)
+static void transfer_fetch_block(struct transfer *t, int r)
 {
     if (t->method == METHOD_SPLIT && t->target)
         t->ops->fetch_helped(t, r);
@@ -240,7 +240,7 @@ static bool take_from(struct transfer *t, int r, uint64_t step, size_t at, size_
     if (unlikely(!shared_wait(t->b, r, step)))
         return false;
     if (at == 0 && wants_reading(t, r, step)) {
-        fetch(t, r);
+        transfer_fetch_block(t, r);
     } else if (t->ops->take) {
         t->ops->take(t, r, transfer_slot(t, r, step, len), at, len);
     }
@@ -265,7 +265,7 @@ static void read_side(struct transfer *t, uint64_t last)
     const uint64_t first = b->step + 1;
     if (t->target)
         split_copy_accept(b, first, t->target, t->mine);
-    own(t);
+    transfer_copy_own(t);
     const bool waited = !shared_posted(b, first_source, first);
     if (waited && !shared_wait(b, first_source, first)) {
         b->step = last;
@@ -287,12 +287,12 @@ static void read_side(struct transfer *t, uint64_t last)
         if (at_once)
             break;
         if (step < last)
-            done(t, step);
+            transfer_step_done(t, step);
     }
     b->step = last;
     if (unlikely(b->stranger) && t->target)
         split_copy_refuse(b, first);
-    done(t, last);
+    transfer_step_done(t, last);
     if (b->stranger)
         return;
     report_read(t, since, (size_t)(last - first + 1), waited);
@@ -308,7 +308,7 @@ static void take_in_meeting(struct transfer *t, uint64_t step, size_t at, size_t
         if (t->reading >> r & 1)
             continue;
         if (at == 0 && wants_reading(t, r, step)) {
-            fetch(t, r);
+            transfer_fetch_block(t, r);
         } else if (t->ops->take) {
             t->ops->take(t, r, transfer_slot(t, r, step, len), at, len);
         }
@@ -330,7 +330,7 @@ static void both_sides(struct transfer *t, uint64_t last)
         if (at == 0 && method == METHOD_READ)
             put_word(t, step, (uintptr_t)t->offer);
         else if (method == METHOD_SLOTS)
-            fill(t, step, at, len);
+            transfer_fill_slot(t, step, at, len);
         if (!shared_sync(b, step, method)) {
             b->step = last;
             shared_done(b, last);
@@ -344,9 +344,10 @@ static void both_sides(struct transfer *t, uint64_t last)
             t->ops->finish(t, step, at, at_once ? t->bytes : len);
         if (at_once)
             break;
-        done(t, step);
+        transfer_step_done(t, step);
     }
-    own(t); /* ... of a long allgather that is read is in its place already, so that it counts either way */
+    transfer_copy_own(
+        t); /* ... of a long allgather that is read is in its place already, so that it counts either way */
     report_read(t, since, (size_t)(last - first + 1), true);
     b->step = last;
     if (last > b->told && !is_short(t))

@@ -96,7 +96,7 @@ uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct m
     return s->base - base;
 }
 
-static bool misses(const struct mcast_child *c, uint32_t seq)
+static bool child_misses(const struct mcast_child *c, uint32_t seq)
 {
     const uint32_t ahead = seq - c->next;
     if (mcast_before(seq, c->next))
@@ -114,7 +114,7 @@ uint32_t mcast_sender_repair(struct mcast_sender *s, uint32_t child, uint64_t no
         uint64_t *sent = &s->sent[seq % s->rules->window];
         if (!mcast_before(seq, s->next))
             break;
-        if (!misses(c, seq) || now - *sent < s->rules->quiet)
+        if (!child_misses(c, seq) || now - *sent < s->rules->quiet)
             continue;
         *sent = now;
         out[n++] = (struct mcast_resend){.seq = seq, .to = child};
@@ -122,9 +122,9 @@ uint32_t mcast_sender_repair(struct mcast_sender *s, uint32_t child, uint64_t no
     return n;
 }
 
-static bool wants(const struct mcast_child *c, uint32_t seq)
+static bool child_wants(const struct mcast_child *c, uint32_t seq)
 {
-    return misses(c, seq) && (c->heard || seq == c->next);
+    return child_misses(c, seq) && (c->heard || seq == c->next);
 }
 
 /* To so many: by multicast, or to each over its connection? */
@@ -134,23 +134,24 @@ static bool to_all(const struct mcast_sender *s, uint32_t count)
 }
 
 /* This packet, to the few who miss it or to all. */
-static uint32_t again(const struct mcast_sender *s, uint32_t seq, struct mcast_resend *out, uint32_t room)
+static uint32_t sender_resend_packet(const struct mcast_sender *s, uint32_t seq, struct mcast_resend *out,
+                                     uint32_t room)
 {
     uint32_t n = 0, missing = 0;
     for (uint32_t i = 0; i < s->children; i++)
-        missing += wants(&s->child[i], seq);
+        missing += child_wants(&s->child[i], seq);
     if (to_all(s, missing) && room > 0) {
         out[0] = (struct mcast_resend){.seq = seq, .to = MCAST_ALL};
         return 1;
     }
     for (uint32_t i = 0; i < s->children && n < room; i++)
-        if (wants(&s->child[i], seq))
+        if (child_wants(&s->child[i], seq))
             out[n++] = (struct mcast_resend){.seq = seq, .to = i};
     return n;
 }
 
 /* Whose acknowledgement is missing, or who has no room. */
-static uint32_t ask(const struct mcast_sender *s, struct mcast_resend *out, uint32_t room)
+static uint32_t sender_request_acks(const struct mcast_sender *s, struct mcast_resend *out, uint32_t room)
 {
     uint32_t n = 0, late = 0;
     for (uint32_t i = 0; i < s->children; i++)
@@ -172,11 +173,11 @@ uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast
         return 0;
     /* Acknowledgements that are only late cost less to ask for than the data. */
     if (mcast_sender_idle(s) || (s->rules->aggregate > 1 && s->tries == 0)) {
-        n = ask(s, out, room);
+        n = sender_request_acks(s, out, room);
     } else {
         const uint32_t most = MIN(s->next - s->base, s->rules->burst);
         for (uint32_t i = 0; i < most && n < room; i++) {
-            n += again(s, s->base + i, out + n, room - n);
+            n += sender_resend_packet(s, s->base + i, out + n, room - n);
             s->sent[(s->base + i) % s->rules->window] = now;
         }
     }

@@ -11,7 +11,8 @@ void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules)
 }
 
 /* Is one of the packets from told on, that have arrived, the one that this member acknowledges? */
-static bool complete(const struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew)
+static bool stream_must_acknowledge(const struct mcast_stream *s, const struct mcast_rules *rules,
+                                    uint32_t skew)
 {
     const uint32_t m = MAX(rules->aggregate, 1u), news = s->next - s->told;
     if (!rules->skew || news >= m)
@@ -21,7 +22,7 @@ static bool complete(const struct mcast_stream *s, const struct mcast_rules *rul
 }
 
 /* A packet in order has arrived, and with it those that came early. */
-static void advance(struct mcast_stream *s)
+static void stream_advance(struct mcast_stream *s)
 {
     do {
         s->next++;
@@ -29,10 +30,10 @@ static void advance(struct mcast_stream *s)
     } while (s->early & 1);
 }
 
-static void schedule(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
-                     const struct mcast_arrival *a)
+static void stream_schedule_ack(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
+                                const struct mcast_arrival *a)
 {
-    if (a->ask || complete(s, rules, skew))
+    if (a->ask || stream_must_acknowledge(s, rules, skew))
         s->owe = true;
     else
         s->due = MIN(s->due, a->now + rules->delay);
@@ -52,8 +53,8 @@ enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcas
     }
     if (ahead == 0 && a->wanted && !mcast_stream_has(s)) {
         s->taken++;
-        advance(s);
-        schedule(s, rules, skew, a);
+        stream_advance(s);
+        stream_schedule_ack(s, rules, skew, a);
         return MCAST_TAKE;
     }
     if (a->room == 0) {
@@ -61,8 +62,8 @@ enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcas
         return MCAST_REFUSE;
     }
     if (ahead == 0) {
-        advance(s);
-        schedule(s, rules, skew, a);
+        stream_advance(s);
+        stream_schedule_ack(s, rules, skew, a);
     } else {
         s->early |= UINT64_C(1) << ahead;
         s->owe = true; /* tells of what is missing */

@@ -26,7 +26,7 @@ static bool is_bti(uint32_t w)
     return (w & 0xffffff3fu) == 0xd503241fu; /* bti, bti c, bti j, bti jc */
 }
 
-static uint32_t branch(uintptr_t from, uintptr_t to)
+static uint32_t jump_encode_branch(uintptr_t from, uintptr_t to)
 {
     return 0x14000000u | ((uint32_t)((to - from) >> 2) & 0x03ffffffu);
 }
@@ -38,17 +38,17 @@ static struct jump to_island(const uint8_t *code, uintptr_t entry, uintptr_t isl
     struct jump j = {.length = 4};
     uint32_t first = word_at(code, 0), words[2] = {BTI_C, 0};
     if (first == PACIASP || first == PACIBSP) {
-        words[1] = branch(entry + 4, island);
+        words[1] = jump_encode_branch(entry + 4, island);
         j.length = 8;
     } else {
         j.skip = is_bti(first) ? 4 : 0;
-        words[0] = branch(entry + j.skip, island);
+        words[0] = jump_encode_branch(entry + j.skip, island);
     }
     memcpy(j.bytes, words, j.length);
     return j;
 }
 
-static void island(uint8_t *out, uintptr_t target)
+static void jump_write_island(uint8_t *out, uintptr_t target)
 {
     uint32_t words[2] = {LDR_X17, BR_X17};
     uint64_t address = target;
@@ -57,7 +57,7 @@ static void island(uint8_t *out, uintptr_t target)
 }
 
 /* Follows one instruction that builds an address in a register. False when this one does not. */
-static bool builds(uint32_t w, uint64_t *value, uint32_t *reg)
+static bool jump_decode_constant(uint32_t w, uint64_t *value, uint32_t *reg)
 {
     uint32_t shift = (w >> 21 & 3) * 16;
     uint64_t part = (uint64_t)(w >> 5 & 0xffff) << shift;
@@ -73,7 +73,7 @@ static bool builds(uint32_t w, uint64_t *value, uint32_t *reg)
     return false;
 }
 
-static uintptr_t follow(const uint8_t *code, uintptr_t entry)
+static uintptr_t jump_find_target(const uint8_t *code, uintptr_t entry)
 {
     size_t at = word_at(code, 0) == NOP || is_bti(word_at(code, 0)) ? 1 : 0;
     uint32_t w = word_at(code, at), reg = 32;
@@ -89,7 +89,7 @@ static uintptr_t follow(const uint8_t *code, uintptr_t entry)
         reg = w & 31;
         at++;
     } else {
-        while (at < JUMP_LOOK / 4 && builds(word_at(code, at), &value, &reg))
+        while (at < JUMP_LOOK / 4 && jump_decode_constant(word_at(code, at), &value, &reg))
             at++;
     }
     bool jumps = at < JUMP_LOOK / 4 && reg < 31 && word_at(code, at) == (0xd61f0000u | reg << 5); /* br */
@@ -103,6 +103,6 @@ const struct jump_code jump_aarch64 = {
     .hold = {0x00, 0x00, 0x00, 0x14},
     .hold_length = 4,
     .to_island = to_island,
-    .island = island,
-    .follow = follow,
+    .island = jump_write_island,
+    .follow = jump_find_target,
 };

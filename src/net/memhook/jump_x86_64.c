@@ -8,20 +8,20 @@
 
 static const uint8_t endbr64[4] = {0xf3, 0x0f, 0x1e, 0xfa};
 
-static size_t pad(const uint8_t *code)
+static size_t jump_padding_length(const uint8_t *code)
 {
     return memcmp(code, endbr64, 4) == 0 ? 4 : 0;
 }
 
 static struct jump to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
 {
-    struct jump j = {.bytes = {0xe9}, .skip = pad(code), .length = 5};
+    struct jump j = {.bytes = {0xe9}, .skip = jump_padding_length(code), .length = 5};
     int32_t distance = (int32_t)(int64_t)(island - (entry + j.skip + 5));
     memcpy(j.bytes + 1, &distance, 4);
     return j;
 }
 
-static void island(uint8_t *out, uintptr_t target)
+static void jump_write_island(uint8_t *out, uintptr_t target)
 {
     static const uint8_t jmp[6] = {0xff, 0x25};
     uint64_t address = target;
@@ -30,7 +30,7 @@ static void island(uint8_t *out, uintptr_t target)
     memcpy(out + 6, &address, 8);
 }
 
-static int64_t rel32(const uint8_t *at)
+static int64_t jump_read_rel32(const uint8_t *at)
 {
     int32_t distance;
     memcpy(&distance, at, 4);
@@ -39,15 +39,15 @@ static int64_t rel32(const uint8_t *at)
 
 /* jmp rel32; jmp *rel32(%rip); movabs $x, %reg and jmp *%reg, with and without the prefix of the upper eight.
  */
-static uintptr_t follow(const uint8_t *code, uintptr_t entry)
+static uintptr_t jump_find_target(const uint8_t *code, uintptr_t entry)
 {
-    size_t at = pad(code);
+    size_t at = jump_padding_length(code);
     const uint8_t *c = code + at;
     uint64_t value = 0;
     if (c[0] == 0xe9)
-        return entry + at + 5 + (uintptr_t)rel32(c + 1);
+        return entry + at + 5 + (uintptr_t)jump_read_rel32(c + 1);
     if (c[0] == 0xff && c[1] == 0x25) {
-        int64_t offset = (int64_t)at + 6 + rel32(c + 2);
+        int64_t offset = (int64_t)at + 6 + jump_read_rel32(c + 2);
         if (offset < 0 || offset + 8 > JUMP_LOOK)
             return 0;
         memcpy(&value, code + offset, 8);
@@ -69,6 +69,6 @@ const struct jump_code jump_x86_64 = {
     .hold = {0xeb, 0xfe},
     .hold_length = 2,
     .to_island = to_island,
-    .island = island,
-    .follow = follow,
+    .island = jump_write_island,
+    .follow = jump_find_target,
 };

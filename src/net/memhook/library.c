@@ -14,7 +14,7 @@ struct range {
     uintptr_t start, end;
 };
 
-static int overlaps(struct dl_phdr_info *info, size_t size, void *arg)
+static int library_overlaps(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
     const struct range *r = arg;
@@ -32,7 +32,7 @@ static int overlaps(struct dl_phdr_info *info, size_t size, void *arg)
 bool library_holds(uintptr_t start, size_t length)
 {
     struct range r = {start, start + length};
-    return dl_iterate_phdr(overlaps, &r) != 0;
+    return dl_iterate_phdr(library_overlaps, &r) != 0;
 }
 
 static int first_says(struct dl_phdr_info *info, size_t size, void *arg)

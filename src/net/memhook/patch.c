@@ -15,12 +15,12 @@
 
 #define STEP (2u << 20)
 
-static bool failed(long result)
+static bool syscall_failed(long result)
 {
     return (unsigned long)result >= -4095UL;
 }
 
-static uintptr_t distance(uintptr_t a, uintptr_t b)
+static uintptr_t address_distance(uintptr_t a, uintptr_t b)
 {
     return a > b ? a - b : b - a;
 }
@@ -30,11 +30,11 @@ static uint8_t *page_at(uintptr_t wish, uintptr_t low, uintptr_t high, uintptr_t
 {
     long p = raw_syscall(SYS_mmap, (long)wish, (long)size, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (failed(p))
+    if (syscall_failed(p))
         return NULL;
     uintptr_t at = (uintptr_t)p;
-    if (MAX(distance(at, high), distance(at + size, low)) < reach &&
-        MAX(distance(at, low), distance(at + size, high)) < reach)
+    if (MAX(address_distance(at, high), address_distance(at + size, low)) < reach &&
+        MAX(address_distance(at, low), address_distance(at + size, high)) < reach)
         return (uint8_t *)p;
     raw_syscall(SYS_munmap, p, (long)size, 0, 0, 0, 0);
     return NULL;
@@ -56,7 +56,7 @@ uint8_t *patch_page_near(uintptr_t low, uintptr_t high, uintptr_t reach, size_t 
 bool patch_seal(uint8_t *page, size_t size)
 {
     __builtin___clear_cache((char *)page, (char *)page + size);
-    return !failed(raw_syscall(SYS_mprotect, (long)page, (long)size, PROT_READ | PROT_EXEC, 0, 0, 0));
+    return !syscall_failed(raw_syscall(SYS_mprotect, (long)page, (long)size, PROT_READ | PROT_EXEC, 0, 0, 0));
 }
 
 /* One store, when the bytes lie in one aligned word. */
@@ -73,7 +73,7 @@ static bool store_at_once(uint8_t *at, const uint8_t *bytes, size_t length)
 }
 
 /* Otherwise whoever comes waits in a loop at the first bytes until the rest is there. */
-static void store(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
+static void patch_store_bytes(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
 {
     if (store_at_once(at, bytes, length))
         return;
@@ -90,7 +90,7 @@ static void store(const struct jump_code *code, uint8_t *at, const uint8_t *byte
 static bool write_through_kernel(uint8_t *at, const uint8_t *bytes, size_t length)
 {
     long fd = raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
-    if (failed(fd))
+    if (syscall_failed(fd))
         return false;
     long n = raw_syscall(SYS_pwrite64, fd, (long)bytes, (long)length, (long)at, 0, 0);
     raw_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
@@ -104,9 +104,9 @@ bool patch_write(const struct jump_code *code, uint8_t *at, const uint8_t *bytes
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = (uintptr_t)at & ~(page - 1), end = ((uintptr_t)at + length + page - 1) & ~(page - 1);
     long all = PROT_READ | PROT_WRITE | PROT_EXEC;
-    if (failed(raw_syscall(SYS_mprotect, (long)first, (long)(end - first), all, 0, 0, 0)))
+    if (syscall_failed(raw_syscall(SYS_mprotect, (long)first, (long)(end - first), all, 0, 0, 0)))
         return write_through_kernel(at, bytes, length);
-    store(code, at, bytes, length);
+    patch_store_bytes(code, at, bytes, length);
     raw_syscall(SYS_mprotect, (long)first, (long)(end - first), PROT_READ | PROT_EXEC, 0, 0, 0);
     return true;
 }

@@ -29,7 +29,7 @@ static void **current_break; /* libc's own idea of the break, which brk must kee
 static uintptr_t other_munmap, other_mmap, other_mremap, other_madvise, other_mprotect, other_brk,
     other_shmat, other_shmdt, other_remap_file_pages, other_process_madvise, other_syscall;
 
-static void announce(const struct syscall_args *call)
+static void replace_announce_call(const struct syscall_args *call)
 {
     struct span spans[2];
     uintptr_t heap_end = call->number == SYS_brk ? (uintptr_t)raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0) : 0;
@@ -54,7 +54,7 @@ static long call_system(const struct syscall_args *c)
 static int new_munmap(void *address, size_t length)
 {
     struct syscall_args c = {SYS_munmap, {(long)address, (long)length}};
-    announce(&c);
+    replace_announce_call(&c);
     return other_munmap ? ((int (*)(void *, size_t))other_munmap)(address, length) : (int)call_system(&c);
 }
 
@@ -63,7 +63,7 @@ typedef void *mmap_fn(void *, size_t, int, int, int, off_t);
 static void *new_mmap(void *address, size_t length, int prot, int flags, int fd, off_t offset)
 {
     struct syscall_args c = {SYS_mmap, {(long)address, (long)length, prot, flags, fd, offset}};
-    announce(&c);
+    replace_announce_call(&c);
     return other_mmap ? ((mmap_fn *)other_mmap)(address, length, prot, flags, fd, offset)
                       : (void *)call_system(&c);
 }
@@ -76,7 +76,7 @@ static void *new_mremap(void *old, size_t old_size, size_t new_size, int flags, 
     struct syscall_args c = {SYS_mremap, {(long)old, (long)old_size, (long)new_size, flags}};
     if (flags & ~MREMAP_MAYMOVE)
         c.a[4] = (long)address;
-    announce(&c);
+    replace_announce_call(&c);
     return other_mremap ? ((mremap_fn *)other_mremap)(old, old_size, new_size, flags, address)
                         : (void *)call_system(&c);
 }
@@ -84,7 +84,7 @@ static void *new_mremap(void *old, size_t old_size, size_t new_size, int flags, 
 static int new_madvise(void *address, size_t length, int advice)
 {
     struct syscall_args c = {SYS_madvise, {(long)address, (long)length, advice}};
-    announce(&c);
+    replace_announce_call(&c);
     return other_madvise ? ((int (*)(void *, size_t, int))other_madvise)(address, length, advice)
                          : (int)call_system(&c);
 }
@@ -92,7 +92,7 @@ static int new_madvise(void *address, size_t length, int advice)
 static int new_mprotect(void *address, size_t length, int prot)
 {
     struct syscall_args c = {SYS_mprotect, {(long)address, (long)length, prot}};
-    announce(&c);
+    replace_announce_call(&c);
     return other_mprotect ? ((int (*)(void *, size_t, int))other_mprotect)(address, length, prot)
                           : (int)call_system(&c);
 }
@@ -101,7 +101,7 @@ static int new_mprotect(void *address, size_t length, int prot)
 static int new_brk(void *address)
 {
     struct syscall_args c = {SYS_brk, {(long)address}};
-    announce(&c);
+    replace_announce_call(&c);
     int rc = 0;
     if (other_brk) {
         rc = ((int (*)(void *))other_brk)(address);
@@ -117,7 +117,7 @@ static int new_brk(void *address)
 static void *new_shmat(int id, const void *address, int flags)
 {
     struct syscall_args c = {SYS_shmat, {id, (long)address, flags}};
-    announce(&c);
+    replace_announce_call(&c);
     return other_shmat ? ((void *(*)(int, const void *, int))other_shmat)(id, address, flags)
                        : (void *)call_system(&c);
 }
@@ -125,7 +125,7 @@ static void *new_shmat(int id, const void *address, int flags)
 static int new_shmdt(const void *address)
 {
     struct syscall_args c = {SYS_shmdt, {(long)address}};
-    announce(&c);
+    replace_announce_call(&c);
     return other_shmdt ? ((int (*)(const void *))other_shmdt)(address) : (int)call_system(&c);
 }
 
@@ -134,7 +134,7 @@ typedef int remap_fn(void *, size_t, int, size_t, int);
 static int new_remap_file_pages(void *address, size_t length, int prot, size_t page, int flags)
 {
     struct syscall_args c = {SYS_remap_file_pages, {(long)address, (long)length, prot, (long)page, flags}};
-    announce(&c);
+    replace_announce_call(&c);
     return other_remap_file_pages ? ((remap_fn *)other_remap_file_pages)(address, length, prot, page, flags)
                                   : (int)call_system(&c);
 }
@@ -144,7 +144,7 @@ typedef ssize_t process_madvise_fn(int, const struct iovec *, size_t, int, unsig
 static ssize_t new_process_madvise(int pidfd, const struct iovec *list, size_t n, int advice, unsigned flags)
 {
     struct syscall_args c = {SYS_process_madvise, {pidfd, (long)list, (long)n, advice, (long)flags}};
-    announce(&c);
+    replace_announce_call(&c);
     return other_process_madvise
                ? ((process_madvise_fn *)other_process_madvise)(pidfd, list, n, advice, flags)
                : call_system(&c);
@@ -156,7 +156,7 @@ typedef long syscall_fn(long, long, long, long, long, long, long);
 static long new_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     struct syscall_args s = {number, {a, b, c, d, e, f}};
-    announce(&s);
+    replace_announce_call(&s);
     return other_syscall ? ((syscall_fn *)other_syscall)(number, a, b, c, d, e, f) : call_system(&s);
 }
 

@@ -35,7 +35,7 @@ void selftest_listen(void *ctx, uintptr_t start, size_t length)
             atomic_store(&watched[i].told, true);
 }
 
-static char *watch(char *p)
+static char *selftest_watch(char *p)
 {
     int n = atomic_load(&watching);
     atomic_store(&watched[n].at, (uintptr_t)p);
@@ -44,7 +44,7 @@ static char *watch(char *p)
     return p;
 }
 
-static bool announced(const char *p)
+static bool selftest_was_announced(const char *p)
 {
     for (int i = 0, n = atomic_load(&watching); i < n; i++)
         if (atomic_load(&watched[i].at) == (uintptr_t)p)
@@ -52,45 +52,45 @@ static bool announced(const char *p)
     return false;
 }
 
-static bool gone(const char *p)
+static bool selftest_was_gone(const char *p)
 {
     unsigned char resident = 0;
     return mincore((void *)p, page, &resident) != 0 || !(resident & 1);
 }
 
 /* The first whole page of a block, written to so that it exists, and watched; NULL when it has none. */
-static char *touch(void *block, size_t length)
+static char *selftest_touch(void *block, size_t length)
 {
     char *p = (char *)(((uintptr_t)block + page - 1) & ~(page - 1));
     if (!block || p + page > (char *)block + length)
         return NULL;
     *(volatile char *)p = 1;
-    return watch(p);
+    return selftest_watch(p);
 }
 
-static char *map(size_t pages)
+static char *selftest_map(size_t pages)
 {
     char *p = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : touch(p, pages * page);
+    return p == MAP_FAILED ? NULL : selftest_touch(p, pages * page);
 }
 
 static bool try_munmap(void)
 {
-    char *p = map(2);
-    return !p || munmap(p, 2 * page) != 0 || announced(p);
+    char *p = selftest_map(2);
+    return !p || munmap(p, 2 * page) != 0 || selftest_was_announced(p);
 }
 
 static bool try_syscall(void)
 {
-    char *p = map(2);
-    return !p || syscall(SYS_munmap, p, 2 * page) != 0 || announced(p);
+    char *p = selftest_map(2);
+    return !p || syscall(SYS_munmap, p, 2 * page) != 0 || selftest_was_announced(p);
 }
 
 /* The memory is put away with a call that has been tried before. */
 static bool try_madvise(void)
 {
-    char *p = map(1);
-    bool ok = !p || madvise(p, page, MADV_DONTNEED) != 0 || announced(p);
+    char *p = selftest_map(1);
+    bool ok = !p || madvise(p, page, MADV_DONTNEED) != 0 || selftest_was_announced(p);
     if (p)
         munmap(p, page);
     return ok;
@@ -98,8 +98,8 @@ static bool try_madvise(void)
 
 static bool try_mprotect(void)
 {
-    char *p = map(1);
-    bool ok = !p || mprotect(p, page, PROT_READ | PROT_WRITE) != 0 || announced(p);
+    char *p = selftest_map(1);
+    bool ok = !p || mprotect(p, page, PROT_READ | PROT_WRITE) != 0 || selftest_was_announced(p);
     if (p)
         munmap(p, page);
     return ok;
@@ -107,9 +107,9 @@ static bool try_mprotect(void)
 
 static bool try_mmap_fixed(void)
 {
-    char *p = map(1);
+    char *p = selftest_map(1);
     bool ok = !p || mmap(p, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED ||
-              announced(p);
+              selftest_was_announced(p);
     if (p)
         munmap(p, page);
     return ok;
@@ -117,11 +117,11 @@ static bool try_mmap_fixed(void)
 
 static bool try_mremap(void)
 {
-    char *p = map(4);
+    char *p = selftest_map(4);
     if (!p)
         return true;
-    char *tail = watch(p + 2 * page), *q = mremap(p, 4 * page, 2 * page, 0);
-    bool ok = q == MAP_FAILED || announced(tail);
+    char *tail = selftest_watch(p + 2 * page), *q = mremap(p, 4 * page, 2 * page, 0);
+    bool ok = q == MAP_FAILED || selftest_was_announced(tail);
     munmap(p, (q == MAP_FAILED ? 4 : 2) * page);
     return ok;
 }
@@ -133,12 +133,12 @@ static bool try_shmdt(void)
         return true;
     char *p = shmat(id, NULL, 0);
     shmctl(id, IPC_RMID, NULL);
-    return p == (char *)-1 || shmdt(watch(p)) != 0 || announced(p);
+    return p == (char *)-1 || shmdt(selftest_watch(p)) != 0 || selftest_was_announced(p);
 }
 
 /* libc gives any block above 32 MiB back at once, and only the pages that were touched exist; other
  * allocators have other thoughts, and may copy all of it in realloc. */
-static size_t large(void)
+static size_t selftest_large_size(void)
 {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     bool own = libc && dlsym(libc, "malloc") == dlsym(RTLD_DEFAULT, "malloc");
@@ -149,20 +149,20 @@ static size_t large(void)
 
 static bool try_free(void)
 {
-    size_t size = large();
+    size_t size = selftest_large_size();
     void *block = malloc(size);
-    char *p = touch(block, size);
+    char *p = selftest_touch(block, size);
     free(block);
-    return !p || !gone(p) || announced(p);
+    return !p || !selftest_was_gone(p) || selftest_was_announced(p);
 }
 
 static bool try_realloc(void)
 {
-    size_t size = large();
+    size_t size = selftest_large_size();
     void *block = malloc(size);
-    char *p = touch(block, size);
+    char *p = selftest_touch(block, size);
     void *larger = realloc(block, 2 * size);
-    bool ok = !p || !gone(p) || announced(p);
+    bool ok = !p || !selftest_was_gone(p) || selftest_was_announced(p);
     if (!larger)
         free(block);
     free(larger);
@@ -178,13 +178,13 @@ static bool try_trim(void)
     char *pages[BLOCKS];
     for (int i = 0; i < BLOCKS; i++) {
         blocks[i] = malloc(size);
-        pages[i] = touch(blocks[i], size);
+        pages[i] = selftest_touch(blocks[i], size);
     }
     for (int i = 0; i < BLOCKS; i++)
         free(blocks[i]);
     bool ok = true;
     for (int i = 0; i < BLOCKS; i++)
-        ok &= !pages[i] || !gone(pages[i]) || announced(pages[i]);
+        ok &= !pages[i] || !selftest_was_gone(pages[i]) || selftest_was_announced(pages[i]);
     return ok;
 }
 
@@ -197,8 +197,8 @@ static bool try_sbrk(void)
     char *block = sbrk((intptr_t)(4 * page));
     if (block == (char *)-1)
         return true;
-    char *p = touch(block, 4 * page);
-    return sbrk(-(intptr_t)(4 * page)) == (void *)-1 || !gone(p) || announced(p);
+    char *p = selftest_touch(block, 4 * page);
+    return sbrk(-(intptr_t)(4 * page)) == (void *)-1 || !selftest_was_gone(p) || selftest_was_announced(p);
 }
 
 const char *selftest_run(void)

@@ -27,7 +27,7 @@
 static const struct span everything = {0, SIZE_MAX};
 
 /* As the kernel rounds: what does not begin on a page is refused, so the beginning does not matter. */
-static struct span pages(uintptr_t start, uintptr_t length, size_t page)
+static struct span span_round_to_pages(uintptr_t start, uintptr_t length, size_t page)
 {
     uintptr_t first = start & ~(page - 1);
     uintptr_t bytes = start - first + length;
@@ -56,12 +56,13 @@ static int mremap_takes(const long *a, size_t page, struct span out[2])
     uintptr_t old = (uintptr_t)a[0], old_size = (uintptr_t)a[1], new_size = (uintptr_t)a[2];
     long flags = a[3];
     if (flags & MREMAP_FIXED) {
-        out[0] = pages(old, old_size, page);
-        out[1] = pages((uintptr_t)a[4], new_size, page);
+        out[0] = span_round_to_pages(old, old_size, page);
+        out[1] = span_round_to_pages((uintptr_t)a[4], new_size, page);
         return 2;
     }
     if (new_size < old_size && !(flags & MREMAP_DONTUNMAP)) { /* shrinks where it is */
-        struct span keep = pages(old, new_size, page), all = pages(old, old_size, page);
+        struct span keep = span_round_to_pages(old, new_size, page),
+                    all = span_round_to_pages(old, old_size, page);
         if (all.length <= keep.length || all.length == SIZE_MAX)
             return 0;
         out[0] = (struct span){old + keep.length, all.length - keep.length};
@@ -69,7 +70,7 @@ static int mremap_takes(const long *a, size_t page, struct span out[2])
     }
     if (!(flags & (MREMAP_MAYMOVE | MREMAP_DONTUNMAP)))
         return 0;
-    out[0] = pages(old, old_size, page);
+    out[0] = span_round_to_pages(old, old_size, page);
     return 1;
 }
 
@@ -77,7 +78,7 @@ int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t pag
 {
     const long *a = call->a;
     bool takes = false;
-    out[0] = pages((uintptr_t)a[0], (uintptr_t)a[1], page);
+    out[0] = span_round_to_pages((uintptr_t)a[0], (uintptr_t)a[1], page);
     switch (call->number) {
     case SYS_munmap:
     case SYS_remap_file_pages:
@@ -98,7 +99,7 @@ int memory_taken(const struct syscall_args *call, uintptr_t heap_end, size_t pag
         uintptr_t end = ((uintptr_t)a[0] + page - 1) & ~(page - 1);
         takes = a[0] != 0 && end < heap_end;
         if (takes)
-            out[0] = pages(end, heap_end - end, page);
+            out[0] = span_round_to_pages(end, heap_end - end, page);
         break;
     }
     case SYS_shmdt: /* the length is the kernel's secret */

@@ -13,7 +13,7 @@ void adapt_open(struct adapt *a, unsigned rails, double alpha)
 }
 
 /* Brings the sum back to 1 with every weight at the least or above. */
-static void settle(struct adapt *a)
+static void adapt_normalise(struct adapt *a)
 {
     double sum = 0;
     for (unsigned r = 0; r < a->rails; r++)
@@ -22,7 +22,7 @@ static void settle(struct adapt *a)
         a->weight[r] /= sum;
 }
 
-static void forget(struct adapt *a)
+static void adapt_clear_samples(struct adapt *a)
 {
     for (unsigned r = 0; r < a->rails; r++)
         a->bytes[r] = a->busy[r] = 0;
@@ -41,7 +41,7 @@ void adapt_stripe(struct adapt *a, unsigned rail, uint64_t bytes, uint64_t start
 }
 
 /* The rails that moved something, or 0 when it cannot be said yet how fast one of them is. */
-static uint32_t measured(const struct adapt *a, uint32_t rails)
+static uint32_t adapt_measured_rails(const struct adapt *a, uint32_t rails)
 {
     uint32_t set = 0;
     for (unsigned r = 0; r < a->rails; r++) {
@@ -53,37 +53,37 @@ static uint32_t measured(const struct adapt *a, uint32_t rails)
     return set;
 }
 
-static double speed(const struct adapt *a, unsigned rail)
+static double adapt_rail_speed(const struct adapt *a, unsigned rail)
 {
     return (double)a->bytes[rail] / (double)a->busy[rail];
 }
 
 /* True when the speeds say that the weights should be others. */
-static bool tells(const struct adapt *a, uint32_t set)
+static bool adapt_is_due(const struct adapt *a, uint32_t set)
 {
     double least = 0, most = 0;
     for (unsigned r = 0; r < a->rails; r++) {
         if (!rail_in(set, r))
             continue;
-        double relative = speed(a, r) / a->weight[r];
+        double relative = adapt_rail_speed(a, r) / a->weight[r];
         least = least > 0 ? MIN(least, relative) : relative;
         most = MAX(most, relative);
     }
     return most - least > most / 64;
 }
 
-static void redistribute(struct adapt *a, uint32_t set)
+static void adapt_redistribute(struct adapt *a, uint32_t set)
 {
     double shared = 0, sum = 0;
     for (unsigned r = 0; r < a->rails; r++)
         if (rail_in(set, r)) {
             shared += a->weight[r];
-            sum += speed(a, r);
+            sum += adapt_rail_speed(a, r);
         }
     for (unsigned r = 0; r < a->rails; r++)
         if (rail_in(set, r))
-            a->weight[r] = (1 - a->alpha) * a->weight[r] + a->alpha * shared * speed(a, r) / sum;
-    settle(a);
+            a->weight[r] = (1 - a->alpha) * a->weight[r] + a->alpha * shared * adapt_rail_speed(a, r) / sum;
+    adapt_normalise(a);
 }
 
 void adapt_message(struct adapt *a, uint32_t rails)
@@ -96,13 +96,13 @@ void adapt_message(struct adapt *a, uint32_t rails)
             a->left_out[r]++;
     }
     bool at_once = a->first_found == a->last_found;
-    uint32_t set = at_once ? 0 : measured(a, rails);
-    if (rails_in(set) > 1 && tells(a, set))
-        redistribute(a, set);
+    uint32_t set = at_once ? 0 : adapt_measured_rails(a, rails);
+    if (rails_in(set) > 1 && adapt_is_due(a, set))
+        adapt_redistribute(a, set);
     else
         a->kept++;
     if (at_once || set)
-        forget(a);
+        adapt_clear_samples(a);
 }
 
 uint32_t adapt_probe(const struct adapt *a)
@@ -118,5 +118,5 @@ void adapt_back(struct adapt *a, unsigned rail)
 {
     a->weight[rail] = 1.0 / a->rails;
     a->left_out[rail] = 0;
-    settle(a);
+    adapt_normalise(a);
 }

@@ -10,7 +10,7 @@ void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, doubl
 }
 
 /* How many of n rails the ratio asks for. */
-static unsigned share(const struct alloc *a, unsigned n)
+static unsigned alloc_count_share(const struct alloc *a, unsigned n)
 {
     unsigned more = (unsigned)(a->ratio * (n - 1) + 0.5);
     return 1 + MIN(more, n - 1);
@@ -21,7 +21,7 @@ uint32_t alloc_select(struct alloc *a, uint32_t available)
     uint32_t set = 0;
     if (available == 0)
         return 0;
-    for (unsigned left = share(a, rails_in(available)); left > 0; left--) {
+    for (unsigned left = alloc_count_share(a, rails_in(available)); left > 0; left--) {
         a->last = (uint8_t)rail_after(available & ~set, a->last);
         set |= rail_bit(a->last);
     }

@@ -63,7 +63,7 @@ void filter_not_issued(struct filter *f, unsigned stripe)
 }
 
 /* The stripe whose attempt this is, or NULL when it is not under way. */
-static struct filter_stripe *owner(struct filter *f, uint32_t ticket)
+static struct filter_stripe *filter_find_stripe(struct filter *f, uint32_t ticket)
 {
     uint32_t i = ticket >> 8;
     if (i >= f->count || f->stripes[i].state != FILTER_UNDER_WAY || f->stripes[i].attempt != (ticket & 255))
@@ -71,7 +71,7 @@ static struct filter_stripe *owner(struct filter *f, uint32_t ticket)
     return &f->stripes[i];
 }
 
-static enum filter_verdict verdict(const struct filter *f)
+static enum filter_verdict filter_verdict_now(const struct filter *f)
 {
     for (unsigned i = 0; i < f->count; i++)
         if (f->stripes[i].state == FILTER_WAITING)
@@ -89,7 +89,7 @@ static uint32_t rails_of(const struct filter *f)
 
 enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now, struct adapt *a)
 {
-    struct filter_stripe *s = owner(f, ticket);
+    struct filter_stripe *s = filter_find_stripe(f, ticket);
     if (!s)
         return FILTER_NOTHING;
     s->state = FILTER_ARRIVED;
@@ -104,12 +104,12 @@ enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t
 
 enum filter_verdict filter_failed(struct filter *f, uint32_t ticket)
 {
-    struct filter_stripe *s = owner(f, ticket);
+    struct filter_stripe *s = filter_find_stripe(f, ticket);
     if (!s)
         return FILTER_NOTHING;
     s->state = FILTER_WAITING;
     s->failed |= rail_bit(s->stripe.rail);
-    return verdict(f);
+    return filter_verdict_now(f);
 }
 
 enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up)
@@ -117,5 +117,5 @@ enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up)
     f->up = up ? f->up | rail_bit(rail) : f->up & ~rail_bit(rail);
     for (unsigned i = 0; up && i < f->count; i++)
         f->stripes[i].failed &= ~rail_bit(rail);
-    return verdict(f);
+    return filter_verdict_now(f);
 }

@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/frame.h"
 
-static void put32(uint8_t *at, uint32_t value)
+static void frame_put32(uint8_t *at, uint32_t value)
 {
     for (int i = 0; i < 4; i++)
         at[i] = (uint8_t)(value >> 8 * i);
 }
 
-static uint32_t get32(const uint8_t *at)
+static uint32_t frame_get32(const uint8_t *at)
 {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
@@ -21,9 +21,9 @@ void frame_encode(const struct frame *f, uint8_t out[FRAME_BYTES])
     out[1] = f->kind;
     out[2] = f->rail;
     out[3] = 0;
-    put32(out + 4, f->from);
-    put32(out + 8, f->to);
-    put32(out + 12, f->request);
+    frame_put32(out + 4, f->from);
+    frame_put32(out + 8, f->to);
+    frame_put32(out + 12, f->request);
     out[16] = (uint8_t)priority;
     out[17] = (uint8_t)(priority >> 8);
     out[18] = out[19] = 0;
@@ -41,9 +41,9 @@ const char *frame_decode(const uint8_t *bytes, size_t size, unsigned rails, uint
     struct frame f = {.kind = bytes[1],
                       .rail = bytes[2],
                       .priority = (int16_t)priority,
-                      .from = get32(bytes + 4),
-                      .to = get32(bytes + 8),
-                      .request = get32(bytes + 12)};
+                      .from = frame_get32(bytes + 4),
+                      .to = frame_get32(bytes + 8),
+                      .request = frame_get32(bytes + 12)};
     if (f.kind < FRAME_RTS || f.kind > FRAME_DONE)
         return "a reservation frame of an unknown kind";
     if (f.rail >= rails)

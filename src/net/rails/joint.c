@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/joint.h"
 
-static unsigned make(struct joint *j)
+static unsigned joint_make_number(struct joint *j)
 {
     if (j->state != JOINT_APART || !j->wanted || j->unsettled)
         return 0;
@@ -19,7 +19,7 @@ static unsigned go_on(struct joint *j, const struct joint_said *said)
         j->unsettled = false;
         actions |= JOINT_DO_SETTLE;
     }
-    actions |= make(j);
+    actions |= joint_make_number(j);
     if (j->state == JOINT_MADE && said->made) {
         j->state = JOINT_READY;
         actions |= JOINT_DO_CONNECT | JOINT_DO_SAY;
@@ -61,5 +61,5 @@ unsigned joint_failed(struct joint *j)
 unsigned joint_want(struct joint *j, bool wanted)
 {
     j->wanted = wanted;
-    return wanted ? make(j) : joint_failed(j);
+    return wanted ? joint_make_number(j) : joint_failed(j);
 }

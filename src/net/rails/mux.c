@@ -34,7 +34,7 @@ void mux_up(struct mux *m, unsigned rail, bool up)
     m->due[rail] = 0; /* a rail that comes back does not catch up with what it missed */
 }
 
-static unsigned bound(const struct mux *m)
+static unsigned mux_bound_pair(const struct mux *m)
 {
     return rail_in(m->up, m->last) ? m->last : rail_after(m->up, m->last);
 }
@@ -78,11 +78,11 @@ static unsigned in_a_row(struct mux *m)
     return rail_after(m->up, m->last);
 }
 
-static unsigned choose(struct mux *m)
+static unsigned mux_choose(struct mux *m)
 {
     switch (m->policy) {
     case MUX_BINDING:
-        return bound(m);
+        return mux_bound_pair(m);
     case MUX_WEIGHTS:
         return furthest_behind(m);
     case MUX_WINDOW:
@@ -100,7 +100,7 @@ unsigned mux_next(struct mux *m, uint64_t bytes)
         m->outstanding[0] += bytes;
         return 0;
     }
-    unsigned rail = choose(m);
+    unsigned rail = mux_choose(m);
     if (rail == RAIL_NONE)
         return RAIL_NONE;
     if (m->policy != MUX_BINDING) /* the home of a bound process stays, though its rail be down */

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/rails/pair.h"
 
-static bool meet(const struct pair_net *a, const struct pair_net *b)
+static bool pair_networks_match(const struct pair_net *a, const struct pair_net *b)
 {
     return a->subnet == b->subnet && a->kind == b->kind;
 }
@@ -13,7 +13,7 @@ static unsigned on_network(const struct pair_net *rails, unsigned n, const struc
 {
     unsigned count = 0;
     for (unsigned r = 0; r < n && r < RAILS_MAX; r++)
-        if (meet(&rails[r], net))
+        if (pair_networks_match(&rails[r], net))
             out[count++] = (uint8_t)r;
     return count;
 }
@@ -21,7 +21,7 @@ static unsigned on_network(const struct pair_net *rails, unsigned n, const struc
 static bool seen_before(const struct pair_net *rails, unsigned r)
 {
     for (unsigned i = 0; i < r; i++)
-        if (meet(&rails[i], &rails[r]))
+        if (pair_networks_match(&rails[i], &rails[r]))
             return true;
     return false;
 }
@@ -53,7 +53,7 @@ unsigned pair_ways(const struct pair_net *a, unsigned na, const struct pair_net 
     for (unsigned apart = 0; apart < MAX(na, nb); apart++)
         for (unsigned r = 0; r < na && count < PAIR_WAYS_MAX; r++) {
             unsigned t = r + apart < MAX(na, nb) ? r + apart : r + apart - MAX(na, nb);
-            if (t < nb && (r != 0 || t != 0) && meet(&a[r], &b[t]))
+            if (t < nb && (r != 0 || t != 0) && pair_networks_match(&a[r], &b[t]))
                 out[count++] = (struct pair){(uint8_t)r, (uint8_t)t};
         }
     return count;

@@ -9,7 +9,7 @@ void request_begin(struct request *r, uint32_t number, uint32_t rails)
 }
 
 /* All have answered, or nobody waits for the rest. */
-static struct request_out decide(struct request *r, struct alloc *a)
+static struct request_out request_decide(struct request *r, struct alloc *a)
 {
     struct request_out out = {.verdict = REQUEST_RETRY, .abort = r->waiting};
     if (r->granted) {
@@ -31,12 +31,12 @@ struct request_out request_answer(struct request *r, struct alloc *a, uint32_t n
         r->granted |= rail_bit(rail);
     if (r->waiting)
         return (struct request_out){.verdict = REQUEST_WAIT};
-    return decide(r, a);
+    return request_decide(r, a);
 }
 
 struct request_out request_timeout(struct request *r, struct alloc *a)
 {
     if (r->number == 0)
         return (struct request_out){.verdict = REQUEST_STRAY};
-    return decide(r, a);
+    return request_decide(r, a);
 }

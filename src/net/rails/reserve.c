@@ -28,7 +28,7 @@ static void add_frame(const struct reserve *n, struct reserve_out *out, enum fra
                                                .request = request};
 }
 
-static void say(const struct reserve *n, struct reserve_out *out, enum reserve_local says)
+static void reserve_send(const struct reserve *n, struct reserve_out *out, enum reserve_local says)
 {
     if (n->given_up)
         return;
@@ -53,7 +53,7 @@ static bool rts_out(const struct reserve *n)
     return n->state == RESERVE_RESERVED || n->state == RESERVE_RECEIVING_OUT;
 }
 
-static bool receiving(const struct reserve *n)
+static bool reserve_is_receiving(const struct reserve *n)
 {
     return n->state == RESERVE_RECEIVING || n->state == RESERVE_RECEIVING_OUT;
 }
@@ -99,7 +99,7 @@ struct reserve_out reserve_local_abort(struct reserve *n, uint32_t request)
 struct reserve_out reserve_local_ack(struct reserve *n)
 {
     struct reserve_out out = {0};
-    if (!receiving(n)) {
+    if (!reserve_is_receiving(n)) {
         out.stray = true;
         return out;
     }
@@ -108,7 +108,8 @@ struct reserve_out reserve_local_ack(struct reserve *n)
     return out;
 }
 
-static void grant(struct reserve *n, const struct frame *f, enum reserve_state next, struct reserve_out *out)
+static void reserve_grant(struct reserve *n, const struct frame *f, enum reserve_state next,
+                          struct reserve_out *out)
 {
     n->state = next;
     n->grant = f->request;
@@ -128,7 +129,7 @@ static bool local_wins(const struct reserve *n, const struct frame *f)
 static void on_rts(struct reserve *n, const struct frame *f, struct reserve_out *out)
 {
     if (n->state == RESERVE_FREE) {
-        grant(n, f, RESERVE_RECEIVING, out);
+        reserve_grant(n, f, RESERVE_RECEIVING, out);
     } else if (n->state != RESERVE_RESERVED) {
         add_frame(n, out, FRAME_NACK, f->from, f->request);
     } else if (local_wins(n, f)) {
@@ -136,7 +137,7 @@ static void on_rts(struct reserve *n, const struct frame *f, struct reserve_out 
         add_frame(n, out, FRAME_NACK, f->from, f->request);
     } else {
         n->priority = (int16_t)MIN(n->priority + 1, n->bound);
-        grant(n, f, RESERVE_RECEIVING_OUT, out);
+        reserve_grant(n, f, RESERVE_RECEIVING_OUT, out);
     }
 }
 
@@ -145,14 +146,14 @@ static void on_cts(struct reserve *n, const struct frame *f, struct reserve_out 
     bool ours = rts_out(n) && n->request == f->request && n->asked == f->from;
     if (ours && n->state == RESERVE_RESERVED && !n->given_up) {
         n->state = RESERVE_SENDING;
-        say(n, out, RESERVE_SAYS_CTS);
+        reserve_send(n, out, RESERVE_SAYS_CTS);
         return;
     }
     add_frame(n, out, FRAME_ABORT, f->from, f->request);
     out->stray = !ours;
     if (!ours)
         return;
-    say(n, out, RESERVE_SAYS_NACK);
+    reserve_send(n, out, RESERVE_SAYS_NACK);
     n->state = n->state == RESERVE_RESERVED ? RESERVE_FREE : RESERVE_RECEIVING;
     forget_request(n);
 }
@@ -163,7 +164,7 @@ static void on_nack(struct reserve *n, const struct frame *f, struct reserve_out
         out->stray = true;
         return;
     }
-    say(n, out, RESERVE_SAYS_NACK);
+    reserve_send(n, out, RESERVE_SAYS_NACK);
     n->state = n->state == RESERVE_RESERVED ? RESERVE_FREE : RESERVE_RECEIVING;
     forget_request(n);
 }
@@ -182,13 +183,13 @@ struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
         on_nack(n, f, &out);
         break;
     case FRAME_ABORT:
-        if (receiving(n) && n->grant == f->request && n->granted_to == f->from)
+        if (reserve_is_receiving(n) && n->grant == f->request && n->granted_to == f->from)
             end_receiving(n);
         else
             out.stray = true;
         break;
     case FRAME_DONE:
-        if (receiving(n) && n->grant == f->request && n->granted_to == f->from)
+        if (reserve_is_receiving(n) && n->grant == f->request && n->granted_to == f->from)
             out = reserve_local_ack(n);
         else
             out.stray = true;
@@ -206,11 +207,11 @@ struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
 struct reserve_out reserve_gone(struct reserve *n, uint32_t peer)
 {
     struct reserve_out out = {0};
-    if (receiving(n) && n->granted_to == peer)
+    if (reserve_is_receiving(n) && n->granted_to == peer)
         end_receiving(n);
     if (n->request == 0 || n->asked != peer)
         return out;
-    say(n, &out, RESERVE_SAYS_NACK);
+    reserve_send(n, &out, RESERVE_SAYS_NACK);
     n->state = n->state == RESERVE_RECEIVING_OUT ? RESERVE_RECEIVING : RESERVE_FREE;
     forget_request(n);
     return out;

@@ -12,7 +12,7 @@ static double sum_of(const double *weight, uint32_t set)
     return sum;
 }
 
-static unsigned extreme(const double *weight, uint32_t set, bool largest)
+static unsigned stripe_find_extreme(const double *weight, uint32_t set, bool largest)
 {
     unsigned best = RAIL_NONE;
     for (unsigned r = 0; r < RAILS_MAX; r++)
@@ -26,7 +26,7 @@ static unsigned extreme(const double *weight, uint32_t set, bool largest)
 static uint32_t worth_it(const struct stripe_rules *rules, const double *weight, uint32_t set, uint64_t bytes)
 {
     while (rails_in(set) > 1) {
-        unsigned least = extreme(weight, set, false);
+        unsigned least = stripe_find_extreme(weight, set, false);
         double sum = sum_of(weight, set);
         if (sum > 0 && (double)bytes * weight[least] / sum >= (double)rules->smallest)
             break;
@@ -41,7 +41,8 @@ static uint64_t probe_bytes(const struct stripe_rules *rules)
 }
 
 /* Probes that leave at least a smallest stripe to everybody else. */
-static uint32_t probes(const struct stripe_rules *rules, uint32_t others, uint32_t probe, uint64_t bytes)
+static uint32_t stripe_choose_probes(const struct stripe_rules *rules, uint32_t others, uint32_t probe,
+                                     uint64_t bytes)
 {
     uint32_t set = 0;
     for (unsigned r = 0; r < RAILS_MAX; r++)
@@ -58,7 +59,7 @@ unsigned stripe_cut(const struct stripe_rules *rules, const double *weight, uint
     if (up == 0)
         return 0;
     uint32_t by_weight = worth_it(rules, weight, up, bytes);
-    uint32_t probing = probes(rules, by_weight, probe & up, bytes);
+    uint32_t probing = stripe_choose_probes(rules, by_weight, probe & up, bytes);
     for (unsigned r = 0; r < RAILS_MAX; r++)
         if (rail_in(probing, r)) {
             uint64_t part = probe_bytes(rules);

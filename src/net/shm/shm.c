@@ -72,7 +72,7 @@ static int map_ranks(struct shm *s, struct boot *boot)
     return 0;
 }
 
-static void announce(struct shm *s, struct segment_rank *me)
+static void shm_announce(struct shm *s, struct segment_rank *me)
 {
     s->probe = clock_ns() ^ (uint64_t)getpid() << 32;
     me->pid = getpid();
@@ -96,7 +96,7 @@ static int shm_start(struct shm *s, struct net *net, struct boot *boot)
         return rc;
     struct segment_rank *me = segment_rank(&s->segment, s->local_rank);
     s->receiver = ring_receiver(&me->ring, lines);
-    announce(s, me);
+    shm_announce(s, me);
     rc = map_ranks(s, boot);
     rc = rc ? rc : segment_arrive(&s->segment, boot);
     if (rc != 0) {
@@ -212,7 +212,7 @@ static __attribute__((noinline, cold)) void wake(struct doorbell *bell)
 }
 
 /* After a frame has become visible: wake its receiver if it sleeps. */
-static inline void knock(struct shm_endpoint *ep)
+static inline void endpoint_wake_receiver(struct shm_endpoint *ep)
 {
     if (unlikely(ep->fence))
         atomic_thread_fence(memory_order_seq_cst);
@@ -244,7 +244,7 @@ static __attribute__((noinline)) int send_large(struct shm_endpoint *ep, uint64_
 {
     if (unlikely(ring_send(&ep->sender, head, from, word, payload, len) != 0))
         return refuse();
-    knock(ep);
+    endpoint_wake_receiver(ep);
     return 0;
 }
 
@@ -255,7 +255,7 @@ int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, con
         return send_large(ep, head, from, word, payload, len);
     if (unlikely(ring_send(&ep->sender, head, from, word, payload, len) != 0))
         return refuse();
-    knock(ep);
+    endpoint_wake_receiver(ep);
     return 0;
 }
 
@@ -276,12 +276,12 @@ void shm_commit(struct peer *peer, const struct frame_header *header, size_t len
     struct shm_endpoint *ep = peer->endpoint;
     ring_publish(&ep->sender, ep->reserved, ep->reserved_position, header, len);
     KILL_POINT(shm_frame_published);
-    knock(ep);
+    endpoint_wake_receiver(ep);
 }
 
 /* The kernel knows the number of a process that has gone, the user its rank. The launcher may tell of the death only a moment
  * later. */
-static int moved(const struct peer *peer, int rc)
+static int shm_check_copy(const struct peer *peer, int rc)
 {
     if (unlikely(rc == MPIX_ERR_PROC_FAILED) && peer->rank < peer->net->size)
         return err_set(rc, "rank %u has died", peer->rank);
@@ -305,7 +305,7 @@ int shm_put(struct peer *peer, const void *local, const struct net_mem *mem, uin
     (void)mem, (void)key;
     struct shm_endpoint *ep = peer->endpoint;
     counter_add(&cma_bytes, len);
-    op->done(op, moved(peer, put_last_byte_last(ep->pid, local, remote, len)));
+    op->done(op, shm_check_copy(peer, put_last_byte_last(ep->pid, local, remote, len)));
     return 0;
 }
 
@@ -315,7 +315,7 @@ int shm_get(struct peer *peer, void *local, const struct net_mem *mem, uint64_t 
     (void)mem, (void)key;
     struct shm_endpoint *ep = peer->endpoint;
     counter_add(&cma_bytes, len);
-    op->done(op, moved(peer, cma_read(ep->pid, local, remote, len)));
+    op->done(op, shm_check_copy(peer, cma_read(ep->pid, local, remote, len)));
     return 0;
 }
 
@@ -324,7 +324,7 @@ static int shm_move(struct peer *peer, bool put, const struct net_piece *pieces,
     struct shm_endpoint *ep = peer->endpoint;
     for (size_t i = 0; i < count; i++)
         counter_add(&cma_bytes, pieces[i].length);
-    return moved(peer, cma_move_pieces(ep->pid, put, pieces, count));
+    return shm_check_copy(peer, cma_move_pieces(ep->pid, put, pieces, count));
 }
 
 int shm_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,

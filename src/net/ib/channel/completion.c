@@ -59,14 +59,14 @@ static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
 
 /* True when a receive completion is of a queue pair that still exists (its buffers went back with it
  * otherwise). */
-static bool current(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
+static bool completion_is_current(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
     const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)wc->wr_id;
     return ib->lanes > 1 ||
            (b->lane && b->lane->qp && b->lane->qp->qp_num == wc->qp_num && b->lane->rail->adapter == a);
 }
 
-static void completed(struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
+static void completion_handle(struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
     void *buffer = (void *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
     bool good = wc->status == IBV_WC_SUCCESS;
@@ -74,7 +74,7 @@ static void completed(struct ib *ib, const struct ib_adapter *a, const struct ib
         failed(ib, a, wc);
     switch ((enum ib_kind)(wc->wr_id & 3)) {
     case IB_KIND_RECEIVE:
-        if (likely(good && current(ib, a, wc)))
+        if (likely(good && completion_is_current(ib, a, wc)))
             receive_completed(ib, wc);
         break;
     case IB_KIND_SEND: {
@@ -107,7 +107,7 @@ static inline int poll_adapter(struct ib *ib, const struct ib_adapter *a)
         return 0;
     ib->completions_ns = 0;
     for (int i = 0; i < n; i++)
-        completed(ib, a, &wc[i]);
+        completion_handle(ib, a, &wc[i]);
     return n;
 }
 

@@ -39,7 +39,7 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
 
 /* Control messages that may be sent now: nothing follows a CLOSE or an AGREE, unless the peer goes on. A peer that has still to send
  * what a failed connection lost goes on, and cannot send KEEP before it has: it may need credits, or an answer. */
-static uint32_t sendable(const struct ib_endpoint *ep)
+static uint32_t control_count_sendable(const struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)
         return traffic_is_ready(&ep->traffic) ? ep->control_pending : ep->control_pending & IB_UNORDERED;
@@ -91,7 +91,7 @@ void ib_control_flush(struct ib_endpoint *ep)
 {
     if (unlikely(ep->conn.state == CONN_FAILED))
         ep->control_pending = 0; /* nobody receives them */
-    for (uint32_t now; (now = sendable(ep)) != 0 && ib_lane_has_room(&ep->lanes[0], 1, true);) {
+    for (uint32_t now; (now = control_count_sendable(ep)) != 0 && ib_lane_has_room(&ep->lanes[0], 1, true);) {
         enum ib_type type = (enum ib_type)__builtin_ctz(now);
         ep->control_pending &= ~(1u << type);
         control_post(ep, type);

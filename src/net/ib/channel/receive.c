@@ -16,7 +16,7 @@ static COUNTER(early, "ib_frames_early", "Frames that arrived before another cha
 
 /* ---- one message, in its turn ---- */
 
-static void granted(struct ib_endpoint *ep, const struct ib_head *h)
+static void head_take_grants(struct ib_endpoint *ep, const struct ib_head *h)
 {
     if (h->credits[0])
         credit_granted(&ep->lanes[0].credit, h->credits[0]);
@@ -26,7 +26,7 @@ static void granted(struct ib_endpoint *ep, const struct ib_head *h)
         ib_fatal(ep->ib, ep, "it announced more free ring slots than there are");
 }
 
-static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void control_receive(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     if (h->type >= IB_TYPES)
         ib_fatal(ep->ib, ep,
@@ -38,7 +38,7 @@ static void control(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
         message->take(ep, h, len);
 }
 
-static inline bool ordered(const struct ib_head *h)
+static inline bool head_is_ordered(const struct ib_head *h)
 {
     return h->type == IB_FRAME || h->type > IB_LEAVE;
 }
@@ -47,9 +47,9 @@ static void endpoint_deliver(struct ib_endpoint *ep, const struct ib_head *h, si
 {
     ep->used = ep->ib->tick;
     ep->peer_bell_set = false;
-    if (ordered(h))
+    if (head_is_ordered(h))
         ep->expected++;
-    granted(ep, h);
+    head_take_grants(ep, h);
     if (likely(h->type == IB_FRAME)) {
         const struct ib_frame *f = (const struct ib_frame *)(const void *)h;
         struct net *net = ep->ib->base.net;
@@ -57,7 +57,7 @@ static void endpoint_deliver(struct ib_endpoint *ep, const struct ib_head *h, si
             ib_fatal(ep->ib, ep, "it sent a frame that is too short");
         net->deliver(net->deliver_ctx, ep->peer, &f->header, f->payload, len - sizeof(*f));
     } else {
-        control(ep, h, len);
+        control_receive(ep, h, len);
     }
 }
 
@@ -72,7 +72,7 @@ void ib_endpoint_return_credits(struct ib_endpoint *ep)
 /* ---- through a ring ---- */
 
 /* Frames at the head of one ring whose turn it is. */
-static inline int take(struct ib_endpoint *ep)
+static inline int ring_take_frames(struct ib_endpoint *ep)
 {
     int events = 0;
     bool broken = false, by_imm = !ep->ib->device.last_byte_last;
@@ -154,7 +154,7 @@ static uint16_t seq_of(const struct ib_buffer *b)
 
 /* Sorted by seq; nearly always it belongs at the end. False: it is there already, and has come again because the
  * connection broke before its sender knew that. */
-static bool hold(struct ib_endpoint *ep, struct ib_buffer *b)
+static bool frame_hold(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ep->held.prev;
     int16_t ahead = 1;
@@ -179,7 +179,7 @@ static void orphan_take(struct ib_endpoint *ep, struct ib_buffer *b)
 void ib_endpoint_drain(struct ib_endpoint *ep)
 {
     for (bool more = true; more;) {
-        more = take(ep) > 0;
+        more = ring_take_frames(ep) > 0;
         while (!list_empty(&ep->held)) {
             struct ib_buffer *b = list_entry(ep->held.next, struct ib_buffer, link);
             if (seq_of(b) != ep->expected)
@@ -216,9 +216,9 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
     counter_add(&lane_arrived, 1);
     if (unlikely(lane->index >= IB_LANES))
         pair_granted(lane, (struct ib_head *)(void *)b->data);
-    if (ordered(h) && h->seq != ep->expected) {
-        if (unlikely(!hold(ep, b))) {
-            granted(ep, h); /* what it tells of credits is new */
+    if (head_is_ordered(h) && h->seq != ep->expected) {
+        if (unlikely(!frame_hold(ep, b))) {
+            head_take_grants(ep, h); /* what it tells of credits is new */
             lane_consumed(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
             owe_for(lane);
         }
@@ -248,7 +248,7 @@ int ib_rings_poll(struct ib *ib)
     for (uint32_t k = 0; k < set->count; k++) {
         uint32_t place = pollset_place(set, k);
         struct ib_endpoint *ep = ib->endpoints[set->members[place].id];
-        int n = take(ep);
+        int n = ring_take_frames(ep);
         if (likely(n == 0))
             continue;
         events += n;

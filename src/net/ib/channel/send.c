@@ -63,8 +63,8 @@ __attribute__((noinline, cold)) int ib_lane_refuse_no_buffer(struct ib_lane *lan
     return refuse(&no_memory);
 }
 
-static inline struct ib_work *post(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
-                                   bool frame, bool signal)
+static inline struct ib_work *lane_post_work(struct ib_lane *lane, struct ib_buffer *b, const void *at,
+                                             size_t bytes, bool frame, bool signal)
 {
     struct ibv_sge piece = {
         .addr = (uintptr_t)at, .length = (uint32_t)bytes, .lkey = b ? b->lkey[lane->adapter] : 0};
@@ -83,7 +83,7 @@ static inline struct ib_work *post(struct ib_lane *lane, struct ib_buffer *b, co
 static inline void post_frame(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
                               bool signal)
 {
-    post(lane, b, at, bytes, true, signal);
+    lane_post_work(lane, b, at, bytes, true, signal);
 }
 
 void ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void *at, size_t bytes,
@@ -186,5 +186,5 @@ struct ib_work *ib_lane_send_control(struct ib_lane *lane, const void *message, 
     void *at = b ? b->data : inline_room(lane, NULL);
     if (at)
         memcpy(at, message, bytes);
-    return post(lane, b, at ? at : message, bytes, false, signal);
+    return lane_post_work(lane, b, at ? at : message, bytes, false, signal);
 }

@@ -64,7 +64,7 @@ static struct ib_endpoint *idle_longest(struct ib *ib, const struct ib_endpoint 
 /* Asks connections to close, the one that was idle longest first, until no more than `most` are left. Those
  * that are closing count as closed. A peer may refuse, and all may be busy: then the number is exceeded until
  * the next time. */
-static void trim(struct ib *ib, uint32_t most, const struct ib_endpoint *but)
+static void connections_trim(struct ib *ib, uint32_t most, const struct ib_endpoint *but)
 {
     uint32_t staying = 0;
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
@@ -79,13 +79,13 @@ static void trim(struct ib *ib, uint32_t most, const struct ib_endpoint *but)
 static void make_room(struct ib *ib, const struct ib_endpoint *for_this)
 {
     if (max_connections.value != 0 && ib->open >= (uint32_t)max_connections.value)
-        trim(ib, (uint32_t)max_connections.value - 1, for_this);
+        connections_trim(ib, (uint32_t)max_connections.value - 1, for_this);
 }
 
 void ib_endpoints_trim(struct ib *ib)
 {
     if (max_connections.value != 0 && ib->open > (uint32_t)max_connections.value)
-        trim(ib, (uint32_t)max_connections.value, NULL);
+        connections_trim(ib, (uint32_t)max_connections.value, NULL);
 }
 
 bool ib_endpoint_close(struct ib_endpoint *ep)
@@ -95,7 +95,7 @@ bool ib_endpoint_close(struct ib_endpoint *ep)
     return ep->conn.state == CONN_IDLE || ep->conn.state == CONN_FAILED || leave_is_received(ep->leave);
 }
 
-static void destroy(struct ib_endpoint *ep)
+static void endpoint_destroy_queue(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
     ib->events->closing(ep);
@@ -118,7 +118,7 @@ static int lanes_create(struct ib_endpoint *ep)
 }
 
 /* An adapter that has nothing left, or is not there any more, is passed over. */
-static void create(struct ib_endpoint *ep)
+static void endpoint_create_queue(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
     make_room(ib, ep);
@@ -141,7 +141,7 @@ static void create(struct ib_endpoint *ep)
         ib_fatal(ib, NULL, "%s", err_detail(rc));
 }
 
-static void unanswered(struct ib_endpoint *ep)
+static void endpoint_report_unanswered(struct ib_endpoint *ep)
 {
     if (ep->ib->events->unreachable(ep))
         return;
@@ -155,9 +155,9 @@ void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions)
 {
     traffic_follow(&ep->traffic, ep->conn.state == CONN_OPEN, ib_has_unacknowledged(ep));
     if (actions & CONN_DO_DESTROY)
-        destroy(ep);
+        endpoint_destroy_queue(ep);
     if (actions & CONN_DO_CREATE)
-        create(ep);
+        endpoint_create_queue(ep);
     if (actions & CONN_DO_HELLO)
         ib_hello_send(ep);
     if (actions & CONN_DO_OPENED) {
@@ -176,7 +176,7 @@ void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions)
         ib_control_send(ep, IB_KEEP);
     }
     if (actions & CONN_DO_FAIL && !list_empty(&ep->peer->pending))
-        unanswered(ep);
+        endpoint_report_unanswered(ep);
     if (conn_settled(&ep->conn))
         list_remove(&ep->opening_link);
     /* Credits owed since then are not said any more: they end with the connection. */
@@ -197,7 +197,7 @@ void ib_endpoint_reopen(struct ib_endpoint *ep)
 void ib_endpoint_open(struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_FAILED) {
-        unanswered(ep);
+        endpoint_report_unanswered(ep);
         return;
     }
     ib_endpoint_act(ep, conn_want(&ep->conn));

@@ -72,7 +72,7 @@ static bool is_awaited(const struct ib_endpoint *ep)
 }
 
 /* Once a process: a rank that computes for long before its first MPI call keeps many waiting, and they need not all be named. */
-static void worry(const struct ib_endpoint *ep)
+static void handshake_warn_slow(const struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
     const struct net_name to = net_name(ib->base.net, ep->peer->rank);
@@ -110,7 +110,7 @@ void ib_hello_repeat(struct ib *ib)
         if (ep->deadline <= now) {
             counter_add(&repeats, 1);
             if (now - ep->opening_since >= WORRY_S * 1000000000ull)
-                worry(ep);
+                handshake_warn_slow(ep);
             unsigned actions = conn_timer(&ep->conn, tries);
             bool other = actions & CONN_DO_HELLO && ep->paths && ep->paths->count > 1 &&
                          ep->conn.tries % IB_PATH_TRIES == 0;

@@ -95,7 +95,7 @@ void ib_hello_close(struct ib *ib)
     }
 }
 
-static void fill(const struct ib_endpoint *ep, struct ib_hello *h)
+static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
 {
     struct ib *ib = ep->ib;
     struct net_name to = net_name(ib->base.net, ep->peer->rank);
@@ -142,7 +142,7 @@ static struct ibv_ah *handle_for(struct ib_endpoint *ep)
     return ep->ah;
 }
 
-static void watch(struct ib_endpoint *ep)
+static void hello_watch_peer(struct ib_endpoint *ep)
 {
     if (conn_settled(&ep->conn))
         return;
@@ -163,13 +163,13 @@ void ib_hello_send(struct ib_endpoint *ep)
     struct ib_ud *ud = &ib->uds[ep->primary];
     struct ibv_ah *ah = handle_for(ep);
     struct ib_buffer *b = ud->sends < ud->depth && ah ? ib_buffer_get(&ib->ud_pool) : NULL;
-    watch(ep);
+    hello_watch_peer(ep);
     if (!b && ah && ud->sends == 0) /* nor will there be one: none is on its way */
         ib_fatal(ib, ep, "no handshake can be sent: %s", err_detail(MPI_ERR_NO_MEM));
     if (!b)
         return; /* as good as lost: the timer sends it again */
     b->rail = ep->primary;
-    fill(ep, (struct ib_hello *)(void *)b->data);
+    hello_fill(ep, (struct ib_hello *)(void *)b->data);
     struct ibv_sge piece = {
         .addr = (uintptr_t)b->data, .length = sizeof(struct ib_hello), .lkey = b->lkey[ep->lanes[0].adapter]};
     struct ibv_send_wr wr = {.wr_id = (uintptr_t)b | IB_KIND_HELLO_SENT,

@@ -20,7 +20,7 @@ bool ib_endpoint_is_first(const struct ib_endpoint *ep)
     return me.world != you.world ? me.world < you.world : me.rank < you.rank;
 }
 
-static void networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out)
+static void rails_list_networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = (struct pair_net){rails[i].network, rails[i].address.ethernet};
@@ -39,8 +39,8 @@ int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint3
         w->peer_up |= peer[i].up ? rail_bit(i) : 0;
     w->next = RAIL_NONE;
     memcpy(w->peer, peer, count * sizeof(*peer));
-    networks(mine, ib_rails_describe(ep->ib, mine), own);
-    networks(peer, count, other);
+    rails_list_networks(mine, ib_rails_describe(ep->ib, mine), own);
+    rails_list_networks(peer, count, other);
     w->count = (uint8_t)pair_ways(own, ep->ib->nrails, other, count, w->path);
     ib_path_use(ep, pair_way_after(w->path, w->count, RAIL_NONE, ib_rails_up_set(ep->ib), w->peer_up));
     return 0;
@@ -78,7 +78,7 @@ void ib_path_assume_up(struct ib_endpoint *ep)
     ep->paths->peer_up = rails_all(ep->paths->peer_rails);
 }
 
-static unsigned find(const struct ib_paths *w, uint8_t mine, uint8_t yours)
+static unsigned paths_find(const struct ib_paths *w, uint8_t mine, uint8_t yours)
 {
     for (unsigned i = 0; i < w->count; i++)
         if (w->path[i].a == mine && w->path[i].b == yours)
@@ -95,7 +95,7 @@ enum ib_path_verdict ib_path_match_hello(struct ib_endpoint *ep, uint8_t rail, c
     w->peer_up = h->up;
     if ((ep->primary == rail && ep->peer_rail == h->rail) || h->mine <= ep->conn.seen)
         return IB_PATH_ACCEPTED;
-    unsigned way = find(w, rail, h->rail);
+    unsigned way = paths_find(w, rail, h->rail);
     if (way == RAIL_NONE)
         return IB_PATH_REFUSED;
     switch (ep->conn.state) {

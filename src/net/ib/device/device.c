@@ -88,7 +88,7 @@ static int nothing_usable(const char *path, const struct ib_device *d)
 }
 
 /* Loads the library and looks at its ports; an error when none of them can be used. */
-static int look(struct ib_device *d, const char *path)
+static int device_probe_library(struct ib_device *d, const char *path)
 {
     int rc = verbs_load(path, &d->verbs);
     if (rc != 0)
@@ -117,7 +117,7 @@ static int open_softib(struct ib_device *d, const char *path, uint32_t process)
 {
     struct choose_network network;
     uint32_t node;
-    int rc = look(d, path);
+    int rc = device_probe_library(d, path);
     if (rc != 0)
         return rc;
     choose_network(&(struct choose_node){d->survey.ports, d->survey.count}, 1, &network, &node);
@@ -157,7 +157,7 @@ static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
     if (rc != 0)
         return rc;
     bool asked = path == softib;
-    rc = asked ? 0 : look(d, path);
+    rc = asked ? 0 : device_probe_library(d, path);
     if (rc != 0)
         snprintf(why, sizeof(why), "%s", err_detail(rc));
     struct ib_offer mine = {.ports = d->survey.ports,
@@ -205,7 +205,7 @@ int ib_device_list(struct ib_survey *out)
     uint32_t node;
     verbs_softib_path(softib, sizeof(softib));
     int rc = wanted_library(softib, &path, &only);
-    rc = rc ? rc : look(&d, path);
+    rc = rc ? rc : device_probe_library(&d, path);
     struct choose_node here = {d.survey.ports, d.survey.count};
     if (rc == 0 && choose_network(&here, 1, &network, &node) == CHOOSE_FOUND) {
         uint32_t more[IB_RAILS_MAX];

@@ -26,7 +26,7 @@ static int pin_one(const struct ib_device *d, void *address, size_t len, struct 
     return 0;
 }
 
-static void unpin(void *ctx, void *handle)
+static void memory_deregister(void *ctx, void *handle)
 {
     struct ib *ib = ctx;
     struct ib_region *r = handle;
@@ -36,7 +36,7 @@ static void unpin(void *ctx, void *handle)
     free(r);
 }
 
-static int pin(void *ctx, void *address, size_t len, void **handle)
+static int memory_register(void *ctx, void *address, size_t len, void **handle)
 {
     struct ib *ib = ctx;
     struct ib_region *r = calloc(1, sizeof(*r));
@@ -51,7 +51,7 @@ static int pin(void *ctx, void *address, size_t len, void **handle)
         }
     }
     if (rc != 0 && r)
-        unpin(ib, r);
+        memory_deregister(ib, r);
     if (rc == 0)
         *handle = r;
     return rc;
@@ -59,7 +59,7 @@ static int pin(void *ctx, void *address, size_t len, void **handle)
 
 int ib_memory_open(struct ib *ib)
 {
-    static const struct regcache_ops ops = {.pin = pin, .unpin = unpin};
+    static const struct regcache_ops ops = {.pin = memory_register, .unpin = memory_deregister};
     int rc = regcache_open(&ops, ib, regcache_budget(ib->base.net->boot->nlocal), &ib->regcache);
     if (rc == 0 && regcache_watch(ib->regcache))
         keepheap(); /* else each large block that a program frees loses its registration [Liu04 4.1.2] */
@@ -79,8 +79,8 @@ static struct net_key key_of(const struct ib_region *r)
         {r->rkey[0] | (uint64_t)r->rkey[1] << 32, r->rkey[2] | (uint64_t)r->rkey[3] << 32}};
 }
 
-static int taken(struct transport *t, int rc, struct regcache_entry *e, const void *address, size_t len,
-                 struct net_mem *mem, struct net_key *key)
+static int memory_return_entry(struct transport *t, int rc, struct regcache_entry *e, const void *address,
+                               size_t len, struct net_mem *mem, struct net_key *key)
 {
     if (rc != 0)
         return rc;
@@ -95,7 +95,7 @@ int ib_memory_register(struct transport *t, const void *address, size_t len, str
 {
     struct regcache_entry *e = NULL;
     int rc = regcache_get(ib_of(t)->regcache, address, len, &e);
-    return taken(t, rc, e, address, len, mem, key);
+    return memory_return_entry(t, rc, e, address, len, mem, key);
 }
 
 int ib_memory_register_piece(struct transport *t, const void *address, size_t len, struct net_mem *mem,
@@ -103,7 +103,7 @@ int ib_memory_register_piece(struct transport *t, const void *address, size_t le
 {
     struct regcache_entry *e = NULL;
     int rc = regcache_get_piece(ib_of(t)->regcache, address, len, &e);
-    return taken(t, rc, e, address, len, mem, key);
+    return memory_return_entry(t, rc, e, address, len, mem, key);
 }
 
 void ib_memory_release(struct transport *t, struct net_mem *mem)

@@ -25,7 +25,7 @@ struct decision {
 };
 enum { ALL_SOFTIB = 100, MIXED_LIBRARIES, UNREADABLE };
 
-static int publish(struct boot *b, const struct ib_offer *o)
+static int offer_publish(struct boot *b, const struct ib_offer *o)
 {
     struct offer_head head = {.port_size = NET_PORT_SENT, .count = o->count, .softib = o->softib};
     size_t size = sizeof(head) + o->count * NET_PORT_SENT;
@@ -78,7 +78,7 @@ static void log_decision(const struct decision *d)
 }
 
 /* Rank 0. */
-static void decide(struct boot *b, struct decision *d)
+static void network_decide(struct boot *b, struct decision *d)
 {
     struct choose_node *nodes = calloc(b->nnodes, sizeof(*nodes));
     uint32_t next = 0, softib = 0; /* nodes are numbered in the order of their first ranks */
@@ -112,8 +112,8 @@ static uint32_t first_rank_of(const struct boot *b, uint32_t node)
     return r;
 }
 
-static int disagreement(struct boot *b, const struct decision *d, const struct ib_offer *mine,
-                        const char *why)
+static int network_report_mismatch(struct boot *b, const struct decision *d, const struct ib_offer *mine,
+                                   const char *why)
 {
     uint32_t rank = first_rank_of(b, d->node);
     bool usable = false;
@@ -153,16 +153,16 @@ static int disagreement(struct boot *b, const struct decision *d, const struct i
     }
 }
 
-static int exchange(struct boot *b, const struct ib_offer *mine, struct decision *d)
+static int offer_exchange(struct boot *b, const struct ib_offer *mine, struct decision *d)
 {
     void *bytes = NULL;
     size_t len = 0;
     bool may = mine->softib || mine->fallback;
-    int rc = b->local_rank == 0 ? publish(b, mine) : 0;
+    int rc = b->local_rank == 0 ? offer_publish(b, mine) : 0;
     rc = rc || !may ? rc : boot_softib_tell(b);
     rc = rc ? rc : boot_fence(b);
     if (rc == 0 && b->rank == 0) {
-        decide(b, d);
+        network_decide(b, d);
         if (may && (d->verdict == ALL_SOFTIB || d->verdict == CHOOSE_NOWHERE))
             rc = boot_softib_describe(b, mine->softib);
         rc = rc ? rc : boot_put(b, "ib.network", d, sizeof(*d));
@@ -185,13 +185,13 @@ int ib_network_agree(struct boot *b, const struct ib_offer *mine, const char *wh
     struct decision d = {.verdict = mine->softib ? ALL_SOFTIB : CHOOSE_NOWHERE};
     int rc = 0;
     if (b->nnodes >= 2)
-        rc = exchange(b, mine, &d);
+        rc = offer_exchange(b, mine, &d);
     else if (!mine->softib)
         d.verdict = choose_network(&(struct choose_node){mine->ports, mine->count}, 1, &d.network, &d.node);
     if (rc != 0)
         return rc;
     if (d.verdict != CHOOSE_FOUND && d.verdict != CHOOSE_NOWHERE && d.verdict != ALL_SOFTIB)
-        return disagreement(b, &d, mine, why);
+        return network_report_mismatch(b, &d, mine, why);
     *out = d.verdict == CHOOSE_FOUND     ? IB_AGREED_PORTS
            : d.verdict == CHOOSE_NOWHERE ? IB_AGREED_NOTHING
                                          : IB_AGREED_SOFTIB;

@@ -202,7 +202,7 @@ void ib_survey_port(const struct verbs *v, struct ibv_context *context, const st
     p->subnet = subnet_of(p);
 }
 
-static int grow(struct ib_survey *s, uint32_t n)
+static int survey_grow(struct ib_survey *s, uint32_t n)
 {
     struct net_port *more = realloc(s->ports, (s->count + n) * sizeof(*more));
     if (!more)
@@ -216,7 +216,7 @@ static int look_at_wires(const struct verbs *v, struct ibv_context *context, str
 {
     if (!v->wires.hosts || v->wires.hosts(context) <= 0)
         return 0;
-    int rc = grow(s, 1);
+    int rc = survey_grow(s, 1);
     if (rc != 0)
         return rc;
     struct net_port *p = &s->ports[s->count++];
@@ -235,7 +235,7 @@ static int look_at_device(const struct verbs *v, struct ibv_device *device, stru
         return 0;
     s->devices++;
     uint32_t ports = v->query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
-    int rc = ports ? grow(s, ports) : look_at_wires(v, context, s);
+    int rc = ports ? survey_grow(s, ports) : look_at_wires(v, context, s);
     for (uint32_t k = 1; k <= ports && rc == 0; k++) {
         struct net_port *p = &s->ports[s->count];
         struct ibv_port_attr a;

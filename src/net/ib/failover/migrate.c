@@ -59,7 +59,7 @@ void ib_migration_arm(struct ib_lane *lane)
 }
 
 /* Has no effect while the path is not armed at both ends; then it must be loaded again. */
-static void move(struct ib_lane *lane)
+static void lane_migrate(struct ib_lane *lane)
 {
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
     lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_PATH_MIG_STATE);
@@ -75,7 +75,7 @@ void ib_migration_count_event(struct ib *ib, struct ib_lane *lane)
     atomic_store(&ib->attention, 1);
 }
 
-static void look(struct ib_lane *lane, bool rested)
+static void lane_check_migration(struct ib_lane *lane, bool rested)
 {
     struct ib *ib = lane->endpoint->ib;
     bool home_up = ib_rail_is_up(&ib->rails[0]), other_up = !ib->alternate || ib_rail_is_up(ib->alternate);
@@ -90,7 +90,7 @@ static void look(struct ib_lane *lane, bool rested)
     bool flee = !home_up && other_up && !lane->path.moved;
     bool back = rested && home_up && lane->path.moved && lane->path.left_first;
     if (lane->path.armed && (flee || back))
-        move(lane);
+        lane_migrate(lane);
     else if (home_up && other_up &&
              rested)            /* not at once: what the peer sent before it moved would be taken for its */
         ib_migration_arm(lane); /* move to the path that is loaded here */
@@ -102,6 +102,6 @@ void ib_migration_check(struct ib *ib, bool rested)
         struct ib_endpoint *ep = ib->endpoints[i];
         for (uint32_t k = 0; ep->peer && ep->conn.state == CONN_OPEN && k < ib->lanes; k++)
             if (has_alternate(ep))
-                look(&ep->lanes[k], rested);
+                lane_check_migration(&ep->lanes[k], rested);
     }
 }

@@ -67,7 +67,7 @@ static bool all_news(const struct ib_endpoint *ep)
 }
 
 /* What a new connection would not mend: it would fail in the same way, again and again. */
-static bool hopeless(enum ibv_wc_status s)
+static bool status_is_permanent(enum ibv_wc_status s)
 {
     return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_REM_INV_REQ_ERR ||
            s == IBV_WC_REM_ACCESS_ERR || s == IBV_WC_LOC_QP_OP_ERR;
@@ -99,7 +99,8 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
         return;
     }
     if (!(leave_is_received(ep->leave) && (leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane))) &&
-        !hopeless(wc->status) && ib_failover_start(ep, ib->device.verbs.wc_status_str(wc->status))) {
+        !status_is_permanent(wc->status) &&
+        ib_failover_start(ep, ib->device.verbs.wc_status_str(wc->status))) {
         if (wc->status != IBV_WC_WR_FLUSH_ERR)
             ep->status = wc->status;
         return;
@@ -125,7 +126,7 @@ static void look_at_all(struct ib_endpoint *ep)
         ib_endpoint_drain(ep);
 }
 
-static void move(struct ib_endpoint *ep)
+static void endpoint_change_rail(struct ib_endpoint *ep)
 {
     look_at_all(ep);
     traffic_reset(&ep->traffic);
@@ -143,11 +144,11 @@ void ib_failover_reopen_all(struct ib *ib)
     ib->failures = false;
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         if (ib->endpoints[i]->peer && ib->endpoints[i]->traffic.state == TRAFFIC_FAILING)
-            move(ib->endpoints[i]);
+            endpoint_change_rail(ib->endpoints[i]);
 }
 
 /* Does the adapter move the connection by itself (migrate.c)? */
-static bool migrates(const struct ib_endpoint *ep)
+static bool endpoint_can_migrate(const struct ib_endpoint *ep)
 {
     const struct ib_rail *other = ep->ib->alternate;
     const struct ib_lane *lane = &ep->lanes[0];
@@ -164,7 +165,7 @@ void ib_failover_check_ports(struct ib *ib, bool rested)
         struct ib_endpoint *ep = ib->endpoints[i];
         if (!ep->peer || !ep->paths || leave_is_received(ep->leave))
             continue;
-        if (!rail_in(up, ep->primary) && up != 0 && !migrates(ep))
+        if (!rail_in(up, ep->primary) && up != 0 && !endpoint_can_migrate(ep))
             ib_failover_start(ep, "the port went down");
         else if (rested && ep->switched_port && traffic_is_ready(&ep->traffic) && ep->paths->at != 0 &&
                  rail_in(up, ep->paths->path[0].a) && rail_in(ep->paths->peer_up, ep->paths->path[0].b)) {
@@ -202,7 +203,7 @@ static void require_ports(struct ib *ib, uint64_t now)
 }
 
 /* Time in which this process was stopped does not count: it could not have seen the port come back. */
-static void forgive(struct ib *ib, uint64_t now)
+static void patience_extend(struct ib *ib, uint64_t now)
 {
     uint64_t gap = now - ib->pulsed, most = 2 * IB_PULSE * UINT64_C(1000000);
     bool stopped = gap > most;
@@ -222,7 +223,7 @@ static void forgive(struct ib *ib, uint64_t now)
 void ib_failover_check_patience(struct ib *ib)
 {
     uint64_t now = clock_ns();
-    forgive(ib, now);
+    patience_extend(ib, now);
     require_ports(ib, now);
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         struct ib_endpoint *ep = ib->endpoints[i];

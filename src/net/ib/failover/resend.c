@@ -36,7 +36,7 @@ static uint16_t seq_of(const struct ib_buffer *b)
     return ((const struct ib_head *)(const void *)b->data)->seq;
 }
 
-static void keep(struct ib_endpoint *ep, struct ib_buffer *b)
+static void endpoint_keep_unsent(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ep->unacknowledged.prev;
     while (after != &ep->unacknowledged &&
@@ -51,7 +51,7 @@ static struct ib_pool *pool_of(struct ib_endpoint *ep, const struct ib_buffer *b
 }
 
 /* What is about the connection itself means nothing in the next one; only its place in the order counts. */
-static bool outlives(const struct ib_head *h)
+static bool head_outlives_connection(const struct ib_head *h)
 {
     return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
 }
@@ -61,7 +61,7 @@ static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t byte
     const struct ib_head *h = (const struct ib_head *)(const void *)data;
     if (h->type != IB_FRAME && h->type <= IB_LEAVE)
         return;
-    bool whole = outlives(h);
+    bool whole = head_outlives_connection(h);
     uint32_t length = whole ? bytes : (uint32_t)sizeof(*h);
     struct ib_buffer *b =
         ib_buffer_get(ib_lane_for_size(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
@@ -71,7 +71,7 @@ static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t byte
     if (!whole)
         ((struct ib_head *)(void *)b->data)->type = IB_NOTHING;
     b->length = length;
-    keep(ep, b);
+    endpoint_keep_unsent(ep, b);
 }
 
 static void keep_ring(struct ib_endpoint *ep)
@@ -129,10 +129,10 @@ void ib_resend_collect_lane(struct ib_lane *lane)
 
 /* It has arrived, and waits for what was sent before it. What it tells of credits and slots ends with the queue pairs; so does
  * the ring that it offers or takes back. */
-static void orphan(struct ib_buffer *b)
+static void buffer_orphan(struct ib_buffer *b)
 {
     struct ib_head *h = (struct ib_head *)(void *)b->data;
-    if (!outlives(h))
+    if (!head_outlives_connection(h))
         h->type = IB_NOTHING;
     memset(h->credits, 0, sizeof(h->credits));
     h->ring = 0;
@@ -151,7 +151,7 @@ void ib_resend_collect(struct ib_endpoint *ep)
     keep_ring(ep);
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         ib_resend_collect_lane(&ep->lanes[k]);
-    list_foreach_safe(pos, after, &ep->held) orphan(list_entry(pos, struct ib_buffer, link));
+    list_foreach_safe(pos, after, &ep->held) buffer_orphan(list_entry(pos, struct ib_buffer, link));
 }
 
 static void kept_done(struct ib_endpoint *ep, struct ib_unacknowledged *k)
@@ -237,7 +237,7 @@ static enum net_fate fate_of(struct ib_endpoint *ep, struct ib_unacknowledged *k
     return fate;
 }
 
-static void answered(struct ib_endpoint *ep, const struct ib_write_status *f)
+static void write_status_received(struct ib_endpoint *ep, const struct ib_write_status *f)
 {
     list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
     {
@@ -256,7 +256,7 @@ void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size
         ib_fatal(ep->ib, ep, "its query about an RDMA write has the wrong length");
     memcpy(&f, h + 1, sizeof(f));
     if (h->type == IB_ANSWER) {
-        answered(ep, &f);
+        write_status_received(ep, &f);
         return;
     }
     f.seen = net->asked ? net->asked(net->deliver_ctx, ep->peer, f.number) : 0;

@@ -48,13 +48,13 @@ static char *receive_buffer(const struct mcast_member *m, uint32_t i)
     return m->memory + i * m->stride;
 }
 
-static void *slot(void *member, uint32_t i)
+static void *packet_slot(void *member, uint32_t i)
 {
     const struct mcast_member *m = member;
     return m->memory + (m->receives + i) * m->stride;
 }
 
-static bool busy(void *member, uint32_t i)
+static bool packet_is_busy(void *member, uint32_t i)
 {
     const struct mcast_member *m = member;
     return m->on_way[i] != 0;
@@ -71,7 +71,7 @@ static void give_back(void *member, uint32_t handle)
         ib_fatal(m->ib, NULL, "cannot post a receive buffer for multicast packets (%s)", err_reason(rc));
 }
 
-static int map(struct mcast_member *m)
+static int member_map_packets(struct mcast_member *m)
 {
     const struct ib_device *d = device_of(m->ib);
     m->size = ALIGN_UP((m->receives + m->slots) * m->stride, 4096);
@@ -161,7 +161,8 @@ static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, u
     m->group.membership = -1;
     list_init(&m->link);
     m->on_way = calloc(slots, sizeof(*m->on_way));
-    int rc = m->on_way ? map(m) : err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
+    int rc =
+        m->on_way ? member_map_packets(m) : err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
     rc = rc ? rc : make_queues(m);
     rc = rc ? rc : ib_multicast_join(d, m->qp, number, &m->group, &route);
     if (!rc && !(m->ah = d->verbs.create_ah(d->pd, &route)))
@@ -177,7 +178,7 @@ static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, u
 
 /* Not before: a packet that nobody takes would keep this process from sleep, and the process whose message it waits for
  * from the processor. */
-static void begin(void *member)
+static void member_begin(void *member)
 {
     struct mcast_member *m = member;
     list_append(&m->ib->multicasts, &m->link);
@@ -188,7 +189,8 @@ static int mcast_send(void *member, uint32_t i, size_t len)
     struct mcast_member *m = member;
     if (m->sends == m->sends_max)
         return ERR_AGAIN;
-    struct ibv_sge piece = {.addr = (uintptr_t)slot(m, i), .length = (uint32_t)len, .lkey = m->mr->lkey};
+    struct ibv_sge piece = {
+        .addr = (uintptr_t)packet_slot(m, i), .length = (uint32_t)len, .lkey = m->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = SENT | i,
                              .sg_list = &piece,
                              .num_sge = 1,
@@ -204,7 +206,7 @@ static int mcast_send(void *member, uint32_t i, size_t len)
 }
 
 /* True for a packet that has arrived. */
-static bool completed(struct mcast_member *m, const struct ibv_wc *wc, struct net_packet *out)
+static bool member_take_packet(struct mcast_member *m, const struct ibv_wc *wc, struct net_packet *out)
 {
     if (wc->status != IBV_WC_SUCCESS)
         ib_fatal(m->ib, NULL, "a multicast packet cannot be %s: %s (verbs status %d)",
@@ -226,13 +228,13 @@ static int mcast_poll(void *member, struct net_packet *out, int most)
     struct mcast_member *m = member;
     int n = 0;
     while (m->stash_at < m->stashed && n < most)
-        n += completed(m, &m->stash[m->stash_at++], &out[n]);
+        n += member_take_packet(m, &m->stash[m->stash_at++], &out[n]);
     struct ibv_wc wc[STASH];
     const int found = n < most ? ibv_poll_cq(m->cq, MIN(most - n, STASH), wc) : 0;
     if (found < 0)
         ib_fatal(m->ib, NULL, "cannot poll the completion queue of a multicast group");
     for (int i = 0; i < found; i++)
-        n += completed(m, &wc[i], &out[n]);
+        n += member_take_packet(m, &wc[i], &out[n]);
     return n;
 }
 
@@ -254,9 +256,9 @@ bool ib_multicast_arm(struct ib *ib)
 
 const struct transport_multicast ib_multicast = {.packet_max = packet_max,
                                                  .open = mcast_open,
-                                                 .begin = begin,
-                                                 .slot = slot,
-                                                 .busy = busy,
+                                                 .begin = member_begin,
+                                                 .slot = packet_slot,
+                                                 .busy = packet_is_busy,
                                                  .send = mcast_send,
                                                  .poll = mcast_poll,
                                                  .give_back = give_back,

@@ -56,7 +56,7 @@ struct sa_join {
     int (*ack_event)(struct event *);
 };
 
-static bool load(struct sa_join *j)
+static bool join_load_library(struct sa_join *j)
 {
     void *library = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     struct {
@@ -80,7 +80,7 @@ static bool load(struct sa_join *j)
 }
 
 /* The administrator's answer. */
-static int await(struct sa_join *j, union ibv_gid *gid, uint16_t *lid, struct ibv_ah_attr *route)
+static int join_await_answer(struct sa_join *j, union ibv_gid *gid, uint16_t *lid, struct ibv_ah_attr *route)
 {
     struct pollfd fd = {.fd = j->channel->fd, .events = POLLIN};
     struct event *e;
@@ -100,7 +100,7 @@ static int await(struct sa_join *j, union ibv_gid *gid, uint16_t *lid, struct ib
     return rc < 0 ? -rc : rc;
 }
 
-static int ask(struct sa_join *j, const struct ib_device *d)
+static int join_send_request(struct sa_join *j, const struct ib_device *d)
 {
     struct address_ib mine = {.family = FAMILY_IB, .partition = NO_PARTITION};
     memcpy(mine.gid, d->address.gid, sizeof(mine.gid));
@@ -117,7 +117,7 @@ int ib_multicast_subnet_join(const struct ib_device *d, union ibv_gid *gid, uint
     struct sa_join *j = calloc(1, sizeof(*j));
     if (!j)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
-    if (!load(j)) {
+    if (!join_load_library(j)) {
         free(j);
         return err_set(MPI_ERR_OTHER,
                        "%s: multicast groups need librdmacm.so.1, which is not installed: install the "
@@ -126,8 +126,8 @@ int ib_multicast_subnet_join(const struct ib_device *d, union ibv_gid *gid, uint
     }
     j->group = (struct address_ib){.family = FAMILY_IB, .partition = NO_PARTITION};
     memcpy(j->group.gid, gid->raw, sizeof(j->group.gid));
-    int rc = ask(j, d);
-    rc = rc ? rc : await(j, gid, lid, route);
+    int rc = join_send_request(j, d);
+    rc = rc ? rc : join_await_answer(j, gid, lid, route);
     if (rc != 0) {
         ib_multicast_subnet_leave(j);
         return err_set(

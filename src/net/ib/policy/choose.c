@@ -66,7 +66,8 @@ struct candidate {
 };
 
 /* Is the network there on every node? Fills rate and place by the worst node; *node is the first without. */
-static bool everywhere(struct candidate *c, const struct choose_node *nodes, uint32_t n, uint32_t *node)
+static bool candidate_on_all_nodes(struct candidate *c, const struct choose_node *nodes, uint32_t n,
+                                   uint32_t *node)
 {
     c->network.rate = UINT32_MAX;
     c->place = 0;
@@ -82,7 +83,7 @@ static bool everywhere(struct candidate *c, const struct choose_node *nodes, uin
     return true;
 }
 
-static bool better(const struct candidate *a, const struct candidate *b)
+static bool candidate_is_better(const struct candidate *a, const struct candidate *b)
 {
     if (a->place != b->place)
         return a->place < b->place;
@@ -104,7 +105,8 @@ static bool best_network(const struct choose_node *nodes, uint32_t n, bool route
         struct candidate c = {
             .network = {
                 .subnet = routed ? 0 : p->subnet, .made = p->made, .link = p->link, .routed = routed}};
-        if (!choose_usable(p) || !everywhere(&c, nodes, n, node) || (found && !better(&c, &best)))
+        if (!choose_usable(p) || !candidate_on_all_nodes(&c, nodes, n, node) ||
+            (found && !candidate_is_better(&c, &best)))
             continue;
         best = c;
         found = true;

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/conn.h"
 
-static void begin(struct conn *c, enum conn_state state)
+static void conn_begin(struct conn *c, enum conn_state state)
 {
     c->state = state;
     c->mine++;
@@ -12,7 +12,7 @@ static void begin(struct conn *c, enum conn_state state)
     c->resumes = false;
 }
 
-static void know(struct conn *c, uint32_t theirs)
+static void conn_learn_peer(struct conn *c, uint32_t theirs)
 {
     c->yours = c->seen = theirs;
     c->tries = 0;
@@ -22,7 +22,7 @@ unsigned conn_want(struct conn *c)
 {
     if (c->state != CONN_IDLE)
         return 0;
-    begin(c, CONN_ASKING);
+    conn_begin(c, CONN_ASKING);
     return CONN_DO_CREATE | CONN_DO_HELLO;
 }
 
@@ -35,13 +35,13 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
         before = CONN_DO_DESTROY;
         /* fall through */
     case CONN_IDLE:
-        begin(c, CONN_HALF);
-        know(c, theirs);
+        conn_begin(c, CONN_HALF);
+        conn_learn_peer(c, theirs);
         return before | CONN_DO_CREATE | CONN_DO_CONNECT | CONN_DO_HELLO;
     case CONN_ASKING:
         if (of_mine && of_mine != c->mine)
             return 0;
-        know(c, theirs);
+        conn_learn_peer(c, theirs);
         c->state = of_mine ? CONN_OPEN : CONN_HALF;
         return CONN_DO_CONNECT | CONN_DO_HELLO | (of_mine ? CONN_DO_OPENED : 0);
     case CONN_HALF: /* frames of the generation that it has given up may have arrived */
@@ -143,7 +143,7 @@ unsigned conn_broken(struct conn *c)
         return 0;
     const uint32_t tries = c->state == CONN_ASKING ? c->tries : 0;
     const bool resumes = c->resumes || c->yours != 0;
-    begin(c, CONN_ASKING);
+    conn_begin(c, CONN_ASKING);
     c->tries = tries; /* the peer has not been heard of since */
     c->resumes = resumes;
     return CONN_DO_DESTROY | CONN_DO_CREATE | CONN_DO_HELLO;

@@ -39,7 +39,7 @@ void pollset_age(struct pollset *s)
         s->members[i].traffic /= 2;
 }
 
-static struct pollset_member *find(struct pollset *s, uint32_t id)
+static struct pollset_member *pollset_find(struct pollset *s, uint32_t id)
 {
     for (uint32_t i = 0; i < s->count; i++)
         if (s->members[i].id == id)
@@ -48,7 +48,7 @@ static struct pollset_member *find(struct pollset *s, uint32_t id)
 }
 
 /* The quietest of those who stay, and what is known of the others from it. */
-static struct pollset_member *quietest(struct pollset *s)
+static struct pollset_member *pollset_find_quietest(struct pollset *s)
 {
     struct pollset_member *found = NULL;
     for (uint32_t i = 0; i < s->count; i++) {
@@ -66,7 +66,7 @@ static bool clearly_more(uint32_t count, uint32_t than)
     return count > 2 * than + POLLSET_WORTH;
 }
 
-static void add(struct pollset *s, uint32_t id, uint32_t count)
+static void pollset_add_member(struct pollset *s, uint32_t id, uint32_t count)
 {
     s->members[s->count++] = (struct pollset_member){.id = id, .traffic = count};
     s->least = MIN(s->least, count);
@@ -86,21 +86,21 @@ struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *
                                    : count < POLLSET_WORTH || (!room && !clearly_more(count, s->least)))
         return change;
 
-    struct pollset_member *m = find(s, id);
+    struct pollset_member *m = pollset_find(s, id);
     if (m) { /* its ring was full, or it does not know yet: that counts for it too */
         m->traffic += count;
         *traffic = count_word(s, 0, 0);
         return change;
     }
     if (room) {
-        add(s, id, count);
+        pollset_add_member(s, id, count);
         change.add = id;
         *traffic = count_word(s, 0, 0);
         return change;
     }
     /* A few at a time: who is sent away may be slow to go, and need not keep others from going. Whoever had
      * one sent away waits while any is on its way. */
-    m = (asked ? s->leaving == 0 : s->leaving <= s->limit / 4) ? quietest(s) : NULL;
+    m = (asked ? s->leaving == 0 : s->leaving <= s->limit / 4) ? pollset_find_quietest(s) : NULL;
     if (m && clearly_more(count, m->traffic)) {
         m->leaving = true;
         s->leaving++;
@@ -112,7 +112,7 @@ struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *
 
 void pollset_gone(struct pollset *s, uint32_t id)
 {
-    struct pollset_member *m = find(s, id);
+    struct pollset_member *m = pollset_find(s, id);
     if (!m)
         return;
     uint32_t place = (uint32_t)(m - s->members);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/traffic.h"
 
-static void choose(struct traffic *t)
+static void traffic_choose(struct traffic *t)
 {
     t->state = t->pairs ? TRAFFIC_SPREAD : t->counted > 0 ? TRAFFIC_COUNTED : TRAFFIC_PRIMARY;
 }
@@ -14,13 +14,13 @@ void traffic_follow(struct traffic *t, bool open, bool resend)
         return;
     t->state = open ? TRAFFIC_RESENDING : TRAFFIC_CLOSED;
     if (open && !resend)
-        choose(t);
+        traffic_choose(t);
 }
 
 void traffic_resent(struct traffic *t)
 {
     if (t->state == TRAFFIC_RESENDING)
-        choose(t);
+        traffic_choose(t);
 }
 
 void traffic_fail(struct traffic *t)
@@ -37,14 +37,14 @@ void traffic_set_pairs(struct traffic *t, bool pairs)
 {
     t->pairs = pairs;
     if (traffic_is_ready(t))
-        choose(t);
+        traffic_choose(t);
 }
 
 void traffic_set_count(struct traffic *t, uint8_t frames)
 {
     t->counted = frames;
     if (traffic_is_ready(t))
-        choose(t);
+        traffic_choose(t);
 }
 
 bool traffic_count(struct traffic *t)
@@ -52,6 +52,6 @@ bool traffic_count(struct traffic *t)
     if (t->counted == 0 || --t->counted > 0)
         return false;
     if (traffic_is_ready(t))
-        choose(t);
+        traffic_choose(t);
     return true;
 }

@@ -21,7 +21,7 @@ struct ib_self {
     uint64_t old; /* where the adapter puts what it found */
 };
 
-static struct ibv_qp *half(const struct ib *ib, const struct ib_self *o)
+static struct ibv_qp *self_create_qp(const struct ib *ib, const struct ib_self *o)
 {
     const struct ib_device *d = &ib->device;
     struct ibv_qp_init_attr a = {
@@ -37,7 +37,7 @@ static struct ibv_qp *half(const struct ib *ib, const struct ib_self *o)
     return qp;
 }
 
-static bool meet(const struct ib *ib, const struct ib_self *o)
+static bool self_connect(const struct ib *ib, const struct ib_self *o)
 {
     const struct ib_device *d = &ib->device;
     const uint32_t rd_atomic = (uint32_t)MIN(d->attr.max_qp_rd_atom, 16);
@@ -74,9 +74,9 @@ int ib_self_open(struct transport *t)
         return err_set(MPI_ERR_NO_MEM, "out of memory for a connection to this process itself");
     o->cq = d->verbs.create_cq(d->context, 2, NULL, NULL, 0);
     o->mr = o->cq ? d->verbs.reg_mr(d->pd, &o->old, sizeof(o->old), IBV_ACCESS_LOCAL_WRITE) : NULL;
-    o->from = o->mr ? half(ib, o) : NULL;
-    o->to = o->from ? half(ib, o) : NULL;
-    if (o->to && meet(ib, o))
+    o->from = o->mr ? self_create_qp(ib, o) : NULL;
+    o->to = o->from ? self_create_qp(ib, o) : NULL;
+    if (o->to && self_connect(ib, o))
         return 0;
     const int rc =
         err_set(MPI_ERR_OTHER, "%s: cannot connect this process to itself: %s", d->name, err_reason(errno));

@@ -23,13 +23,13 @@ static LABORATORY_INT(
 static COUNTER(limit_events, "ib_shared_limit_events", "Times a shared receive queue ran low.");
 static COUNTER(refills, "ib_shared_refills", "Times a shared receive queue was refilled.");
 
-static void arm(struct ib_shared *s)
+static void shared_arm_limit(struct ib_shared *s)
 {
     struct ibv_srq_attr a = {.srq_limit = MAX(s->target / 4, 1)};
     s->ib->device.verbs.modify_srq(s->srq, &a, IBV_SRQ_LIMIT);
 }
 
-static void fill(struct ib_shared *s)
+static void shared_fill(struct ib_shared *s)
 {
     counter_add(&refills, 1);
     while (s->posted < s->target) {
@@ -54,7 +54,7 @@ static void fill(struct ib_shared *s)
 void ib_shared_refill(struct ib_shared *s)
 {
     if (unlikely(s->posted <= s->target / 2))
-        fill(s);
+        shared_fill(s);
 }
 
 void ib_shared_grow(struct ib_shared *s, uint32_t n)
@@ -66,8 +66,8 @@ void ib_shared_refill_low(struct ib_shared *s)
 {
     counter_add(&limit_events, 1);
     ib_shared_grow(s, s->target / 2);
-    fill(s);
-    arm(s);
+    shared_fill(s);
+    shared_arm_limit(s);
 }
 
 static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *s, struct ib_pool *pool)
@@ -88,8 +88,8 @@ static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *
             "not need one",
             a->device->name, s->most, err_reason(errno));
     a->cq_used += (int)s->most;
-    fill(s);
-    arm(s);
+    shared_fill(s);
+    shared_arm_limit(s);
     return 0;
 }
 

@@ -112,18 +112,18 @@ bool ib_allot_has_frames(const struct ib_endpoint *ep)
 /* ---- a request ---- */
 
 /* What the machine of one rail says goes to the peer that it is about, and to the request. */
-static void act(struct ib *ib, unsigned rail, const struct reserve_out *out);
+static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *out);
 
 static void give_back(struct ib *ib, uint32_t rails, uint32_t number)
 {
     for (unsigned k = 0; k < ib->nrails; k++)
         if (rail_in(rails, k)) {
             struct reserve_out out = reserve_local_abort(&ib->allot->rail[k], number);
-            act(ib, k, &out);
+            allot_act(ib, k, &out);
         }
 }
 
-static void decided(struct ib *ib, const struct request_out *r, uint32_t number)
+static void allot_send_decision(struct ib *ib, const struct request_out *r, uint32_t number)
 {
     struct ib_allot *al = ib->allot;
     if (r->verdict != REQUEST_SEND && r->verdict != REQUEST_RETRY)
@@ -135,7 +135,7 @@ static void decided(struct ib *ib, const struct request_out *r, uint32_t number)
     give_back(ib, r->abort, number);
 }
 
-static void act(struct ib *ib, unsigned rail, const struct reserve_out *out)
+static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *out)
 {
     struct ib_allot *al = ib->allot;
     for (unsigned i = 0; i < out->frames; i++) {
@@ -147,10 +147,10 @@ static void act(struct ib *ib, unsigned rail, const struct reserve_out *out)
         return;
     struct request_out r =
         request_answer(&al->request, &al->alloc, out->request, rail, out->says == RESERVE_SAYS_CTS);
-    decided(ib, &r, out->request);
+    allot_send_decision(ib, &r, out->request);
 }
 
-static void ask(struct ib_endpoint *ep, uint32_t set)
+static void allot_send_request(struct ib_endpoint *ep, uint32_t set)
 {
     struct ib *ib = ep->ib;
     struct ib_allot *al = ib->allot;
@@ -162,7 +162,7 @@ static void ask(struct ib_endpoint *ep, uint32_t set)
     for (unsigned k = 0; k < ib->nrails; k++)
         if (rail_in(set, k)) {
             struct reserve_out out = reserve_local_rts(&al->rail[k], number, ep->peer->rank);
-            act(ib, k, &out);
+            allot_act(ib, k, &out);
         }
 }
 
@@ -179,13 +179,13 @@ static void check_time(struct ib_endpoint *ep)
         r.verdict = REQUEST_STRAY; /* it stays the one that asks */
         give_back(ep->ib, r.abort, number);
     }
-    decided(ep->ib, &r, number);
+    allot_send_decision(ep->ib, &r, number);
 }
 
 /* ---- a transfer ---- */
 
 /* Both ends must mean the same by the number of a rail. */
-static bool alike(const struct ib_endpoint *ep)
+static bool allot_rails_match(const struct ib_endpoint *ep)
 {
     const struct ib_pairs *j = ep->pairs;
     bool same = !ep->peer->card && j->count == ep->ib->nrails && j->peer_rails == ep->ib->nrails;
@@ -203,19 +203,19 @@ static uint32_t free_rails(const struct ib_allot *al, uint32_t up)
     return set;
 }
 
-static int wait(void)
+static int allot_wait(void)
 {
     counter_add(&waits, 1);
     return ERR_AGAIN;
 }
 
 /* It has asked: has it got any? */
-static int answered(struct ib_endpoint *ep, uint32_t up, uint32_t *set)
+static int allot_take_answer(struct ib_endpoint *ep, uint32_t up, uint32_t *set)
 {
     struct ib_allot *al = ep->ib->allot;
     check_time(ep);
     if (al->asking != ep)
-        return wait();
+        return allot_wait();
     if (al->alone)
         *set = rail_bit(rail_after(up, al->alloc.last));
     else
@@ -228,23 +228,23 @@ int ib_allot_rails(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
     struct ib_allot *al = ep->ib->allot;
     uint32_t up = ep->pairs->up;
     *set = up;
-    if (!alike(ep)) { /* its home may have moved since it asked */
+    if (!allot_rails_match(ep)) { /* its home may have moved since it asked */
         ib_allot_cancel(ep);
         return 0;
     }
     if (al->asking == ep)
-        return answered(ep, up, set);
+        return allot_take_answer(ep, up, set);
     if (al->asking)
-        return wait();
+        return allot_wait();
     switch (alloc_message(&al->alloc, bytes, free_rails(al, up), set)) {
     case ALLOC_SEND:
         *set = *set & up ? *set & up : rail_bit(rail_after(up, al->alloc.last));
         return 0;
     case ALLOC_RESERVE:
-        ask(ep, *set);
-        return al->asking == ep && al->given ? answered(ep, up, set) : ERR_AGAIN;
+        allot_send_request(ep, *set);
+        return al->asking == ep && al->given ? allot_take_answer(ep, up, set) : ERR_AGAIN;
     default:
-        return wait();
+        return allot_wait();
     }
 }
 
@@ -311,7 +311,7 @@ void ib_allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size
             counter_add(&answers, 1);
             counter_add(&answer_ns, clock_ns() - ib->allot->asked);
         }
-        act(ib, f.rail, &out);
+        allot_act(ib, f.rail, &out);
     }
 }
 

@@ -169,7 +169,7 @@ static void drop_frames(struct ib_lane *lane)
 }
 
 /* What came through it and waits for its turn owes nothing: the next queue pair begins with new credits. */
-static void orphan(struct ib_endpoint *ep, const struct ib_lane *lane)
+static void pair_orphan_frames(struct ib_endpoint *ep, const struct ib_lane *lane)
 {
     list_foreach(pos, &ep->held)
     {
@@ -179,7 +179,7 @@ static void orphan(struct ib_endpoint *ep, const struct ib_lane *lane)
     }
 }
 
-static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const struct ib_pair_info *said)
+static void pair_act(struct ib_endpoint *ep, unsigned k, unsigned actions, const struct ib_pair_info *said)
 {
     struct ib_pairs *j = ep->pairs;
     struct ib_pair *s = &j->pair[k];
@@ -188,7 +188,7 @@ static void act(struct ib_endpoint *ep, unsigned k, unsigned actions, const stru
         j->up &= ~rail_bit(k);
         ep->ib->events->pair_changed(ep, k, false);
         drop_frames(&s->lane);
-        orphan(ep, &s->lane);
+        pair_orphan_frames(ep, &s->lane);
         ib_lane_abandon(&s->lane);
     }
     if (actions & JOINT_DO_SETTLE)
@@ -225,7 +225,7 @@ static void drop_soon(struct ib *ib)
 
 /* Frames that have come through a pair and were not looked at would go with it (give_up_pairs). Those of a peer that has dropped its
  * end came before it said so. */
-static void want(struct ib_endpoint *ep, unsigned k)
+static void pair_open(struct ib_endpoint *ep, unsigned k)
 {
     struct ib_pair *s = &ep->pairs->pair[k];
     bool wanted = is_wanted(ep, s);
@@ -234,13 +234,13 @@ static void want(struct ib_endpoint *ep, unsigned k)
     if (!wanted && ep->pairs->peer[s->yours].up && !s->lane.bare && s->lane.qp)
         drop_soon(ep->ib);
     else
-        act(ep, k, joint_want(&s->joint, wanted), NULL);
+        pair_act(ep, k, joint_want(&s->joint, wanted), NULL);
 }
 
 void ib_pair_rejoin(struct ib_endpoint *ep, unsigned pair)
 {
     ep->pairs->rejoining = true;
-    act(ep, pair, joint_failed(&ep->pairs->pair[pair].joint), NULL);
+    pair_act(ep, pair, joint_failed(&ep->pairs->pair[pair].joint), NULL);
     ep->pairs->rejoining = false;
 }
 
@@ -253,7 +253,7 @@ void ib_pair_report_failure(struct ib_lane *lane, const char *why)
              lane->rail->device->name, ep->peer->rank, why);
     s->resting = true;
     if (lane->bare) {
-        want(ep, k);
+        pair_open(ep, k);
         return;
     }
     drop_soon(ep->ib);
@@ -261,7 +261,7 @@ void ib_pair_report_failure(struct ib_lane *lane, const char *why)
 
 /* ---- what the peer says ---- */
 
-static void networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out)
+static void rails_list_networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out)
 {
     for (uint32_t i = 0; i < n; i++)
         out[i] = (struct pair_net){rails[i].network, rails[i].address.ethernet};
@@ -274,8 +274,8 @@ static void make_pairs(struct ib_endpoint *ep, const struct ib_rail_info *mine)
     struct pair_net own[IB_RAILS_MAX], other[IB_RAILS_MAX];
     struct pair pairs[RAILS_MAX];
     bool first = ib_endpoint_is_first(ep);
-    networks(mine, ep->ib->nrails, own);
-    networks(j->peer, j->peer_rails, other);
+    rails_list_networks(mine, ep->ib->nrails, own);
+    rails_list_networks(j->peer, j->peer_rails, other);
     j->count = first ? pair_rails(own, ep->ib->nrails, other, j->peer_rails, pairs)
                      : pair_rails(other, j->peer_rails, own, ep->ib->nrails, pairs);
     for (unsigned k = 0; k < j->count; k++) {
@@ -323,11 +323,11 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
     for (unsigned k = 1; k < j->count; k++) {
         struct ib_pair *s = &j->pair[k];
         const struct ib_pair_info *p = &said->pair[k];
-        want(ep, k);
+        pair_open(ep, k);
         if (said->pairs == 0)
             continue;
         struct joint_said heard = {.generation = p->generation, .made = p->made, .joined = p->joined};
-        act(ep, k, joint_heard(&s->joint, &heard), p);
+        pair_act(ep, k, joint_heard(&s->joint, &heard), p);
     }
 }
 
@@ -357,9 +357,9 @@ static void drop_given_up(struct ib_endpoint *ep, unsigned k)
     struct ib_pair *s = &ep->pairs->pair[k];
     bool dropped = !s->lane.bare && s->lane.qp && s->lane.given_up;
     if (dropped)
-        act(ep, k, joint_failed(&s->joint), NULL);
+        pair_act(ep, k, joint_failed(&s->joint), NULL);
     if (dropped || s->resting)
-        want(ep, k);
+        pair_open(ep, k);
 }
 
 void ib_pairs_drop_failed(struct ib *ib)
@@ -385,7 +385,7 @@ void ib_pairs_check_ports(struct ib *ib, bool rested)
         for (unsigned k = 1; k < ep->pairs->count; k++) {
             if (rested || ib_rail_is_up(ep->pairs->pair[k].lane.rail)) /* the port may just have come back */
                 ep->pairs->pair[k].resting = false;
-            want(ep, k);
+            pair_open(ep, k);
         }
         if (!rested) /* the peer joins a rail only when it knows that both ports are up */
             ib_control_send(ep, IB_RAILS);
@@ -399,7 +399,7 @@ void ib_pairs_free(struct ib_endpoint *ep)
         return;
     ep->ib->events->pairs_freed(ep);
     for (unsigned k = 1; k < j->count; k++) {
-        orphan(ep, &j->pair[k].lane);
+        pair_orphan_frames(ep, &j->pair[k].lane);
         if (j->pair[k].lane.qp)
             ib_lane_destroy(&j->pair[k].lane);
         free(j->pair[k].lane.work);

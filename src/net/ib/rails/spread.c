@@ -22,7 +22,7 @@ static COUNTER(further, "ib_frames_spread",
 #define WINDOW_MESSAGES 16
 #define WINDOW_BYTES    (64 * 1024)
 
-static struct ib_spread *of(const struct ib_endpoint *ep)
+static struct ib_spread *spread_of(const struct ib_endpoint *ep)
 {
     return ep->pairs ? ep->pairs->spread : NULL;
 }
@@ -66,7 +66,7 @@ void ib_spread_open(struct ib_endpoint *ep)
 
 void ib_spread_close(struct ib_endpoint *ep)
 {
-    struct ib_spread *s = of(ep);
+    struct ib_spread *s = spread_of(ep);
     for (unsigned k = 0; s && k < RAILS_MAX; k++)
         free(s->bytes[k]);
     free(s);
@@ -77,7 +77,7 @@ void ib_spread_close(struct ib_endpoint *ep)
 
 void ib_spread_update_route(struct ib_endpoint *ep)
 {
-    const struct ib_spread *s = of(ep);
+    const struct ib_spread *s = spread_of(ep);
     traffic_set_pairs(&ep->traffic, s && ep->pairs->frames > 0 && (ep->pairs->up & ~rail_bit(0)) != 0);
 }
 
@@ -93,15 +93,15 @@ static void begin_anew(struct ib_spread *s, const struct ib_lane *lane, unsigned
 
 void ib_spread_reset_pair(struct ib_lane *lane)
 {
-    struct ib_spread *s = of(lane->endpoint);
+    struct ib_spread *s = spread_of(lane->endpoint);
     if (s)
         begin_anew(s, lane, pair_of(lane));
 }
 
 void ib_spread_reset_primary(struct ib_endpoint *ep)
 {
-    if (of(ep))
-        begin_anew(of(ep), &ep->lanes[ep->ib->lanes - 1], 0);
+    if (spread_of(ep))
+        begin_anew(spread_of(ep), &ep->lanes[ep->ib->lanes - 1], 0);
     ib_spread_update_route(ep);
 }
 
@@ -145,7 +145,7 @@ static bool count_sent(struct ib_spread *s, const struct ib_lane *lane, unsigned
     return true;
 }
 
-static unsigned choose(struct ib_endpoint *ep, struct ib_spread *s, size_t bytes)
+static unsigned spread_choose_pair(struct ib_endpoint *ep, struct ib_spread *s, size_t bytes)
 {
     uint32_t changed = s->mux.up ^ ep->pairs->up;
     for (unsigned k = 0; unlikely(changed != 0) && k < s->mux.rails; k++)
@@ -168,13 +168,13 @@ void ib_spread_start(struct ib_endpoint *ep)
         ib_pairs_request(ep);
 }
 
-static void watch(struct ib_endpoint *ep, size_t len)
+static void spread_count_bytes(struct ib_endpoint *ep, size_t len)
 {
     if (len >= KEPT_BELOW && traffic_count(&ep->traffic))
         ib_pairs_request(ep);
 }
 
-static void sent(struct ib_endpoint *ep, unsigned k, size_t bytes)
+static void spread_record_sent(struct ib_endpoint *ep, unsigned k, size_t bytes)
 {
     const struct ib_rail *rail = lane_of(ep, k, 0)->rail;
     counter_add(&further, k > 0);
@@ -190,7 +190,7 @@ static bool by_ring(const struct ib_endpoint *ep, unsigned k, size_t len)
 static int send_over(struct ib_endpoint *ep, unsigned k, uint64_t head, uint64_t from, uint64_t word,
                      const void *payload, size_t len)
 {
-    struct ib_spread *s = of(ep);
+    struct ib_spread *s = spread_of(ep);
     struct ib_lane *lane = lane_of(ep, k, len), *ring = k == 0 ? &ep->lanes[0] : lane;
     char *room = by_ring(ep, k, len) ? ib_ring_reserve_slot(ep, ring) : NULL;
     if (!room) {
@@ -221,18 +221,18 @@ static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
     if (!traffic_is_ready(&ep->traffic))
         return ib_frame_open_connection(ep);
     if (ep->traffic.state != TRAFFIC_SPREAD) {
-        watch(ep, len);
+        spread_count_bytes(ep, len);
         return ib_primary_send_frame(ep, head, from, word, payload, len);
     }
-    struct ib_spread *s = of(ep);
-    unsigned k = choose(ep, s, len + 1);
+    struct ib_spread *s = spread_of(ep);
+    unsigned k = spread_choose_pair(ep, s, len + 1);
     if (k == RAIL_NONE) /* all windows are full; the ends of what is under way are reported */
         return ERR_AGAIN;
     int rc = send_over(ep, k, head, from, word, payload, len);
     if (rc != 0 && k > 0) /* the primary rail may have room */
         rc = send_over(ep, k = 0, head, from, word, payload, len);
     if (rc == 0)
-        sent(ep, k, len);
+        spread_record_sent(ep, k, len);
     return rc;
 }
 
@@ -242,11 +242,11 @@ static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
     if (!traffic_is_ready(&ep->traffic))
         return ib_frame_open_connection(ep);
     if (ep->traffic.state != TRAFFIC_SPREAD) {
-        watch(ep, len);
+        spread_count_bytes(ep, len);
         return ib_primary_reserve_frame(ep, len, payload);
     }
-    struct ib_spread *s = of(ep);
-    unsigned k = choose(ep, s, len + 1);
+    struct ib_spread *s = spread_of(ep);
+    unsigned k = spread_choose_pair(ep, s, len + 1);
     if (k == RAIL_NONE)
         return ERR_AGAIN;
     mux_done(&s->mux, k, len + 1); /* counted when it goes */
@@ -281,14 +281,14 @@ void ib_commit(struct peer *peer, const struct frame_header *header, size_t len)
         return;
     }
     ib_lane_commit_frame(ep, header, len);
-    sent(ep, pair_of(lane), len);
+    spread_record_sent(ep, pair_of(lane), len);
 }
 
 /* ---- the end of pairs ---- */
 
 void ib_spread_fail_pairs(struct ib_endpoint *ep)
 {
-    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++) {
+    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++) {
         enum joint_state state = ep->pairs->pair[k].joint.state;
         if (state == JOINT_READY || state == JOINT_USED) /* else it is not connected */
             ib_lane_set_error(&ep->pairs->pair[k].lane);
@@ -297,14 +297,14 @@ void ib_spread_fail_pairs(struct ib_endpoint *ep)
 
 void ib_spread_rejoin_pairs(struct ib_endpoint *ep)
 {
-    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++)
+    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++)
         ib_pair_rejoin(ep, k);
 }
 
 bool ib_spread_is_quiet(struct ib_endpoint *ep)
 {
     bool quiet = true;
-    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++) {
+    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++) {
         struct ib_lane *lane = &ep->pairs->pair[k].lane;
         if (!ib_lane_carries_frames(lane))
             continue;
@@ -316,7 +316,7 @@ bool ib_spread_is_quiet(struct ib_endpoint *ep)
 
 bool ib_spread_has_room(const struct ib_endpoint *ep)
 {
-    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++)
+    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++)
         if (ep->pairs->pair[k].lane.qp && !ib_lane_has_room(&ep->pairs->pair[k].lane, 2, true))
             return false;
     return true;
@@ -324,7 +324,7 @@ bool ib_spread_has_room(const struct ib_endpoint *ep)
 
 void ib_spread_post_markers(struct ib_endpoint *ep)
 {
-    for (unsigned k = 1; of(ep) && k < ep->pairs->count; k++) {
+    for (unsigned k = 1; spread_of(ep) && k < ep->pairs->count; k++) {
         struct ib_lane *lane = &ep->pairs->pair[k].lane;
         if (!lane->qp || lane->head == lane->tail)
             continue;

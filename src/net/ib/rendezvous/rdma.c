@@ -10,7 +10,8 @@
 #define PIECE_MAX (1u << 30) /* of one RDMA request */
 
 /* What it takes to do it again. A silent put leaves nothing else behind. */
-static void keep(struct ib_lane *lane, struct ib_work *w, const struct ib_rdma *whole, bool silent)
+static void work_store_request(struct ib_lane *lane, struct ib_work *w, const struct ib_rdma *whole,
+                               bool silent)
 {
     uint32_t place = lane->head & (lane->depth - 1);
     lane->rdma[place] = *whole;
@@ -47,7 +48,7 @@ int ib_rdma_post(struct ib_lane *lane, const struct ib_transfer *t, size_t len, 
         w->op = end ? op : NULL;
         w->frame = true;
         if (unlikely(lane->rdma != NULL) && end && t->whole)
-            keep(lane, w, t->whole, op == NULL);
+            work_store_request(lane, w, t->whole, op == NULL);
         ib_lane_post_send(lane, &wr);
     }
     return 0;

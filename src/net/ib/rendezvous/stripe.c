@@ -68,21 +68,21 @@ struct ib_striped {
     struct stripe_op ops[RAILS_MAX];
 };
 
-static bool whole(void)
+static bool policy_is_whole(void)
 {
     return policy.value >= OFF && policy.value <= ROOM;
 }
 
-static bool multiplexed(void)
+static bool policy_is_multiplexed(void)
 {
     return policy.value >= TURNS && policy.value <= ROOM;
 }
 
 int ib_stripe_open(struct ib *ib)
 {
-    ib->stripe_rules = (struct stripe_rules){.smallest = whole() ? UINT64_MAX / 4 : (uint64_t)smallest.value,
-                                             .align = ALIGNMENT};
-    ib->stripe_from = multiplexed() ? ORDERED + 1 : MAX(2 * ib->stripe_rules.smallest, ORDERED + 1);
+    ib->stripe_rules = (struct stripe_rules){
+        .smallest = policy_is_whole() ? UINT64_MAX / 4 : (uint64_t)smallest.value, .align = ALIGNMENT};
+    ib->stripe_from = policy_is_multiplexed() ? ORDERED + 1 : MAX(2 * ib->stripe_rules.smallest, ORDERED + 1);
     pool_init(&ib->striped, sizeof(struct ib_striped), 8);
     return policy.value >= BASIC && ib->nrails > 1
                ? ib_allot_open(ib, (enum alloc_policy)(policy.value - BASIC + ALLOC_BASIC))
@@ -100,7 +100,7 @@ static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair)
     return pair == 0 ? &ep->lanes[ep->ib->lanes - 1] : &ep->pairs->pair[pair].lane;
 }
 
-static void count(struct ib *ib, const struct ib_rail *rail, int n)
+static void stripe_count_transfer(struct ib *ib, const struct ib_rail *rail, int n)
 {
     ib_adapter_count_users(rail->adapter, ib, n);
 }
@@ -109,7 +109,7 @@ static void count(struct ib *ib, const struct ib_rail *rail, int n)
 
 static void stripe_done(struct net_op *op, int status);
 
-static void post(struct ib_striped *m, unsigned i, uint32_t ticket)
+static void stripe_post(struct ib_striped *m, unsigned i, uint32_t ticket)
 {
     struct ib_endpoint *ep = m->ep;
     const struct stripe *s = &m->filter.stripes[i].stripe;
@@ -128,13 +128,13 @@ static void post(struct ib_striped *m, unsigned i, uint32_t ticket)
         atomic_store(&ep->ib->attention, 1);
         return;
     }
-    count(ep->ib, lane->rail, 1);
+    stripe_count_transfer(ep->ib, lane->rail, 1);
     counter_add(lane->rail->bytes, s->bytes);
     counter_add(lane->rail->stripes, 1);
 }
 
 /* Whatever waits goes, but for what finds no room in its send queue: ib_stripes_retry tries that again. */
-static void issue(struct ib_striped *m)
+static void stripes_issue(struct ib_striped *m)
 {
     uint32_t ticket;
     uint64_t now = clock_ns();
@@ -144,7 +144,7 @@ static void issue(struct ib_striped *m)
             return;
         if (m->filter.stripes[i].attempt > 1)
             counter_add(&repeated, 1);
-        post(m, (unsigned)i, ticket);
+        stripe_post(m, (unsigned)i, ticket);
     }
 }
 
@@ -167,19 +167,19 @@ static unsigned choose_one(struct ib_pairs *j, size_t len, struct stripe *cut)
     return pair != RAIL_NONE;
 }
 
-static unsigned divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut)
+static unsigned stripes_divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut)
 {
     struct ib_pairs *j = ep->pairs;
     const bool adaptive = policy.value == ADAPTIVE;
-    if (multiplexed())
+    if (policy_is_multiplexed())
         return choose_one(j, len, cut);
     return stripe_cut(&ep->ib->stripe_rules, adaptive ? j->adapt.weight : j->weight, set,
                       adaptive ? adapt_probe(&j->adapt) & set : 0, len, cut);
 }
 
-static int refused(struct ib_pairs *j, size_t len, const struct stripe *cut, unsigned n)
+static int stripes_check_room(struct ib_pairs *j, size_t len, const struct stripe *cut, unsigned n)
 {
-    if (n > 0 && multiplexed())
+    if (n > 0 && policy_is_multiplexed())
         mux_done(&j->mux, cut->rail, len);
     return ERR_AGAIN;
 }
@@ -202,12 +202,12 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
     int rc = unlikely(ib->allot != NULL) ? ib_allot_rails(ep, len, &set) : 0;
     if (rc != 0)
         return rc;
-    unsigned n = divide(ep, len, set, cut);
+    unsigned n = stripes_divide(ep, len, set, cut);
     if (n == 0 || !lanes_have_room(ep, cut, n))
-        return refused(ep->pairs, len, cut, n);
+        return stripes_check_room(ep->pairs, len, cut, n);
     struct ib_striped *m = pool_get(&ib->striped);
     if (!m) {
-        refused(ep->pairs, len, cut, n);
+        stripes_check_room(ep->pairs, len, cut, n);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a message of %zu bytes", len);
     }
     m->ep = ep;
@@ -219,14 +219,14 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
     m->key = *key;
     m->set = set;
     m->reserved = ib->allot ? ib_allot_start(ep, set) : 0;
-    m->whole = multiplexed() ? len : 0;
+    m->whole = policy_is_multiplexed() ? len : 0;
     m->first = cut[0].rail;
     memset(m->failed, 0, sizeof(m->failed));
     list_append(&ep->pairs->under_way, &m->link);
     filter_open(&m->filter, cut, n, ep->pairs->up);
     counter_add(&messages, n > 1);
     ep->ops++; /* the message itself: stripes of it may wait */
-    issue(m);
+    stripes_issue(m);
     return 0;
 }
 
@@ -242,11 +242,11 @@ static void let_go(struct ib_striped *m)
         mux_done(&ep->pairs->mux, m->first, m->whole);
 }
 
-static void heard(struct ib_striped *m, enum filter_verdict v)
+static void stripes_take_verdict(struct ib_striped *m, enum filter_verdict v)
 {
     struct ib_endpoint *ep = m->ep;
     if (v == FILTER_AGAIN)
-        issue(m);
+        stripes_issue(m);
     if (v != FILTER_DONE)
         return;
     struct net_op *op = m->op;
@@ -264,7 +264,7 @@ static void stripe_failed(struct ib_striped *m, uint32_t ticket)
     unsigned i = ticket >> 8;
     unsigned pair = m->filter.stripes[i].stripe.rail;
     if (m->opcode == IBV_WR_RDMA_READ)
-        heard(m, filter_failed(&m->filter, ticket));
+        stripes_take_verdict(m, filter_failed(&m->filter, ticket));
     else
         m->failed[pair] |= rail_bit(i);
 }
@@ -275,15 +275,15 @@ static void stripe_done(struct net_op *op, int status)
     struct ib_striped *m = o->message;
     struct ib_endpoint *ep = m->ep;
     struct ib *ib = ep->ib;
-    count(ib, o->rail, -1);
+    stripe_count_transfer(ib, o->rail, -1);
     if (status != 0) {
         stripe_failed(m, o->ticket);
         return;
     }
     if (ib->completions_ns == 0)
         ib->completions_ns = clock_ns();
-    heard(m, filter_completed(&m->filter, o->ticket, ib->completions_ns,
-                              policy.value == ADAPTIVE ? &ep->pairs->adapt : NULL));
+    stripes_take_verdict(m, filter_completed(&m->filter, o->ticket, ib->completions_ns,
+                                             policy.value == ADAPTIVE ? &ep->pairs->adapt : NULL));
 }
 
 bool ib_is_stripe(const struct net_op *op)
@@ -303,7 +303,7 @@ void ib_stripes_repeat(struct ib_endpoint *ep, unsigned pair)
             if (rail_in(set, i))
                 v = filter_failed(&m->filter, m->ops[i].ticket);
         if (set)
-            heard(m, v);
+            stripes_take_verdict(m, v);
     }
 }
 
@@ -312,7 +312,7 @@ void ib_stripes_set_pair(struct ib_endpoint *ep, unsigned pair, bool up)
     list_foreach_safe(pos, after, &ep->pairs->under_way)
     {
         struct ib_striped *m = list_entry(pos, struct ib_striped, link);
-        heard(m, filter_rail(&m->filter, pair, up));
+        stripes_take_verdict(m, filter_rail(&m->filter, pair, up));
     }
 }
 
@@ -322,7 +322,7 @@ void ib_stripes_retry(struct ib *ib)
     for (uint32_t i = 0; i < ib->nendpoints; i++)
         if (ib->endpoints[i]->pairs)
             list_foreach_safe(pos, after, &ib->endpoints[i]->pairs->under_way)
-                issue(list_entry(pos, struct ib_striped, link));
+                stripes_issue(list_entry(pos, struct ib_striped, link));
 }
 
 /* A slow end makes a slow pair. */
@@ -331,7 +331,7 @@ void ib_stripes_set_weights(struct ib_endpoint *ep)
     struct ib_pairs *j = ep->pairs;
     for (unsigned k = 0; k < j->count; k++)
         j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pair[k].mine].weight;
-    if (!multiplexed())
+    if (!policy_is_multiplexed())
         return;
     mux_open(&j->mux, (enum mux_policy)(policy.value - TURNS + MUX_TURNS), j->count, 0);
     mux_settings(&j->mux, j->weight, policy.value == WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
@@ -342,7 +342,7 @@ static void stop_counting(struct ib_striped *m)
     for (unsigned i = 0; i < m->filter.count; i++) {
         const struct filter_stripe *s = &m->filter.stripes[i];
         if (s->state == FILTER_UNDER_WAY && !rail_in(m->failed[s->stripe.rail], i))
-            count(m->ep->ib, m->ops[i].rail, -1);
+            stripe_count_transfer(m->ep->ib, m->ops[i].rail, -1);
     }
 }
 

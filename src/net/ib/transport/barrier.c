@@ -16,7 +16,7 @@ static const struct verbs_barrier *verbs_of(const struct transport_barrier *b)
     return container_of(b, struct ib_barrier, base)->verbs;
 }
 
-static int get(const struct transport_barrier *b, uint32_t *group)
+static int barrier_get_group(const struct transport_barrier *b, uint32_t *group)
 {
     return verbs_of(b)->get_id(group) == 0 ? 0 : ERR_AGAIN;
 }
@@ -26,22 +26,22 @@ static void give_back(const struct transport_barrier *b, uint32_t group)
     verbs_of(b)->free(group);
 }
 
-static void *join(const struct transport_barrier *b, uint32_t group)
+static void *barrier_join(const struct transport_barrier *b, uint32_t group)
 {
     return verbs_of(b)->join(group);
 }
 
-static void enter(const struct transport_barrier *b, void *member)
+static void barrier_enter(const struct transport_barrier *b, void *member)
 {
     verbs_of(b)->enter(member);
 }
 
-static bool over(const struct transport_barrier *b, void *member)
+static bool barrier_is_over(const struct transport_barrier *b, void *member)
 {
     return verbs_of(b)->test(member) != 0;
 }
 
-static void leave(const struct transport_barrier *b, void *member)
+static void barrier_leave(const struct transport_barrier *b, void *member)
 {
     verbs_of(b)->leave(member);
 }
@@ -113,10 +113,13 @@ void ib_barriers_open(struct ib *ib)
     open_wires(ib);
     if (!verbs->get_id)
         return;
-    ib->barrier = (struct ib_barrier){
-        .base =
-            {.get = get, .give_back = give_back, .join = join, .enter = enter, .over = over, .leave = leave},
-        .verbs = verbs};
+    ib->barrier = (struct ib_barrier){.base = {.get = barrier_get_group,
+                                               .give_back = give_back,
+                                               .join = barrier_join,
+                                               .enter = barrier_enter,
+                                               .over = barrier_is_over,
+                                               .leave = barrier_leave},
+                                      .verbs = verbs};
     ib->base.barrier = &ib->barrier.base;
 }
 

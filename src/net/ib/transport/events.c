@@ -31,14 +31,14 @@ static bool is_busy(const struct ib_endpoint *ep)
     return (unlikely(ep->ib->allot != NULL) && ib_allot_is_busy(ep)) || !ib_spread_has_room(ep);
 }
 
-static void closing(struct ib_endpoint *ep)
+static void event_closing(struct ib_endpoint *ep)
 {
     ib_resend_collect(ep);
     if (!conn_goes_on(&ep->conn))
         ib_pairs_free(ep);
 }
 
-static void connected(struct ib_endpoint *ep, const struct ib_hello *h)
+static void event_connected(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     ib_resend_acknowledge(ep, h->expected);
     for (uint32_t i = 0; i < ep->ib->lanes; i++)
@@ -55,7 +55,7 @@ static void home_is_back(struct ib_endpoint *ep)
 }
 
 /* The peer has destroyed the old queue pairs: what they did not deliver can be sent again. */
-static void opened(struct ib_endpoint *ep)
+static void event_opened(struct ib_endpoint *ep)
 {
     if (ep->paths) {
         ib_failover_finish(ep);
@@ -95,9 +95,9 @@ const struct ib_events ib_events = {.failed = ib_failover_start,
                                     .wanted = ib_endpoint_open,
                                     .first_frame = first_frame,
                                     .is_busy = is_busy,
-                                    .closing = closing,
-                                    .connected = connected,
-                                    .opened = opened,
+                                    .closing = event_closing,
+                                    .connected = event_connected,
+                                    .opened = event_opened,
                                     .unreachable = ib_peer_suspect,
                                     .pairs_known = pairs_known,
                                     .pair_connected = ib_spread_reset_pair,

@@ -15,7 +15,7 @@
 /* Who waits for a message sends nothing, and would wait for a dead peer for ever. A request that does nothing
  * finds out: it needs no help of the peer's program, which may be busy, and fails when the peer is gone; or when the peer has agreed
  * to close, and that did not arrive. */
-static void pulse(struct ib *ib)
+static void peers_probe(struct ib *ib)
 {
     ib_failover_check_patience(ib);
     ib_rails_check_waiting(ib);
@@ -61,7 +61,7 @@ static __attribute__((noinline, cold)) void look_after(struct ib *ib)
     if (ib->pair_failures)
         ib_pairs_drop_failed(ib);
     if (atomic_exchange(&ib->pulse, 0))
-        pulse(ib);
+        peers_probe(ib);
     if (atomic_exchange(&ib->ports, 0)) {
         ib_rails_check_waiting(ib);
         ib_pairs_check_ports(ib, false);

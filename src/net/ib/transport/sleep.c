@@ -62,7 +62,7 @@ static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint
         log_warn("%s went down; messages go over the other rails", first->device->name);
 }
 
-static void asynchronous(struct ib *ib, struct ib_adapter *a)
+static void adapter_take_events(struct ib *ib, struct ib_adapter *a)
 {
     struct ibv_async_event e;
     if (ib->device.verbs.get_async_event(a->device->context, &e) != 0)
@@ -102,7 +102,7 @@ static void asynchronous(struct ib *ib, struct ib_adapter *a)
     ib->device.verbs.ack_async_event(&e);
 }
 
-static void completion(struct ib *ib, const struct ib_adapter *a)
+static void adapter_take_completion(struct ib *ib, const struct ib_adapter *a)
 {
     struct ibv_cq *cq;
     void *context;
@@ -110,7 +110,7 @@ static void completion(struct ib *ib, const struct ib_adapter *a)
         ib->device.verbs.ack_cq_events(cq, 1);
 }
 
-static void *listen(void *arg)
+static void *sleep_thread(void *arg)
 {
     struct ib *ib = arg;
     struct pollfd fds[1 + 2 * IB_ADAPTERS_MAX] = {{.fd = ib->stop_fd, .events = POLLIN}};
@@ -144,9 +144,9 @@ static void *listen(void *arg)
         }
         for (uint32_t i = 0; n > 0 && i < ib->nadapters; i++) {
             if (fds[1 + 2 * i].revents)
-                completion(ib, &ib->adapters[i]);
+                adapter_take_completion(ib, &ib->adapters[i]);
             if (fds[2 + 2 * i].revents)
-                asynchronous(ib, &ib->adapters[i]);
+                adapter_take_events(ib, &ib->adapters[i]);
         }
         net_doorbell_ring(ib->base.net->doorbell);
     }
@@ -168,7 +168,7 @@ int ib_event_open(struct ib *ib)
     ib->pulsed = clock_ns();
     sigfillset(&all); /* signals belong to the program's own threads */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = ib->stop_fd < 0 ? errno : pthread_create(&ib->thread, NULL, listen, ib);
+    int rc = ib->stop_fd < 0 ? errno : pthread_create(&ib->thread, NULL, sleep_thread, ib);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     ib->thread_runs = rc == 0;
     return rc == 0 ? 0
@@ -176,7 +176,7 @@ int ib_event_open(struct ib *ib)
                              ib->device.name, err_reason(rc));
 }
 
-static void prod(struct ib *ib)
+static void sleep_wake_thread(struct ib *ib)
 {
     uint64_t one = 1;
     if (write(ib->stop_fd, &one, sizeof(one)) < 0)
@@ -187,7 +187,7 @@ void ib_event_close(struct ib *ib)
 {
     if (ib->thread_runs) {
         atomic_store(&ib->stop, 1);
-        prod(ib);
+        sleep_wake_thread(ib);
         pthread_join(ib->thread, NULL);
     }
     if (ib->stop_fd >= 0)
@@ -206,7 +206,7 @@ bool ib_arm(struct transport *t)
         if (!ib_adapter_is_gone(&ib->adapters[i]) && ibv_req_notify_cq(ib->adapters[i].cq, 0) != 0)
             return false;
     if (rings && !atomic_exchange(&ib->sleeps_with_rings, 1))
-        prod(ib);
+        sleep_wake_thread(ib);
     atomic_thread_fence(memory_order_seq_cst);
     return ib_multicast_arm(ib) && ib_completions_poll(ib) == 0 && ib_rings_are_empty(ib) &&
            !atomic_load(&ib->attention);

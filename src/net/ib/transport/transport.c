@@ -79,7 +79,7 @@ static LABORATORY_SIZE(
     10u /* for peers that may have ended without a report; nothing unacknowledged is lost */
 #define START_PINNED (8u << 20) /* what a job cannot do without; the rest of the limit is for messages */
 
-static void settings(struct ib *ib)
+static void transport_read_settings(struct ib *ib)
 {
     ib->lanes = receive_mode.value ? 2 : 1;
     ib->rules = (struct credit_rules){
@@ -117,12 +117,12 @@ static void choose_polling(struct ib *ib)
                  (uint32_t)limit);
 }
 
-static int start(struct ib *ib, struct boot *boot)
+static int transport_start(struct ib *ib, struct boot *boot)
 {
     const struct verbs *v = &ib->device.verbs;
     if (!v->softib && memlock_check(START_PINNED, ib->device.name) != 0) /* softib pins nothing */
         return MPI_ERR_NO_MEM;
-    settings(ib);
+    transport_read_settings(ib);
     int rc = ib_rails_open(ib, boot);
     if (rc == 0)
         ib_migration_find_alternate(ib);
@@ -138,7 +138,7 @@ static int start(struct ib *ib, struct boot *boot)
     return rc ? rc : boot_put(boot, "ib", said, ib_rails_describe(ib, said) * sizeof(*said));
 }
 
-static void stop(struct ib *ib)
+static void transport_stop(struct ib *ib)
 {
     ib_event_close(ib);
     ib_barriers_close(ib);
@@ -177,7 +177,7 @@ static void report_ports(const struct ib *ib, const struct boot *boot)
     log_info("%s", line);
 }
 
-static void report(const struct ib *ib, const struct boot *boot)
+static void transport_report(const struct ib *ib, const struct boot *boot)
 {
     static const char *const schemes[] = {"by the adapter", "static", "dynamic"};
     if (boot->rank == 0)
@@ -213,7 +213,7 @@ static int ib_ports(struct transport *t, struct net_port **ports, uint32_t *coun
 
 /* With several rails a connection moves when one fails. Puts and gets are repeated then, but whether an atomic operation was done is
  * unknown; and several adapters are each atomic only by themselves. */
-static bool adds(const struct ib *ib)
+static bool transport_has_atomics(const struct ib *ib)
 {
     return ib->nrails <= 1 && ib_device_has_atomics(&ib->device);
 }
@@ -242,25 +242,25 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
         net->why_missing = strdup(err_detail(rc));
         return 0;
     }
-    rc = start(ib, boot);
+    rc = transport_start(ib, boot);
     if (rc != 0) {
-        stop(ib);
+        transport_stop(ib);
         return rc;
     }
     net->published = true;
     ib->base.port = ib->device.used;
-    ib->base.adds = adds(ib);
+    ib->base.adds = transport_has_atomics(ib);
     ib->base.adds_beside_cpu = ib->base.adds && ib->device.attr.atomic_cap == IBV_ATOMIC_GLOB;
     ib_barriers_open(ib);
     ib->base.multicast = &ib_multicast;
-    report(ib, boot);
+    transport_report(ib, boot);
     *out = &ib->base;
     return 0;
 }
 
 static void ib_close(struct transport *t)
 {
-    stop(ib_of(t));
+    transport_stop(ib_of(t));
 }
 
 static bool ib_reaches(struct transport *t, uint32_t rank)
@@ -328,7 +328,7 @@ static int ib_settle(struct transport *t)
 }
 
 /* What was sent has reached the peer's adapter; of what only tells of credits, nobody minds the loss. */
-static bool flushed(struct ib_endpoint *ep)
+static bool endpoint_is_flushed(struct ib_endpoint *ep)
 {
     bool done = ep->control_pending == 0;
     for (uint32_t k = 0; k < ep->ib->lanes; k++) {
@@ -357,12 +357,12 @@ static bool endpoint_finished(struct ib_endpoint *ep, bool together, bool late)
         return leave_is_received(ep->leave) || (!together && late);
     switch (ep->conn.state) {
     case CONN_OPEN:
-        if (!traffic_is_ready(&ep->traffic) || !flushed(ep))
+        if (!traffic_is_ready(&ep->traffic) || !endpoint_is_flushed(ep))
             return false;
         if (!leave_is_sent(ep->leave))
             ib_control_send(ep, IB_LEAVE);
         ep->leave = leave_send(ep->leave);
-        return flushed(ep) && (leave_is_received(ep->leave) || !together);
+        return endpoint_is_flushed(ep) && (leave_is_received(ep->leave) || !together);
     case CONN_CLOSING:
     case CONN_AGREED:
         return !together;
