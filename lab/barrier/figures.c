@@ -102,6 +102,12 @@ static bool is_rdma(const struct barrier_setting *s)
     return strcmp(s->algorithm, "rdma") == 0;
 }
 
+/* The barrier by RDMA that [Hoefler05 4.4] compares with. */
+static bool is_pairwise_rdma(const struct barrier_setting *s)
+{
+    return strcmp(s->algorithm, "rdma_pairwise") == 0;
+}
+
 static bool is_switch(const struct barrier_setting *s)
 {
     return strcmp(s->algorithm, "switch") == 0;
@@ -117,14 +123,15 @@ void barrier_chart_kinds(const struct barrier_study *s, struct chart *c)
                         .format = "%.1f",
                         .by_factors = true};
     const int software = chart_line(c, "messages"), rdma = chart_line(c, "RDMA"),
-              multicast = chart_line(c, "multicast"), hardware = chart_line(c, "switch"),
-              wires = chart_line(c, "barrier network");
+              pairs = chart_line(c, "pairwise RDMA"), multicast = chart_line(c, "multicast"),
+              hardware = chart_line(c, "switch"), wires = chart_line(c, "barrier network");
     for (int i = 0; i < s->nshapes; i++) {
         if (s->shape[i].ranks != s->shape[i].nodes)
             continue;
         c->x[c->points] = s->shape[i].nodes;
         c->y[software][c->points] = best_of(&s->shape[i], is_software);
         c->y[rdma][c->points] = best_of(&s->shape[i], is_rdma);
+        c->y[pairs][c->points] = best_of(&s->shape[i], is_pairwise_rdma);
         c->y[multicast][c->points] = best_of(&s->shape[i], is_multicast);
         c->y[hardware][c->points] = best_of(&s->shape[i], is_switch);
         c->y[wires][c->points++] = best_of(&s->shape[i], barrier_is_wires);

@@ -42,6 +42,8 @@ const struct barrier_setting barrier_settings[] = {
     {"rdma:n=1", "rdma", false, {1}},
     {"rdma:n=2", "rdma", false, {2}},
     {"rdma:n=3", "rdma", false, {3}},
+    {"rdma_pairwise", "rdma_pairwise", false, {0}},
+    {"rdma_counter", "rdma_counter", false, {0}},
     {"switch", "switch", false, {0}},
     {"multicast", "multicast", false, {0}},
     {"wires", "wires", false, {0}},

@@ -40,7 +40,7 @@ static bool is_set(const struct hbarrier *w, int partner)
 static bool poll_flags(const struct hbarrier *w, int first, int end)
 {
     for (int looks = 0; looks < LOOKS; looks++) {
-        while (first < end && is_set(w, first))
+        while (first < end && (w->partner_at[first].from < 0 || is_set(w, first)))
             first++;
         if (first == end)
             return true;
@@ -88,7 +88,7 @@ bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, i
     while (barrier_machine_next(m, &shape, true) == BARRIER_ROUND) {
         const int first = next;
         for (; next < w->partners && w->partner_at[next].round == m->round; next++) {
-            const int failed = hbarrier_flag(w, next, 0);
+            const int failed = w->partner_at[next].to < 0 ? 0 : hbarrier_flag(w, next, 0);
             error = error ? error : failed;
         }
         if (first == 0)

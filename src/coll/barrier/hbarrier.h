@@ -26,6 +26,7 @@ struct hbarrier_run {
     bool tree;    /* by multicast: decided by its place among the calls, so the same at all ranks */
     char byte;    /* that the multicast carries: the number of the barrier */
     struct net_group_want want; /* of a leader, for that byte */
+    struct net_op add;          /* METHOD_COUNTER: pending until its previous value is here */
     bool over;
 };
 

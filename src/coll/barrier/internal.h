@@ -11,7 +11,8 @@
 #include "coll/barrier/machine.h"
 #include "coll/barrier/hbarrier.h"
 
-#define HBARRIER_PARTNERS 64 /* of all rounds */
+#define HBARRIER_PARTNERS 128 /* of all rounds */
+#define HBARRIER_SETUPS   32  /* of all rounds of the agreement */
 #define HBARRIER_LANES    64
 
 /* A byte a lane. Barriers that may be under way at the same time, in any order, need flags of their own: each persistent
@@ -32,15 +33,22 @@ enum hbarrier_method {
     METHOD_WRITE,     /* RDMA writes into flags */
     METHOD_MESSAGE,   /* the schedule of an algorithm */
     METHOD_SWITCH,    /* the network does it */
-    METHOD_MULTICAST, /* messages up a tree of leaders, and one multicast of the first one */
+    METHOD_MULTICAST, /* RDMA writes or messages up a tree of leaders, and one multicast of the first one */
+    METHOD_COUNTER,   /* adapters add to a counter of the first leader, which then writes to all */
     HBARRIER_METHODS
 };
 
-/* A leader sends to the leaders that will write into its memory: */
-struct hbarrier_setup {
-    uint64_t address;
+/* A leader sends to each leader that will set a flag of it: */
+struct hbarrier_address {
+    uint64_t address; /* of the flag of lane 0 */
     struct net_key key;
-    uint32_t all_write, all_switch; /* all leaders known so far can use RDMA writes, the switch */
+};
+
+/* What leaders agree on, by dissemination: */
+struct hbarrier_setup {
+    struct hbarrier_address counter; /* of the first leader; address 0 until its message has arrived */
+    uint32_t all_write, all_add,
+        all_switch; /* all leaders known so far can use RDMA writes, atomics, the switch */
     uint32_t group; /* of the switch; HBARRIER_NO_GROUP until the message of leader 0 has arrived */
 };
 #define HBARRIER_NO_GROUP UINT32_MAX
@@ -53,13 +61,14 @@ struct hbarrier_result {
 
 struct hbarrier_partner {
     struct peer *to;
-    uint64_t address; /* of the flag of lane 0 */
-    struct net_key key;
+    struct hbarrier_address flag;  /* of `to` */
+    struct hbarrier_address offer; /* of this leader's own flag, for `from` */
 };
 
 struct hbarrier_lane {
     struct barrier_machine machine;
-    struct list runs; /* the first one is under way */
+    struct list runs;  /* the first one is under way */
+    uint64_t arrivals; /* METHOD_COUNTER, first leader: additions when the barrier is complete */
 };
 
 struct hbarrier {
@@ -76,6 +85,7 @@ struct hbarrier {
     bool may_switch; /* ... and the switch, where it can */
     bool may_wire;   /* ... or, instead of the switch, the wires of a barrier network */
     bool may_multicast;
+    bool may_count;
     uint64_t calls; /* barriers of the first lane so far */
     /* The node. */
     bool leads;
@@ -91,13 +101,17 @@ struct hbarrier {
     struct hbarrier_partner partner[HBARRIER_PARTNERS];
     int partners;
     /* METHOD_SETUP */
-    struct hbarrier_setup *inbox; /* by place */
+    struct barrier_partner setup_at[HBARRIER_SETUPS];
+    int setups, setup_rounds;
+    struct hbarrier_setup *inbox; /* by place of setup_at */
     struct hbarrier_setup mine;
     struct hbarrier_result result;
     /* METHOD_WRITE */
     struct transport *transport;
     struct mapping memory;
     _Atomic uint8_t *flags; /* [partner][lane], in it */
+    _Atomic uint64_t
+        *counters; /* [lane], in it: METHOD_COUNTER; of other leaders than the first: previous values */
     struct net_mem mem;
     struct net_key key;
     /* METHOD_SWITCH */
@@ -131,8 +145,11 @@ static inline struct hbarrier_lane *hbarrier_lane_of(const struct hbarrier_run *
 void hbarrier_advance(struct hbarrier_run *r);
 /* Is there anything to do for it? (a struct hbarrier_run) */
 bool hbarrier_can_advance(void *run);
-/* Tells partner i, in that lane, the number of the barrier that is under way there. */
+/* Writes the number of the barrier that is under way in that lane to the flag of partner i. */
 int hbarrier_flag(struct hbarrier *w, int i, int lane);
+/* The flags of this leader's partners of a round: sets theirs, or checks its own. */
+void hbarrier_write_round(struct hbarrier_run *r, int round);
+bool hbarrier_round_written(const struct hbarrier_run *r, int round);
 /* A run that is in its lane; returns when it is over. */
 void hbarrier_wait(struct hbarrier_run *r);
 /* A barrier is over that was done this way. */
@@ -151,10 +168,11 @@ bool hbarrier_can_run_fast(const struct hbarrier *w);
 /* ---- METHOD_MULTICAST: release_multicast.c ---- */
 
 bool hbarrier_is_multicast(const struct coll_choice *choice);
+int hbarrier_tree_fan(const struct hbarrier *w);
 /* Collective and blocking, so only MPI_Barrier does it. */
 int hbarrier_open_multicast(struct hbarrier *w);
 void hbarrier_close_multicast(struct hbarrier *w);
-/* In round 0 a leader waits for its children; in round 1 it tells its parent, and the first leader sends. */
+/* In round 0 a leader waits for its children; in round 1 it reports to its parent, and the first leader sends. */
 void hbarrier_tree_round(struct hbarrier_run *r, int round);
 bool hbarrier_tree_over(struct hbarrier_run *r, int round);
 

@@ -86,14 +86,23 @@ barrier_machine_next(struct barrier_machine *m, const struct barrier_machine_sha
     return BARRIER_DONE;
 }
 
-/* Leaders meet by n-way dissemination [Hoefler05 2.2.6.1]: in round k everyone tells those i * (n + 1)^k further on, for i from 1
- * to n. Place p of this list is the flag that `from` sets at this leader and that this leader sets at `to`. Returns how many
- * places there are, or -1 when there are more than `most`; *rounds is how many rounds they make. */
+/* Whose flags a leader sets in a round, and which flags of its own it waits for. Place p of the list is a flag of this leader
+ * that `from` sets (-1: nobody), and the flag of `to` that this leader sets (-1: none). All functions return the number of places,
+ * or -1 if there are more than `most`. */
 struct barrier_partner {
     int to, from; /* leaders, by index */
     int round;
 };
+/* n-way dissemination [Hoefler05 2.2.6.1]: in round k everyone sets flags of those i * (n + 1)^k further on, for i from 1 to n. */
 int barrier_partners(int leader, int leaders, int n, struct barrier_partner *out, int most, int *rounds);
+/* Pairwise exchange with recursive doubling among the largest power of two; each leader above that reports to one below it in the
+ * first round and is released by it in the last. */
+int barrier_pairs(int leader, int leaders, struct barrier_partner *out, int most, int *rounds);
+/* The first half of a barrier: in round `first` a leader waits for its children in a tree, in the next one it sets the flag of its
+ * parent [Liu04 figure 3.2]. */
+int barrier_tree(int leader, int leaders, int fan, int first, struct barrier_partner *out, int most);
+/* The second half: in round `first` leader 0 sets the flags of all others. */
+int barrier_star(int leader, int leaders, int first, struct barrier_partner *out, int most);
 
 /* A flag holds the number of the last barrier for which it was set. Its writer is at most one barrier ahead of a rank that
  * looks at it, since it cannot leave a barrier that this rank has not entered. So it is set when it is not behind. */

@@ -11,8 +11,11 @@
 #include "boot/boot.h"
 #include "coll/barrier/internal.h"
 
-#define FLAGS_SIZE (HBARRIER_PARTNERS * HBARRIER_LANES)
-#define BLOCK_NONE UINT64_MAX
+#define FLAGS_SIZE  (HBARRIER_PARTNERS * HBARRIER_LANES)
+#define MEMORY_SIZE (FLAGS_SIZE + HBARRIER_LANES * sizeof(uint64_t))
+#define BLOCK_NONE  UINT64_MAX
+/* Their places and those of a dissemination are within HBARRIER_PARTNERS. */
+#define COUNTER_LEADERS 96
 
 static COUNTER(no_group, "coll_switch_full",
                "Communicators whose barriers are not done by the switch or the barrier network, because all "
@@ -37,6 +40,15 @@ static uint32_t node_of(const struct comm *c, int rank)
 {
     return c->proc->boot->node_of[group_job_rank(c->group, rank)];
 }
+
+COLL_ALGORITHM(barrier_rdma_pairs, .name = "rdma_pairwise", .kind = COLL_BARRIER,
+               .needs = NEED_NODES | NEED_TWO,
+               .doc = "as rdma, but pairwise exchange with recursive doubling");
+COLL_ALGORITHM(
+    barrier_rdma_counter, .name = "rdma_counter", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
+    .doc = "flags in shared memory within a node; adapters add 1 to a counter of the first node "
+           "(fetch-and-add), which then releases the others by RDMA writes; as rdma where adapters "
+           "have no atomics, and with more than 96 nodes");
 
 /* Leaders in the order of their ranks, and the ranks of this node. */
 static int find_leaders(struct hbarrier *w)
@@ -111,6 +123,8 @@ static struct transport *find_transport(struct hbarrier *w)
     struct transport *t = NULL;
     for (int i = 0; i < w->partners; i++) {
         struct peer *to;
+        if (w->partner_at[i].to < 0)
+            continue;
         if (comm_peer(w->comm, w->leader_rank[w->partner_at[i].to], &to) != 0 || (t && to->transport != t))
             return NULL;
         t = to->transport;
@@ -123,16 +137,29 @@ static struct transport *find_transport(struct hbarrier *w)
 static bool can_write(struct hbarrier *w)
 {
     for (int i = 0; i < w->partners; i++) {
-        const struct transport_caps *caps = &w->partner[i].to->caps;
-        if (!caps->put || caps->put_silent == 0)
+        const struct peer *to = w->partner[i].to;
+        if (to && (!to->caps.put || to->caps.put_silent == 0))
             return false;
     }
-    if (!mapping_open(&w->memory, "fishplate-barrier", FLAGS_SIZE))
+    if (!mapping_open(&w->memory, "fishplate-barrier", MEMORY_SIZE))
         return false;
     w->flags = w->memory.at;
-    int rc = w->transport->ops->mem_register(w->transport, w->memory.at, FLAGS_SIZE, &w->mem, &w->key);
+    w->counters = (_Atomic uint64_t *)(void *)((char *)w->memory.at + FLAGS_SIZE);
+    int rc = w->transport->ops->mem_register(w->transport, w->memory.at, MEMORY_SIZE, &w->mem, &w->key);
     mapping_settle(&w->memory);
+    for (int i = 0; rc == 0 && i < w->partners; i++)
+        w->partner[i].offer = (struct hbarrier_address){
+            .address = (uintptr_t)w->flags + (uint64_t)i * HBARRIER_LANES, .key = w->key};
     return rc == 0;
+}
+
+/* The adapter that reaches the first leader, which all add to. */
+static bool can_add(struct hbarrier *w)
+{
+    struct peer *first;
+    return w->may_count && w->transport->adds &&
+           (w->leader == 0 ||
+            (comm_peer(w->comm, w->leader_rank[0], &first) == 0 && first->transport == w->transport));
 }
 
 /* What this leader can do. Ranks that take turns on a processor must be scheduled once for each round. Unless somebody names a barrier
@@ -149,8 +176,9 @@ static void barrier_describe_leader(struct hbarrier *w)
         return;
     if (!turns) {
         w->mine.all_write = can_write(w);
-        w->mine.address = (uintptr_t)w->flags;
-        w->mine.key = w->key;
+        w->mine.all_add = w->mine.all_write && can_add(w);
+        if (w->leader == 0 && w->mine.all_add)
+            w->mine.counter = (struct hbarrier_address){.address = (uintptr_t)w->counters, .key = w->key};
     }
     if (w->may_switch)
         w->unit = w->may_wire ? w->transport->wires : w->transport->barrier;
@@ -188,19 +216,37 @@ static void block_attach(struct hbarrier *w, uint64_t offset)
     w->block = offset == BLOCK_NONE ? NULL : (struct hbarrier_block *)(w->net->area + offset);
 }
 
+/* Who sets whose flags, and in how many rounds. Behind the rounds of METHOD_WRITE: those of METHOD_MULTICAST or METHOD_COUNTER. */
+static void make_plan(struct hbarrier *w, int n)
+{
+    struct barrier_partner *at = w->partner_at;
+    int rounds = 0, more = 0;
+    if (w->choice.algorithm == &barrier_rdma_pairs)
+        w->partners = barrier_pairs(w->leader, w->leaders, at, HBARRIER_PARTNERS, &rounds);
+    else
+        do /* as few as have places */
+            w->partners = barrier_partners(w->leader, w->leaders, n, at, HBARRIER_PARTNERS / 2, &rounds);
+        while (w->partners < 0 && n-- > 1);
+    if (w->may_multicast)
+        more = barrier_tree(w->leader, w->leaders, w->fan, rounds, at + w->partners,
+                            HBARRIER_PARTNERS - w->partners);
+    else if (w->may_count)
+        more = barrier_star(w->leader, w->leaders, rounds, at + w->partners, HBARRIER_PARTNERS - w->partners);
+    w->partners += more;
+    w->rounds[METHOD_WRITE] = rounds;
+}
+
 /* What this leader has to offer, before it hears of the others. */
 static int prepare_leader(struct hbarrier *w, int n)
 {
     struct net *net = w->net;
-    int rounds = 0;
-    do /* as few as have places */
-        w->partners = barrier_partners(w->leader, w->leaders, n, w->partner_at, HBARRIER_PARTNERS, &rounds);
-    while (w->partners < 0 && n-- > 1);
-    w->rounds[METHOD_WRITE] = rounds;
-    w->rounds[METHOD_SETUP] = w->may_switch ? 2 * rounds : rounds;
+    w->fan = w->may_multicast ? hbarrier_tree_fan(w) : 0;
+    make_plan(w, n);
+    w->setups = barrier_partners(w->leader, w->leaders, 1, w->setup_at, HBARRIER_SETUPS, &w->setup_rounds);
+    w->rounds[METHOD_SETUP] = 1 + (w->may_switch ? 2 : 1) * w->setup_rounds;
     w->rounds[METHOD_SWITCH] = 1;
-    w->rounds[METHOD_MULTICAST] = 2;
-    w->inbox = calloc((size_t)w->partners, sizeof(*w->inbox));
+    w->rounds[METHOD_MULTICAST] = w->rounds[METHOD_COUNTER] = 2;
+    w->inbox = calloc((size_t)w->setups, sizeof(*w->inbox));
     if (!w->inbox)
         return MPI_ERR_NO_MEM;
     barrier_describe_leader(w);
@@ -227,11 +273,13 @@ int hbarrier_open(struct coll_state *state, const struct coll_choice *choice, st
     w->may_wire = choice->algorithm == &barrier_wires && w->comm == w->comm->proc->world;
     w->may_switch = choice->algorithm == &barrier_switch || w->may_wire || (w->may_write && !choice->named);
     w->may_multicast = hbarrier_is_multicast(choice);
+    w->may_count = choice->algorithm == &barrier_rdma_counter;
     for (int i = 0; i < HBARRIER_LANES; i++)
         list_init(&w->lane[i].runs);
     const int preset = barrier_rdma.parameter[0].preset;
     const int n = choice->parameter[0] && !w->may_multicast ? choice->parameter[0] : preset;
     int rc = find_leaders(w);
+    w->may_count = w->may_count && w->leaders <= COUNTER_LEADERS;
     if (!rc && w->leads)
         rc = prepare_leader(w, n);
     if (!rc && w->leads)
@@ -241,7 +289,7 @@ int hbarrier_open(struct coll_state *state, const struct coll_choice *choice, st
         return err_set(MPI_ERR_NO_MEM, "out of memory for the barrier of a communicator of %d ranks",
                        state->comm->size);
     }
-    counter_add(&coll_bytes, sizeof(*w) + (w->flags ? FLAGS_SIZE : 0) + (w->block ? block_length(w) : 0) +
+    counter_add(&coll_bytes, sizeof(*w) + (w->flags ? MEMORY_SIZE : 0) + (w->block ? block_length(w) : 0) +
                                  w->sched.count * sizeof(struct step));
     *out = w;
     return 0;
@@ -253,10 +301,6 @@ void hbarrier_adopt_result(struct hbarrier *w)
         block_attach(w, w->result.block);
     w->method = (enum hbarrier_method)w->result.method;
     w->switched = w->result.switched;
-    for (int i = 0; w->method == METHOD_WRITE && i < w->partners; i++) {
-        w->partner[i].address = w->inbox[i].address + (uint64_t)i * HBARRIER_LANES;
-        w->partner[i].key = w->inbox[i].key;
-    }
     free(w->inbox);
     w->inbox = NULL;
 }

@@ -1,5 +1,5 @@
 /* release_multicast.c: the part of a barrier between nodes that a multicast does: leaders report to their parents in a tree, by
- * messages, and when the first leader has heard of all it multicasts one byte. The group repeats packets that are lost
+ * RDMA writes where all can (else by messages), and the first leader then multicasts one byte [Liu04 figure 3.2]. The group repeats packets that are lost
  * (net/group.h); its acknowledgements come in the background, several barriers at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -29,6 +29,11 @@ static int release_parameter(const struct hbarrier *w, int which)
     return value ? value : barrier_multicast.parameter[which].preset;
 }
 
+int hbarrier_tree_fan(const struct hbarrier *w)
+{
+    return release_parameter(w, TREE_FAN);
+}
+
 int hbarrier_open_multicast(struct hbarrier *w)
 {
     const struct multicast_terms terms = {.otherwise = "Barriers are done by RDMA writes or messages",
@@ -44,7 +49,6 @@ int hbarrier_open_multicast(struct hbarrier *w)
         m = NULL;
     }
     w->multicast = m;
-    w->fan = release_parameter(w, TREE_FAN);
     return rc;
 }
 
@@ -55,27 +59,34 @@ void hbarrier_close_multicast(struct hbarrier *w)
     w->multicast = NULL;
 }
 
+/* The tree is in the list of partners, behind the rounds of the dissemination. */
 void hbarrier_tree_round(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
+    const bool by_writes = w->method == METHOD_WRITE;
     const int first = w->leader * w->fan + 1;
     r->byte = (char)w->lane[r->lane].machine.turn;
     if (round == 0) {
-        for (int child = first; child < first + w->fan && child < w->leaders; child++)
+        for (int child = first; !by_writes && child < first + w->fan && child < w->leaders; child++)
             hbarrier_recv(r, w->leader_rank[child], NULL, 0);
     } else if (w->leader > 0) {
         r->want = (struct net_group_want){.channel = (uint32_t)r->lane, .message = &r->byte, .length = 1};
         net_group_want(w->multicast->group, &r->want);
-        hbarrier_send(r, w->leader_rank[(w->leader - 1) / w->fan], NULL, 0);
+        if (by_writes)
+            hbarrier_write_round(r, w->rounds[METHOD_WRITE] + 1);
+        else
+            hbarrier_send(r, w->leader_rank[(w->leader - 1) / w->fan], NULL, 0);
     }
 }
 
-/* The group says it once. */
+/* The group reports it once. */
 bool hbarrier_tree_over(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
     struct net_group *group = w->multicast->group;
-    if (round == 0 || r->crossed)
+    if (round == 0)
+        return w->method != METHOD_WRITE || hbarrier_round_written(r, w->rounds[METHOD_WRITE]);
+    if (r->crossed)
         return true;
     if (w->leader == 0)
         r->crossed = net_group_send(group, (uint32_t)r->lane, &r->byte, 0, 1) == 1;

@@ -20,20 +20,25 @@ static COUNTER(runs, "coll_written", "Barriers in which nodes met by RDMA writes
 static COUNTER(switched, "coll_switched", "Barriers in which nodes met in the switch.");
 static COUNTER(wired, "coll_wired", "Barriers in which nodes met by the wires of a barrier network.");
 static COUNTER(by_tree, "coll_barrier_multicast", "Barriers in which nodes were released by one multicast.");
+static COUNTER(by_counter, "coll_barrier_counter",
+               "Barriers in which adapters counted the nodes by fetch-and-add.");
 static COUNTER(
     by_node, "coll_by_node",
     "Barriers in which the ranks of a node met in shared memory, and nodes through their leaders.");
 
 /* ---- the first barrier ---- */
 
-/* What the partners of this round have said. */
+/* What the partners of this round have sent. */
 static void merge_setups(struct hbarrier *w, int round)
 {
-    for (int i = 0; i < w->partners; i++) {
+    for (int i = 0; i < w->setups; i++) {
         const struct hbarrier_setup *in = &w->inbox[i];
-        if (w->partner_at[i].round != round)
+        if (w->setup_at[i].round != round)
             continue;
+        if (w->mine.counter.address == 0)
+            w->mine.counter = in->counter;
         w->mine.all_write = w->mine.all_write && in->all_write;
+        w->mine.all_add = w->mine.all_add && in->all_add;
         w->mine.all_switch = w->mine.all_switch && in->all_switch;
         w->mine.group = MIN(w->mine.group, in->group);
     }
@@ -44,28 +49,45 @@ static void sync_joined(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
     if (round == 0) {
-        merge_setups(w, w->rounds[METHOD_WRITE] - 1);
+        merge_setups(w, w->setup_rounds - 1);
         hbarrier_join(w);
     }
-    for (int i = 0; i < w->partners; i++)
-        if (w->partner_at[i].round == round) {
-            hbarrier_recv(r, w->leader_rank[w->partner_at[i].from], NULL, 0);
-            hbarrier_send(r, w->leader_rank[w->partner_at[i].to], NULL, 0);
+    for (int i = 0; i < w->setups; i++)
+        if (w->setup_at[i].round == round) {
+            hbarrier_recv(r, w->leader_rank[w->setup_at[i].from], NULL, 0);
+            hbarrier_send(r, w->leader_rank[w->setup_at[i].to], NULL, 0);
         }
 }
 
+static void send_addresses(struct hbarrier_run *r)
+{
+    struct hbarrier *w = r->w;
+    for (int i = 0; i < w->partners; i++) {
+        const struct barrier_partner *at = &w->partner_at[i];
+        if (at->to >= 0)
+            hbarrier_recv(r, w->leader_rank[at->to], &w->partner[i].flag, sizeof(w->partner[i].flag));
+        if (at->from >= 0)
+            hbarrier_send(r, w->leader_rank[at->from], &w->partner[i].offer, sizeof(w->partner[i].offer));
+    }
+}
+
+/* Round 0: addresses of flags; then the agreement; then, if there may be a switch, who has joined. */
 static void send_setups(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
-    if (round >= w->rounds[METHOD_WRITE]) {
-        sync_joined(r, round - w->rounds[METHOD_WRITE]);
+    if (round-- == 0) {
+        send_addresses(r);
+        return;
+    }
+    if (round >= w->setup_rounds) {
+        sync_joined(r, round - w->setup_rounds);
         return;
     }
     merge_setups(w, round - 1);
-    for (int i = 0; i < w->partners; i++)
-        if (w->partner_at[i].round == round) {
-            hbarrier_recv(r, w->leader_rank[w->partner_at[i].to], &w->inbox[i], sizeof(w->inbox[i]));
-            hbarrier_send(r, w->leader_rank[w->partner_at[i].from], &w->mine, sizeof(w->mine));
+    for (int i = 0; i < w->setups; i++)
+        if (w->setup_at[i].round == round) {
+            hbarrier_recv(r, w->leader_rank[w->setup_at[i].from], &w->inbox[i], sizeof(w->inbox[i]));
+            hbarrier_send(r, w->leader_rank[w->setup_at[i].to], &w->mine, sizeof(w->mine));
         }
 }
 
@@ -129,8 +151,10 @@ static void release_by_message(struct hbarrier_run *r)
     const bool setup = r->method == METHOD_SETUP;
     if (setup) {
         if (!w->may_switch)
-            merge_setups(w, w->rounds[METHOD_WRITE] - 1);
-        w->result.method = w->mine.all_write ? METHOD_WRITE : METHOD_MESSAGE;
+            merge_setups(w, w->setup_rounds - 1);
+        w->result.method = !w->mine.all_write                ? METHOD_MESSAGE
+                           : w->may_count && w->mine.all_add ? METHOD_COUNTER
+                                                             : METHOD_WRITE;
         w->result.switched = w->member != NULL;
     }
     for (int i = 1; i < w->nlocal; i++)
@@ -144,19 +168,19 @@ int hbarrier_flag(struct hbarrier *w, int i, int lane)
 {
     const struct hbarrier_partner *p = &w->partner[i];
     const uint8_t turn = w->lane[lane].machine.turn;
-    const uint64_t address = p->address + (uint64_t)lane;
+    const uint64_t address = p->flag.address + (uint64_t)lane;
     int rc;
     w->busy = true; /* progress may come back here */
-    while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->key, 1, NULL)) == ERR_AGAIN)
+    while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->flag.key, 1, NULL)) == ERR_AGAIN)
         net_progress(w->net);
     w->busy = false;
     return rc;
 }
 
-static void write_round(struct hbarrier_run *r, int round)
+void hbarrier_write_round(struct hbarrier_run *r, int round)
 {
     for (int i = 0; i < r->w->partners; i++)
-        if (r->w->partner_at[i].round == round)
+        if (r->w->partner_at[i].round == round && r->w->partner_at[i].to >= 0)
             hbarrier_record_error(r, hbarrier_flag(r->w, i, r->lane));
 }
 
@@ -172,14 +196,65 @@ static void send_round(struct hbarrier_run *r, int round)
     }
 }
 
-static bool round_written(const struct hbarrier *w, int round, int lane, uint8_t turn)
+bool hbarrier_round_written(const struct hbarrier_run *r, int round)
 {
+    const struct hbarrier *w = r->w;
+    const uint8_t turn = hbarrier_lane_of(r)->machine.turn;
     for (int i = 0; i < w->partners; i++)
-        if (w->partner_at[i].round == round &&
+        if (w->partner_at[i].round == round && w->partner_at[i].from >= 0 &&
             !barrier_flag_is_set(
-                atomic_load_explicit(&w->flags[i * HBARRIER_LANES + lane], memory_order_acquire), turn))
+                atomic_load_explicit(&w->flags[i * HBARRIER_LANES + r->lane], memory_order_acquire), turn))
             return false;
     return true;
+}
+
+static void added(struct net_op *op, int status)
+{
+    struct hbarrier_run *r = container_of(op, struct hbarrier_run, add);
+    hbarrier_record_error(r, status);
+    r->pending--;
+}
+
+/* Atomics of the adapter alone change the counter; the first leader only reads it. */
+static void count_arrival(struct hbarrier_run *r)
+{
+    struct hbarrier *w = r->w;
+    const struct net_atomic one = {.operand = 1};
+    uint64_t *previous = (uint64_t *)(uintptr_t)&w->counters[r->lane];
+    struct peer *first;
+    int rc = comm_peer(w->comm, w->leader_rank[0], &first);
+    r->add = (struct net_op){.done = added, .once = true};
+    r->pending++;
+    w->busy = true; /* progress may come back here */
+    while (!rc && (rc = first->ops->atomic(first, &one, previous, &w->mem,
+                                           w->mine.counter.address + (uint64_t)r->lane * sizeof(uint64_t),
+                                           &w->mine.counter.key, &r->add)) == ERR_AGAIN) {
+        net_progress(w->net);
+        rc = 0;
+    }
+    w->busy = false;
+    if (rc)
+        added(&r->add, rc);
+}
+
+static void counter_round(struct hbarrier_run *r, int round)
+{
+    struct hbarrier *w = r->w;
+    if (round > 0)
+        hbarrier_write_round(r, w->rounds[METHOD_WRITE]);
+    else if (w->leader > 0)
+        count_arrival(r);
+    else
+        hbarrier_lane_of(r)->arrivals += (uint64_t)w->leaders - 1;
+}
+
+static bool counter_over(const struct hbarrier_run *r, int round)
+{
+    const struct hbarrier *w = r->w;
+    if (round > 0)
+        return hbarrier_round_written(r, w->rounds[METHOD_WRITE]);
+    return w->leader > 0 ||
+           atomic_load_explicit(&w->counters[r->lane], memory_order_acquire) >= hbarrier_lane_of(r)->arrivals;
 }
 
 /* ---- the run ---- */
@@ -205,11 +280,13 @@ static bool barrier_stage_is_ready(struct hbarrier_run *r)
     const struct hbarrier *w = r->w;
     const struct barrier_machine *m = &hbarrier_lane_of(r)->machine;
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_WRITE)
-        return round_written(w, m->round, r->lane, m->turn);
+        return hbarrier_round_written(r, m->round);
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_SWITCH)
         return is_switched(r);
     if (m->stage == BARRIER_LEADERS && r->method == METHOD_MULTICAST)
         return r->pending == 0 && hbarrier_tree_over(r, m->round);
+    if (m->stage == BARRIER_LEADERS && r->method == METHOD_COUNTER)
+        return r->pending == 0 && counter_over(r, m->round);
     if (m->stage == BARRIER_GATHER && by_flags(r))
         return all_reported(w, r->lane, m->turn);
     if (m->stage == BARRIER_RELEASE && by_flags(r) && !w->leads)
@@ -232,6 +309,8 @@ void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method)
         counter_add(w->may_wire ? &wired : &switched, 1);
     else if (method == METHOD_MULTICAST)
         counter_add(&by_tree, 1);
+    else if (method == METHOD_COUNTER)
+        counter_add(&by_counter, 1);
     if (w->block)
         counter_add(&by_node, 1);
 }
@@ -250,13 +329,15 @@ static void barrier_cross_round(struct hbarrier_run *r, int round)
     struct hbarrier *w = r->w;
     r->crossed = false;
     if (r->method == METHOD_WRITE)
-        write_round(r, round);
+        hbarrier_write_round(r, round);
     else if (r->method == METHOD_MESSAGE)
         send_round(r, round);
     else if (r->method == METHOD_SWITCH)
         w->unit->enter(w->unit, w->member);
     else if (r->method == METHOD_MULTICAST)
         hbarrier_tree_round(r, round);
+    else if (r->method == METHOD_COUNTER)
+        counter_round(r, round);
     else
         send_setups(r, round);
 }
@@ -309,7 +390,8 @@ void hbarrier_advance(struct hbarrier_run *r)
 /* Nobody rings a doorbell when a flag is written from another node. */
 static bool is_unrung(const struct hbarrier_run *r)
 {
-    return (r->method == METHOD_WRITE || r->method == METHOD_SWITCH) &&
+    return (r->method == METHOD_WRITE || r->method == METHOD_SWITCH || r->method == METHOD_COUNTER ||
+            (r->method == METHOD_MULTICAST && r->w->method == METHOD_WRITE)) &&
            hbarrier_lane_of(r)->machine.stage == BARRIER_LEADERS;
 }
 

@@ -5,6 +5,8 @@
  * nodes: only 4
  * env: FISHPLATE_COLL=barrier=rdma
  * also: FISHPLATE_COLL=barrier=rdma:n=3
+ * also: FISHPLATE_COLL=barrier=rdma_pairwise
+ * also: FISHPLATE_COLL=barrier=rdma_counter
  * also: FISHPLATE_COLL=barrier=switch SOFTIB_FABRIC=switch_loss=0.05,seed=3
  * also: FISHPLATE_COLL=barrier=multicast SOFTIB_FABRIC=ud_loss=0.02,seed=3
  * also: FISHPLATE_COLL=barrier=node+nway:n=2
@@ -40,11 +42,12 @@ static int block(unsigned *dice)
 
 static const char *counter_of(const char *setting)
 {
-    static const char *const ways[][2] = {{"rdma", "coll_written"},
+    static const char *const ways[][2] = {{"rdma_counter", "coll_barrier_counter"},
+                                          {"rdma", "coll_written"},
                                           {"switch", "coll_switched"},
                                           {"multicast", "coll_barrier_multicast"},
                                           {"wires", "coll_wired"}};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         if (setting && strstr(setting, ways[i][0]))
             return ways[i][1];
     return NULL;

@@ -5,6 +5,7 @@
  * nodes: only 5
  * env: FISHPLATE_COLL=barrier=rdma
  * also: FISHPLATE_COLL=barrier=rdma:n=2
+ * also: FISHPLATE_COLL=barrier=rdma_pairwise
  * also: FISHPLATE_COLL=barrier=rdma FISHPLATE_IB_RECEIVE=shared
  * also: FISHPLATE_COLL=barrier=rdma:n=3 FISHPLATE_IB_MAX_CONNECTIONS=2
  *

@@ -2,6 +2,8 @@
  * leaves a barrier that somebody has not entered, and nobody waits for ever. The numbers of barriers begin again meanwhile.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "coll/barrier/machine.h"
 
 #include "net/explore.h"
@@ -215,10 +217,93 @@ static void partners_are_mutual(void)
     EXPECT_EQ(barrier_partners(0, 3, 1, few, 1, &rounds), -1);
 }
 
+enum { PLAN_LEADERS = 20 };
+
+/* Runs the rounds `from` to before `to` of a plan: who has received of whom. Every flag has one writer, in the same round. */
+static void run_plan(struct barrier_partner plan[][64], const int *count, int leaders, int from, int to,
+                     uint32_t *known)
+{
+    for (int round = from; round < to; round++) {
+        uint32_t before[PLAN_LEADERS];
+        memcpy(before, known, sizeof(before));
+        for (int l = 0; l < leaders; l++)
+            for (int p = 0; p < count[l]; p++) {
+                const struct barrier_partner *at = &plan[l][p];
+                int writers = 0;
+                if (at->round != round || at->from < 0)
+                    continue;
+                for (int q = 0; q < count[at->from]; q++)
+                    writers += plan[at->from][q].to == l && plan[at->from][q].round == round;
+                EXPECT_EQ(writers, 1);
+                known[l] |= before[at->from];
+            }
+    }
+}
+
+static void begin_plan(uint32_t *known)
+{
+    for (int l = 0; l < PLAN_LEADERS; l++)
+        known[l] = 1u << l;
+}
+
+static void plans_hear_of_all(void)
+{
+    struct barrier_partner plan[PLAN_LEADERS][64], few[1];
+    int count[PLAN_LEADERS], rounds = 0;
+    uint32_t known[PLAN_LEADERS];
+    for (int leaders = 2; leaders <= PLAN_LEADERS; leaders++) {
+        const uint32_t all = (1u << leaders) - 1;
+        for (int l = 0; l < leaders; l++)
+            count[l] = barrier_pairs(l, leaders, plan[l], 64, &rounds);
+        begin_plan(known);
+        run_plan(plan, count, leaders, 0, rounds, known);
+        for (int l = 0; l < leaders; l++)
+            EXPECT_EQ(known[l], all);
+        for (int l = 0; l < leaders; l++)
+            count[l] = barrier_star(l, leaders, 0, plan[l], 64);
+        begin_plan(known);
+        known[0] = all;
+        run_plan(plan, count, leaders, 0, 1, known);
+        for (int l = 0; l < leaders; l++)
+            EXPECT_EQ(known[l], all);
+    }
+    EXPECT_EQ(barrier_pairs(0, 8, few, 1, &rounds), -1);
+    EXPECT_EQ(barrier_star(0, 8, 0, few, 1), -1);
+}
+
+/* A parent sets its flag one round after its children set theirs; runs are repeated as often as the tree is deep. */
+static void trees_hear_of_all(void)
+{
+    struct barrier_partner plan[PLAN_LEADERS][64], few[1];
+    uint32_t known[PLAN_LEADERS];
+    for (int leaders = 2; leaders <= PLAN_LEADERS; leaders++)
+        for (int fan = 1; fan <= 8; fan++) {
+            begin_plan(known);
+            for (int l = 0; l < leaders; l++) {
+                const int count = barrier_tree(l, leaders, fan, 3, plan[l], 64);
+                EXPECT(count >= 1);
+                for (int p = 0; p < count; p++)
+                    EXPECT_EQ(plan[l][p].round, plan[l][p].from >= 0 ? 3 : 4);
+            }
+            for (int l = leaders - 1; l > 0; l--) { /* children have higher numbers */
+                const int parent = (l - 1) / fan;
+                int flags = 0;
+                for (int p = 0; p < 64 && plan[parent][p].from >= 0 && p < fan; p++)
+                    flags += plan[parent][p].from == l;
+                EXPECT_EQ(flags, 1);
+                known[parent] |= known[l];
+            }
+            EXPECT_EQ(known[0], (1u << leaders) - 1);
+        }
+    EXPECT_EQ(barrier_tree(0, 8, 4, 0, few, 1), -1);
+}
+
 int main(void)
 {
     TEST_RUN(nobody_is_early_or_stuck);
     TEST_RUN(the_search_finds_what_is_wrong);
     TEST_RUN(partners_are_mutual);
+    TEST_RUN(plans_hear_of_all);
+    TEST_RUN(trees_hear_of_all);
     return test_result();
 }
