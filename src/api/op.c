@@ -1,6 +1,7 @@
 /* op.c: MPI's operators: creating, querying, freeing and applying them locally.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "dt/device.h"
 #include "dt/op.h"
 #include "impl.h"
 
@@ -48,7 +49,10 @@ int impl_Reduce_local(const void *inbuf, void *inoutbuf, MPI_Count count, struct
     if (count > 0 && datatype->handle && inbuf == inoutbuf)
         return err_set(MPI_ERR_BUFFER, "inbuf and inoutbuf are the same memory");
     int rc = op_check(op, datatype);
-    if (!rc)
-        op_apply(op, inbuf, inoutbuf, count, datatype);
-    return rc;
+    if (rc)
+        return rc;
+    if (dt_is_device(inbuf, count, datatype) || dt_is_device(inoutbuf, count, datatype))
+        return op_apply_on_device(op, inbuf, inoutbuf, count, datatype);
+    op_apply(op, inbuf, inoutbuf, count, datatype);
+    return 0;
 }

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/debug.h"
+#include "coll/device.h"
 #include "coll/executor.h"
 #include "coll/select/tuning.h"
 
@@ -39,6 +40,8 @@ static int coll_execute(const struct coll_args *args, struct coll_state *state, 
 int coll_run(const struct coll_args *args)
 {
     struct coll_state *state;
+    if (unlikely(coll_is_on_device(args)))
+        return coll_device_run(args, coll_run);
     int rc = coll_state(args->comm, &state);
     if (unlikely(rc))
         return fail(args, rc);
@@ -54,6 +57,8 @@ int coll_run(const struct coll_args *args)
 static int coll_make_request(const struct coll_args *args, enum coll_form form, struct request **out)
 {
     struct coll_state *state;
+    if (unlikely(coll_is_on_device(args)))
+        return coll_device_make(args, form, make, out);
     int rc = coll_state(args->comm, &state);
     return rc ? rc : coll_execute(args, state, form, out);
 }

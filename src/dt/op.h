@@ -56,6 +56,9 @@ int op_check_accumulate(const struct op *op, const struct dtype *t, MPI_Count co
 /* inout[i] = in[i] op inout[i], in typed layout (the MPI_Reduce_local order: `in` is the left operand). */
 void op_apply(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);
 
+/* The same if an operand is in GPU memory. 0, or an error class. */
+int op_apply_on_device(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);
+
 /* out[i] = left[i] op right[i] for predefined operators on contiguous types, saving a copy; returns false
  * when it has no such kernel and the caller must copy and op_apply. */
 bool op_apply3(const struct op *op, const void *left, const void *right, void *out, MPI_Count count,

@@ -244,6 +244,19 @@ void gpu_put_staging(void *buffer)
     pthread_mutex_unlock(&gpu.lock);
 }
 
+void *gpu_get_buffer(size_t size)
+{
+    return size <= GPU_STAGING_SIZE ? gpu_get_staging() : malloc(size);
+}
+
+void gpu_put_buffer(void *buffer, size_t size)
+{
+    if (size <= GPU_STAGING_SIZE)
+        gpu_put_staging(buffer);
+    else
+        free(buffer);
+}
+
 int gpu_export_range(const struct gpu_range *range, struct gpu_export *out)
 {
     if (!range->is_exportable)

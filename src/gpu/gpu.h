@@ -91,6 +91,10 @@ void *gpu_get_staging(void);
 void gpu_put_staging(void *buffer);
 #define GPU_STAGING_SIZE ((size_t)512 << 10)
 
+/* Host memory for a copy of a whole buffer of GPU memory: pinned if it fits a staging buffer. NULL: out of memory. */
+void *gpu_get_buffer(size_t size);
+void gpu_put_buffer(void *buffer, size_t size);
+
 /* out[i] = left[i] op right[i] by a GPU, for `count` elements of `size` bytes that lie in device or pinned memory; `kernel` names
  * operator and type, "sum_I32". ERR_AGAIN: no such kernel, or an operand that is not aligned to `alignment`. */
 int gpu_reduce(const char *kernel, const void *left, const void *right, void *out, size_t count,

@@ -52,13 +52,13 @@ int main(int argc, char **argv)
         return 77;
     }
     void *device = (void *)memory;
-    expect_refused(MPI_Allreduce(&host, device, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD), "MPI_Allreduce",
-                   "recvbuf");
-    if (MPI_Bcast(device, 0, MPI_DOUBLE, 0, MPI_COMM_WORLD) != MPI_SUCCESS) {
-        printf("a broadcast of no elements was refused\n");
-        errors++;
-    }
-    expect_refused(MPI_Bcast(device, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD), "MPI_Bcast", "buffer");
+    MPI_Win window;
+    MPI_Win_create(&host, sizeof(host), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN);
+    MPI_Win_fence(0, window);
+    expect_refused(MPI_Put(device, 1, MPI_DOUBLE, 0, 0, 1, MPI_DOUBLE, window), "MPI_Put", "origin_addr");
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
     if (MPI_Allreduce(MPI_IN_PLACE, &host, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS) {
         printf("an allreduce in host memory failed\n");
         errors++;

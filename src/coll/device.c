@@ -1,0 +1,379 @@
+/* device.c: see device.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/device.h"
+
+#include <stdlib.h>
+
+#include "base/counter.h"
+#include "base/objmem.h"
+#include "coll/sched/bind.h"
+#include "dt/device.h"
+#include "obj/topo.h"
+
+static COUNTER(staged, "coll_device_staged_bytes",
+               "Bytes of collectives in GPU memory that were copied to or from host memory.");
+
+/* One range of the user's memory, and where its copy begins. */
+struct piece {
+    void *at;
+    MPI_Count count;
+    struct dtype *type; /* retained */
+    size_t offset;
+};
+
+/* One buffer of a call. */
+struct copied_side {
+    struct piece *pieces, single; /* `single` if there is one */
+    int npieces;                  /* 0: the buffer is not in GPU memory */
+    char *host;
+    size_t size;
+    MPI_Aint gap;     /* reductions: bytes from the beginning of the buffer to its first byte of data */
+    bool is_packed;   /* else the copy has the layout of the datatype */
+    int64_t *numbers; /* counts and displacements of the copy */
+};
+
+struct copies {
+    struct coll_args args; /* the call, on host memory */
+    struct copied_side send, recv;
+    bool reads_recv, writes_recv; /* the call reads its receive buffer, or writes it */
+};
+
+/* Blocks of one side: 1, or one for each rank or neighbour it exchanges data with. */
+static int count_blocks(const struct coll_args *args, bool is_send)
+{
+    int in = 0, out = 0;
+    switch (args->kind) {
+    case COLL_NEIGHBOR_ALLGATHER:
+    case COLL_NEIGHBOR_ALLTOALL:
+        if (topology_degrees(args->comm, &in, &out) != 0)
+            return 0;
+        if (is_send)
+            return args->kind == COLL_NEIGHBOR_ALLTOALL ? out : 1;
+        return in;
+    case COLL_GATHER:
+    case COLL_ALLGATHER:
+        return is_send ? 1 : comm_peers(args->comm);
+    case COLL_SCATTER:
+        return is_send ? comm_peers(args->comm) : 1;
+    case COLL_ALLTOALL:
+        return comm_peers(args->comm);
+    default:
+        return 1;
+    }
+}
+
+/* Elements of one side of a reduction. */
+static MPI_Count count_reduced(const struct coll_args *args, bool is_send)
+{
+    MPI_Count total = 0;
+    if (args->kind != COLL_REDUCE_SCATTER || (!is_send && !args->in_place))
+        return args->send.count;
+    if (!args->vector)
+        return args->recv.count * args->comm->size;
+    for (int r = 0; r < args->comm->size; r++)
+        total += ivec_get(args->recv.counts, (size_t)r);
+    return total;
+}
+
+/* Block i as the user describes it. */
+static struct piece find_block(const struct coll_side *side, int i)
+{
+    const size_t at = (size_t)i;
+    if (!side->counts.p)
+        return (struct piece){ptr_add(side->buf, i * side->count * side->type->extent), side->count,
+                              side->type, 0};
+    struct dtype *type = side->types ? dtype_from(side->types[at]) : side->type;
+    const MPI_Aint displ = side->displs.p ? ivec_get(side->displs, at) : 0;
+    return (struct piece){ptr_add(side->buf, side->types ? displ : displ * type->extent),
+                          ivec_get(side->counts, at), type, 0};
+}
+
+static bool is_empty(const struct coll_side *side)
+{
+    return !side->type && !side->types;
+}
+
+/* Blocks of one buffer are in one kind of memory, unless the buffer is MPI_BOTTOM. */
+static bool side_on_device(const struct coll_args *args, const struct coll_side *side, bool is_send)
+{
+    if (is_empty(side))
+        return false;
+    if (kind_reduces(args->kind))
+        return dt_is_device(side->buf, count_reduced(args, is_send), side->type);
+    const int blocks = count_blocks(args, is_send);
+    for (int i = 0; i < blocks; i++) {
+        const struct piece b = find_block(side, i);
+        if (b.count == 0 || b.type->size == 0)
+            continue;
+        if (dt_is_device(b.at, b.count, b.type))
+            return true;
+        if (side->buf != MPI_BOTTOM)
+            break;
+    }
+    return false;
+}
+
+bool coll_args_on_device(const struct coll_args *args)
+{
+    return side_on_device(args, &args->send, true) || side_on_device(args, &args->recv, false);
+}
+
+static int out_of_memory(const struct coll_args *args)
+{
+    return err_set(MPI_ERR_NO_MEM, "%s: out of memory for a copy of a buffer in GPU memory", args->name);
+}
+
+/* The copy of a reduction's buffer has the layout that the operator needs. */
+static void open_reduction(struct copied_side *s, struct coll_side *side, MPI_Count count)
+{
+    s->single = (struct piece){side->buf, count, side->type, 0};
+    s->pieces = &s->single;
+    s->npieces = 1;
+    s->size = (size_t)dt_span(side->type, count, &s->gap);
+}
+
+/* A block that continues the last piece is added to it. */
+static void add_block(struct copied_side *s, struct piece b)
+{
+    struct piece *last = s->npieces > 0 ? &s->pieces[s->npieces - 1] : NULL;
+    b.offset = s->size;
+    s->size += (size_t)(b.count * b.type->size);
+    if (b.count == 0)
+        return;
+    if (last && last->type == b.type && ptr_add(last->at, last->count * b.type->extent) == b.at)
+        last->count += b.count;
+    else
+        s->pieces[s->npieces++] = b;
+}
+
+/* The copy of any other buffer is packed; block after block. */
+static int open_blocks(struct copied_side *s, const struct coll_args *args, struct coll_side *side,
+                       int blocks)
+{
+    const bool varies = side->counts.p != NULL;
+    s->is_packed = true;
+    s->pieces = varies ? calloc((size_t)blocks, sizeof(*s->pieces)) : &s->single;
+    s->numbers = varies ? calloc((size_t)blocks * 2, sizeof(*s->numbers)) : NULL;
+    if (!s->pieces || (varies && !s->numbers))
+        return out_of_memory(args);
+    if (!varies) {
+        add_block(s, (struct piece){side->buf, side->count * blocks, side->type, 0});
+        side->count *= side->type->size;
+    } else {
+        for (int i = 0; i < blocks; i++) {
+            const struct piece b = find_block(side, i);
+            s->numbers[i] = b.count * b.type->size;
+            s->numbers[blocks + i] = (int64_t)s->size;
+            add_block(s, b);
+        }
+        side->counts = ivec_wide(s->numbers);
+        side->displs = ivec_wide(s->numbers + blocks);
+    }
+    side->types = NULL;
+    side->type = byte_type();
+    return 0;
+}
+
+static int open_side(struct copied_side *s, const struct coll_args *args, struct coll_side *side,
+                     bool is_send)
+{
+    int rc = 0;
+    if (!side_on_device(args, side, is_send))
+        return 0;
+    if (kind_reduces(args->kind))
+        open_reduction(s, side, count_reduced(args, is_send));
+    else
+        rc = open_blocks(s, args, side, count_blocks(args, is_send));
+    for (int i = 0; i < s->npieces; i++)
+        dtype_retain(s->pieces[i].type);
+    if (!rc && !(s->host = gpu_get_buffer(s->size)))
+        rc = out_of_memory(args);
+    side->buf = rc ? NULL : ptr_add(s->host, -s->gap);
+    return rc;
+}
+
+static void close_side(struct copied_side *s)
+{
+    for (int i = 0; i < s->npieces; i++)
+        dtype_release(s->pieces[i].type);
+    if (s->pieces != &s->single)
+        free(s->pieces);
+    free(s->numbers);
+    if (s->host)
+        gpu_put_buffer(s->host, s->size);
+}
+
+/* Some receive blocks remain as they are: one's own in place, those of MPI_PROC_NULL, the first rank's of an exclusive scan. */
+static bool reads_recv(const struct coll_args *args, bool is_root)
+{
+    return args->in_place || args->kind >= COLL_NEIGHBOR_ALLGATHER || args->kind == COLL_EXSCAN ||
+           (args->kind == COLL_BCAST && is_root);
+}
+
+static void copies_close(struct copies *c)
+{
+    close_side(&c->send);
+    close_side(&c->recv);
+}
+
+static int copies_open(struct copies *c, const struct coll_args *args)
+{
+    const bool is_root = args->comm->remote ? args->root == MPI_ROOT : args->root == args->comm->rank;
+    *c = (struct copies){.args = *args};
+    c->reads_recv = reads_recv(args, is_root);
+    c->writes_recv = args->kind != COLL_BCAST || !is_root;
+    int rc = open_side(&c->send, args, &c->args.send, true);
+    if (!rc)
+        rc = open_side(&c->recv, args, &c->args.recv, false);
+    if (rc)
+        copies_close(c);
+    return rc;
+}
+
+static int fill_side(const struct copied_side *s)
+{
+    int rc = 0;
+    for (int i = 0; i < s->npieces && rc == 0; i++) {
+        const struct piece *p = &s->pieces[i];
+        rc = s->is_packed ? dt_pack_all(p->type, p->count, p->at, s->host + p->offset)
+                          : dt_copy(p->at, p->count, p->type, ptr_add(s->host, -s->gap), p->count, p->type);
+        counter_add(&staged, (uint64_t)(p->count * p->type->size));
+    }
+    return rc;
+}
+
+static int copies_fill(const struct copies *c)
+{
+    const int rc = fill_side(&c->send);
+    return rc || !c->reads_recv ? rc : fill_side(&c->recv);
+}
+
+static int copies_return(const struct copies *c)
+{
+    const struct copied_side *s = &c->recv;
+    int rc = 0;
+    for (int i = 0; c->writes_recv && i < s->npieces && rc == 0; i++) {
+        const struct piece *p = &s->pieces[i];
+        const size_t size = (size_t)(p->count * p->type->size);
+        rc = s->is_packed ? dt_unpack_all(p->type, p->count, p->at, s->host + p->offset, size)
+                          : dt_copy(ptr_add(s->host, -s->gap), p->count, p->type, p->at, p->count, p->type);
+        counter_add(&staged, size);
+    }
+    return rc;
+}
+
+/* ---- requests ---- */
+
+struct copies_request {
+    struct request base; /* first */
+    struct request *inner;
+    struct copies copies;
+};
+
+static void end(struct copies_request *r)
+{
+    const int error = r->inner->error;
+    request_complete(&r->base, error ? error : copies_return(&r->copies));
+}
+
+static void inner_done(struct request *inner)
+{
+    end(inner->user);
+}
+
+/* After the inner request was started: it may be complete already. */
+static void watch_inner(struct copies_request *r)
+{
+    if (atomic_load_explicit(&r->inner->complete, memory_order_acquire)) {
+        end(r);
+        return;
+    }
+    r->inner->on_complete = inner_done;
+    r->inner->user = r;
+}
+
+static int start(struct request *base)
+{
+    struct copies_request *r = container_of(base, struct copies_request, base);
+    base->active = true;
+    atomic_store_explicit(&base->complete, 0, memory_order_relaxed);
+    r->inner->on_complete = NULL;
+    int rc = copies_fill(&r->copies);
+    if (!rc)
+        rc = r->inner->ops->start(r->inner);
+    if (!rc)
+        watch_inner(r);
+    return rc;
+}
+
+static struct request *const *parts(const struct request *base, int *count)
+{
+    *count = 1;
+    return &container_of(base, struct copies_request, base)->inner;
+}
+
+static void release(struct request *base)
+{
+    struct copies_request *r = container_of(base, struct copies_request, base);
+    request_free(r->inner);
+    copies_close(&r->copies);
+    base->obj.magic = MAGIC_FREED;
+    objmem_free(r);
+}
+
+static const struct request_ops copies_ops = {
+    .name = "collective in GPU memory", .parts = parts, .release = release};
+static const struct request_ops copies_persistent_ops = {
+    .name = "persistent collective in GPU memory", .start = start, .parts = parts, .release = release};
+
+int coll_device_run(const struct coll_args *args, int (*run)(const struct coll_args *copies))
+{
+    struct copies copies;
+    int rc = copies_open(&copies, args);
+    if (rc)
+        return rc;
+    rc = copies_fill(&copies);
+    if (!rc)
+        rc = run(&copies.args);
+    if (!rc || rc == MPIX_ERR_PROC_FAILED) {
+        const int returned = copies_return(&copies);
+        rc = rc ? rc : returned;
+    }
+    copies_close(&copies);
+    return rc;
+}
+
+int coll_device_make(const struct coll_args *args, enum coll_form form,
+                     int (*make)(const struct coll_args *copies, enum coll_form form, struct request **out),
+                     struct request **out)
+{
+    const bool persistent = form == FORM_PERSISTENT;
+    struct copies_request *r = objmem_new(sizeof(*r));
+    if (!r)
+        return out_of_memory(args);
+    int rc = copies_open(&r->copies, args);
+    if (rc) {
+        objmem_free(r);
+        return rc;
+    }
+    rc = persistent ? 0 : copies_fill(&r->copies);
+    if (!rc)
+        rc = make(&r->copies.args, form, &r->inner);
+    if (rc) {
+        copies_close(&r->copies);
+        objmem_free(r);
+        return rc;
+    }
+    request_setup(&r->base, args->comm->proc->p2p, persistent ? &copies_persistent_ops : &copies_ops);
+    r->base.comm = comm_retain(args->comm);
+    *out = &r->base;
+    if (!persistent) {
+        watch_inner(r);
+        return 0;
+    }
+    r->base.persistent = true;
+    r->base.active = false;
+    atomic_store_explicit(&r->base.complete, 1, memory_order_relaxed);
+    return 0;
+}

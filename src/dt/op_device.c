@@ -1,0 +1,89 @@
+/* op_device.c: operators on data in GPU memory: by a kernel of the GPU if it has one, else by the processor on copies.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "dt/build.h"
+#include "dt/device.h"
+#include "dt/kernel.h"
+#include "dt/kind.h"
+#include "dt/op.h"
+
+/* As src/gpu/kernels.cu names them. */
+static const char *const op_names[] = {
+    [OP_SUM] = "sum",   [OP_PROD] = "prod", [OP_MIN] = "min",       [OP_MAX] = "max",
+    [OP_BAND] = "band", [OP_BOR] = "bor",   [OP_BXOR] = "bxor",     [OP_LAND] = "land",
+    [OP_LOR] = "lor",   [OP_LXOR] = "lxor", [OP_MINLOC] = "minloc", [OP_MAXLOC] = "maxloc",
+};
+static const char *const number_names[] = {
+    [NUM_I8] = "I8",   [NUM_I16] = "I16", [NUM_I32] = "I32", [NUM_I64] = "I64", [NUM_I128] = "I128",
+    [NUM_U8] = "U8",   [NUM_U16] = "U16", [NUM_U32] = "U32", [NUM_U64] = "U64", [NUM_F32] = "F32",
+    [NUM_F64] = "F64", [NUM_C32] = "C32", [NUM_C64] = "C64",
+};
+
+static const char *name_number(const struct dtype *t)
+{
+    const enum dt_num num = dt_kinds[t->kind].num;
+    return (size_t)num < COUNT_OF(number_names) ? number_names[num] : NULL;
+}
+
+/* False: no GPU computes it. */
+static bool find_name(const struct op *op, const struct dtype *t, char *name, size_t room)
+{
+    const char *first, *second = "";
+    if (!op->handle || !t->obj.predefined || op->code >= COUNT_OF(op_names))
+        return false;
+    if (op->code < OP_ARITHMETIC_LIMIT) {
+        first = name_number(t);
+    } else {
+        first = t->shape ? name_number(t->shape->part[0].type) : NULL;
+        second = t->shape ? name_number(t->shape->part[1].type) : NULL;
+    }
+    if (!first || !second)
+        return false;
+    snprintf(name, room, "%s_%s%s%s", op_names[op->code], first, *second ? "_" : "", second);
+    return true;
+}
+
+/* GPUs access device memory, managed memory and pinned host memory. */
+static bool is_reachable(const void *address)
+{
+    struct gpu_range range;
+    return gpu_find_range(address, &range) == 0;
+}
+
+static int apply_by_kernel(const struct op *op, const void *in, void *inout, MPI_Count count,
+                           const struct dtype *t)
+{
+    char name[32];
+    if (!find_name(op, t, name, sizeof(name)) || !is_reachable(in) || !is_reachable(inout))
+        return ERR_AGAIN;
+    return gpu_reduce(name, in, inout, inout, (size_t)count, t->align);
+}
+
+static int apply_to_copies(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t)
+{
+    MPI_Aint gap;
+    const size_t size = (size_t)dt_span(t, count, &gap);
+    char *left = gpu_get_buffer(size), *right = gpu_get_buffer(size);
+    int rc = left && right ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for copies of GPU memory");
+    if (!rc)
+        rc = dt_copy(in, count, t, left - gap, count, t);
+    if (!rc)
+        rc = dt_copy(inout, count, t, right - gap, count, t);
+    if (!rc) {
+        op_apply(op, left - gap, right - gap, count, t);
+        rc = dt_copy(right - gap, count, t, inout, count, t);
+    }
+    if (left)
+        gpu_put_buffer(left, size);
+    if (right)
+        gpu_put_buffer(right, size);
+    return rc;
+}
+
+int op_apply_on_device(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t)
+{
+    const int rc = apply_by_kernel(op, in, inout, count, t);
+    return rc == ERR_AGAIN ? apply_to_copies(op, in, inout, count, t) : rc;
+}
