@@ -37,6 +37,8 @@ static void *const never = NULL, *const always = (void *)&always;
 
 void *const *gpu_watched = &never;
 
+#define ALLOCATIONS_CACHED 64
+
 /* Of the process: the GPU library, its contexts and allocations belong to the process too. */
 static struct {
     pthread_mutex_t lock;      /* everything below but the cache */
@@ -46,6 +48,8 @@ static struct {
     uint64_t hooks; /* nonzero: gpu_trust_hooks was called */
     struct host_cache host;
     struct gpu_imports imports;
+    uint64_t ordered[ALLOCATIONS_CACHED];          /* by id: gpu_order_copies was called for it */
+    struct gpu_export exports[ALLOCATIONS_CACHED]; /* by id */
     void *staging; /* list of free buffers; the first word of each points to the next */
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "MPI is not initialised"};
 
@@ -110,6 +114,8 @@ void gpu_close(void)
         gpu.ops->close();
     }
     gpu.staging = NULL;
+    memset(gpu.ordered, 0, sizeof(gpu.ordered));
+    memset(gpu.exports, 0, sizeof(gpu.exports));
     __atomic_store_n(&gpu.ops, NULL, __ATOMIC_RELEASE);
     host_cache_forget(&gpu.host, 0, SIZE_MAX);
     gpu.reason = "MPI is finalised";
@@ -261,13 +267,20 @@ int gpu_export_range(const struct gpu_range *range, struct gpu_export *out)
 {
     if (!range->is_exportable)
         return ERR_AGAIN;
-    struct gpu_export exported = {
-        .id = range->id, .start = range->start, .size = range->size, .device = range->device};
-    int rc = gpu.ops->export_range(range, exported.handle);
-    if (rc == 0) {
-        exported.pid = (int32_t)getpid();
-        *out = exported;
+    struct gpu_export exported = {.id = range->id,
+                                  .start = range->start,
+                                  .size = range->size,
+                                  .pid = (int32_t)getpid(),
+                                  .device = range->device};
+    int rc = 0;
+    pthread_mutex_lock(&gpu.lock);
+    struct gpu_export *cached = &gpu.exports[range->id % ALLOCATIONS_CACHED];
+    if (cached->id == exported.id && cached->start == exported.start && cached->pid == exported.pid) {
+        *out = *cached;
+    } else if ((rc = gpu.ops->export_range(range, exported.handle)) == 0) {
+        *out = *cached = exported;
     }
+    pthread_mutex_unlock(&gpu.lock);
     return rc;
 }
 
@@ -299,7 +312,17 @@ int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset)
 
 int gpu_order_copies(const void *address)
 {
-    return gpu.ops->order_copies((uintptr_t)address);
+    struct gpu_range range;
+    const struct gpu_ops *ops = active_ops();
+    if (!ops || !ops->find_range((uintptr_t)address, &range))
+        return 0;
+    uint64_t *ordered = &gpu.ordered[range.id % ALLOCATIONS_CACHED];
+    if (__atomic_load_n(ordered, __ATOMIC_RELAXED) == range.id)
+        return 0;
+    const int rc = ops->order_copies((uintptr_t)address);
+    if (rc == 0)
+        __atomic_store_n(ordered, range.id, __ATOMIC_RELAXED);
+    return rc;
 }
 
 int gpu_count_devices(void)

@@ -116,8 +116,8 @@ void gpu_release_import(void *address);
  * it. ERR_AGAIN: the device has none. The caller closes it. */
 int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset);
 
-/* Makes synchronous copies of the allocation by the program wait until they are complete, so that an adapter reads what was
- * written. Needed once for each allocation that an adapter accesses. */
+/* Waits for copies to the allocation that the program has issued by synchronous functions of the GPU library, which may return before
+ * the copy is complete, and makes later ones wait. For memory that is about to be read; costs a GPU call once for each allocation. */
 int gpu_order_copies(const void *address);
 
 /* The memory hooks report ranges that are unmapped: the cache of host memory forgets them. Without hooks

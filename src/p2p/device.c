@@ -57,10 +57,25 @@ static int keep_copy(struct p2p_request *r)
     return ERR_AGAIN;
 }
 
+/* The program must not have freed the data of a message that is under way. */
+static int check_memory(const struct p2p_request *r)
+{
+    if (r->block ? gpu_memory_is_device(r->buf) : dt_is_device(r->buf, r->count, r->type))
+        return gpu_order_copies(r->buf);
+    return err_set(
+        MPI_ERR_BUFFER,
+        "The buffer at %p of a message under way was in GPU memory and no longer is. Complete the send or "
+        "receive before the memory is freed.",
+        (void *)r->buf);
+}
+
 int device_send_frame(struct p2p_request *r)
 {
     struct dt_cursor c;
     int rc = stage_get(r, r->length);
+    if (rc)
+        return rc;
+    rc = check_memory(r);
     if (rc)
         return rc;
     open_cursor(r, &c);
@@ -95,6 +110,9 @@ int device_pieces_next(struct p2p_request *r, size_t most, const char **data, si
     struct pieces_part *part = &r->pieces;
     if (part->moved == part->staged_to) {
         const size_t n = (size_t)MIN(part->bytes - part->moved, GPU_STAGING_SIZE);
+        const int rc = check_memory(r);
+        if (rc)
+            return rc;
         dt_cursor_pack(&part->cursor, r->stage, n);
         counter_add(&staged, n);
         if (part->cursor.error)
@@ -120,10 +138,12 @@ void device_pieces_store(struct p2p_request *r, const char *data, size_t len)
         len -= n;
         if (used + n < GPU_STAGING_SIZE && part->staged_to < part->bytes)
             return;
-        dt_cursor_unpack(&part->cursor, r->stage, used + n);
+        r->base.error = check_memory(r);
+        if (r->base.error == 0)
+            dt_cursor_unpack(&part->cursor, r->stage, used + n);
         counter_add(&staged, used + n);
         part->staged_from = part->staged_to;
-        r->base.error = part->cursor.error;
+        r->base.error = r->base.error ? r->base.error : part->cursor.error;
     }
     part->staged_to = end;
 }

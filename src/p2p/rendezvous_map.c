@@ -111,6 +111,8 @@ static bool export_data(const struct p2p_request *r, struct gpu_export *out)
     memset(out, 0, sizeof(*out));
     if (gpu_find_range(r->buf, &range) != 0)
         return false;
+    if (gpu_order_copies(r->buf) != 0)
+        return false;
     if (r->peer->self) { /* no handle is needed */
         out->start = range.start;
         out->size = range.size;
