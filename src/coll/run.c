@@ -58,7 +58,7 @@ static int coll_make_request(const struct coll_args *args, enum coll_form form, 
 {
     struct coll_state *state;
     if (unlikely(coll_is_on_device(args)))
-        return coll_device_make(args, form, make, out);
+        return coll_device_make(args, form, coll_make_request, out);
     int rc = coll_state(args->comm, &state);
     return rc ? rc : coll_execute(args, state, form, out);
 }
