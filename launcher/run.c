@@ -136,6 +136,9 @@ static struct plan *new_plan(const struct run *r, uint32_t host)
                        .recovery = r->opt->recovery,
                        .notices_fd = (int)r->opt->notices_fd,
                        .cpus_per_rank = (uint32_t)r->opt->cpus_per_rank,
+                       .ppr = (uint32_t)r->opt->ppr,
+                       .ppr_unit = r->opt->ppr_unit,
+                       .oversubscribe = r->opt->oversubscribe,
                        .napps = r->napps,
                        .apps = r->apps};
     p->ranks = xcalloc(r->layout.size, sizeof(*p->ranks));

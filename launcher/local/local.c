@@ -350,13 +350,39 @@ static void say_binding(const struct place *at, const struct cpus *set)
         at->local_size, text);
 }
 
+/* An explicit -bind-to core that would put several ranks on one core is refused, as other launchers do. */
+static struct cpus *bind_ranks(struct local *h, bool *ok)
+{
+    const struct plan *plan = h->plan;
+    const struct topo_request request = {.bind = plan->bind,
+                                         .nranks = plan->nranks,
+                                         .scatter_sockets = plan->scatter_sockets,
+                                         .per = plan->cpus_per_rank,
+                                         .ppr = plan->ppr,
+                                         .ppr_unit = plan->ppr_unit};
+    unsigned cores;
+    struct cpus *sets = topo_bind(&request, &cores);
+    *ok = cores == 0 || plan->oversubscribe || plan->bind == BIND_DEFAULT;
+    if (!*ok) {
+        const char *what = plan->bind == BIND_HWTHREAD ? "hardware thread" : "core";
+        char *why =
+            xstrf("-bind-to %s: %u ranks would share %u %s%s; -oversubscribe permits it, -bind-to none "
+                  "lets them move",
+                  plan->bind == BIND_HWTHREAD ? "hwthread" : "core", plan->nranks, cores, what,
+                  cores == 1 ? "" : "s");
+        h->ev->failed(h->ctx, plan->ranks[0].rank, STATUS_USAGE, why);
+        free(why);
+    }
+    return sets;
+}
+
 void local_start(struct local *h)
 {
     const struct plan *plan = h->plan;
-    struct cpus *sets = topo_bind(plan->bind, plan->nranks, plan->scatter_sockets, plan->cpus_per_rank);
+    bool ok;
+    struct cpus *sets = bind_ranks(h, &ok);
     int *fds = xcalloc(plan->nranks, sizeof(*fds));
     uint32_t *nodes = xcalloc(plan->nranks, sizeof(*nodes)), n = 0;
-    bool ok = true;
     for (uint32_t i = 0; i < plan->nranks && ok && !h->ended; i++) {
         const struct cpus *set = sets ? &sets[i] : NULL;
         if (plan->verbose)

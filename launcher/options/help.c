@@ -132,7 +132,9 @@ void options_help(void)
          "one,\n"
          "and 124 after -timeout. A rank that fails before MPI_Finalize ends the job. Signals to mpiexec go "
          "to all\n"
-         "ranks; INT, TERM, HUP and QUIT also end the job: the signal itself first, then TERM, then KILL.\n"
+         "ranks; INT, TERM and HUP also end the job: the signal itself first, then TERM, then KILL. QUIT "
+         "(Ctrl-\\) prints\n"
+         "what the ranks wait for, and the job goes on.\n"
          "\n"
          "Each rank finds its number and the number of ranks in its environment: FISHPLATE_WORLD_RANK "
          "and\nFISHPLATE_WORLD_SIZE in the job, FISHPLATE_LOCAL_RANK and FISHPLATE_LOCAL_SIZE on its node.");

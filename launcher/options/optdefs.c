@@ -91,6 +91,16 @@ static void map_modifier(struct opt_parse *p, const char *name, const char *word
             word);
 }
 
+static void set_ppr(struct opt_parse *p, const char *name, const char *count, const char *of)
+{
+    static const char *const words[] = {"node", "socket", "numa", "l3", "l3cache", "core"};
+    static const enum bind_to meaning[] = {BIND_NONE, BIND_SOCKET, BIND_NUMA, BIND_L3, BIND_L3, BIND_CORE};
+    p->o->ppr = opt_number(name, count, 1, 1 << 12);
+    p->o->ppr_unit = meaning[opt_choice(name, of, words, COUNT_OF(words))];
+    if (p->o->ppr_unit == BIND_NONE)
+        p->o->ppn = p->o->ppr;
+}
+
 static void set_map_by(struct opt_parse *p, const char *name, const char *value)
 {
     static const char *const words[] = {"core", "slot", "node", "socket"};
@@ -98,9 +108,10 @@ static void set_map_by(struct opt_parse *p, const char *name, const char *value)
     char *copy = xstrdup(value), *save = NULL, *unit = strtok_r(copy, ":", &save), *word;
     if (unit && strcmp(unit, "ppr") == 0) {
         const char *count = strtok_r(NULL, ":", &save), *of = strtok_r(NULL, ":", &save);
-        if (!count || !of || strcmp(of, "node") != 0)
-            die(STATUS_USAGE, "-%s %s: Fishplate counts ranks per node only: use ppr:N:node.", name, value);
-        p->o->ppn = opt_number(name, count, 1, 1 << 20);
+        if (!count || !of)
+            die(STATUS_USAGE, "-%s %s: write ppr:N:WHAT, for N ranks on each node, socket, numa, l3 or core.",
+                name, value);
+        set_ppr(p, name, count, of);
     } else if (value[0] != ':') { /* `:OVERSUBSCRIBE` alone is a habit, too */
         p->o->map_by = meaning[opt_choice(name, unit ? unit : "", words, COUNT_OF(words))];
     } else if (unit) {
@@ -126,8 +137,9 @@ static void set_cpus(struct opt_parse *p, const char *name, const char *value)
 
 static void set_bind_to(struct opt_parse *p, const char *name, const char *value)
 {
-    static const char *const words[] = {"none", "core", "socket", "numa", "hwthread"};
-    static const enum bind_to meaning[] = {BIND_NONE, BIND_CORE, BIND_SOCKET, BIND_NUMA, BIND_HWTHREAD};
+    static const char *const words[] = {"none", "core", "socket", "numa", "l3", "l3cache", "hwthread"};
+    static const enum bind_to meaning[] = {BIND_NONE, BIND_CORE, BIND_SOCKET,  BIND_NUMA,
+                                           BIND_L3,   BIND_L3,   BIND_HWTHREAD};
     p->o->bind = meaning[opt_choice(name, value, words, COUNT_OF(words))];
 }
 
@@ -393,16 +405,16 @@ const struct optdef optdefs[] = {
     {"f|hostfile|machinefile", ARG_ONE, "FILE",
      "read the hosts from FILE, one per line: `name`, `name:4` or `name slots=4`", set_hostfile, "@file"},
     {"map-by", ARG_ONE, "WHAT",
-     "core: fill each host before the next (default); node: one rank per host in turn; socket; ppr:N:node: N "
-     "ranks per node; core:PE=2: 2 cores per rank",
-     set_map_by, "core node socket ppr:1:node core:PE=2"},
+     "core: fill each host before the next (default); node: one rank per host in turn; socket; ppr:N:WHAT: N "
+     "ranks on each node, socket, numa, l3 or core; core:PE=2: 2 cores per rank",
+     set_map_by, "core node socket ppr:1:node ppr:1:socket ppr:1:numa core:PE=2"},
     {"rank-by", ARG_ONE, "WHAT", "number the ranks slot by slot or node by node, however they were mapped",
      set_rank_by, "slot node"},
     {"cpus-per-rank|cpus-per-proc", ARG_ONE, "N", "bind each rank to N cores; a host takes fewer ranks",
      set_cpus},
     {"bind-to", ARG_ONE, "WHAT",
-     "core, socket, numa, hwthread or none; core by default unless oversubscribed", set_bind_to,
-     "core socket numa hwthread none"},
+     "core, l3, numa, socket, hwthread or none; core by default unless oversubscribed", set_bind_to,
+     "core l3 numa socket hwthread none"},
     {"show-map|report-bindings|display-map|print-rank-map", ARG_NONE, NULL,
      "print the host and the processors of each rank", set_show_map},
     {"vnodes", ARG_ONE, "N",
@@ -476,7 +488,8 @@ const struct optdef optdefs[] = {
     {"notices", ARG_ONE, "FD,FD", NULL, set_notices},
     {"preput", ARG_ONE, "KEY=VALUE", NULL, set_preput},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
-    {"oversubscribe", ARG_NONE, NULL, "do not print a note when there are more ranks than slots",
+    {"oversubscribe", ARG_NONE, NULL,
+     "permit more ranks than slots without a note, and with -bind-to core more ranks than cores",
      set_oversubscribe},
 };
 const unsigned noptdefs = COUNT_OF(optdefs);

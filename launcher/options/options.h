@@ -27,7 +27,7 @@ struct app_spec {
 
 enum env_pass { ENV_PASS_ALL, ENV_PASS_NONE, ENV_PASS_LIST };
 enum map_by { MAP_BLOCK, MAP_NODE, MAP_SOCKET };
-enum bind_to { BIND_DEFAULT, BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_NUMA, BIND_SOCKET };
+enum bind_to { BIND_DEFAULT, BIND_NONE, BIND_HWTHREAD, BIND_CORE, BIND_L3, BIND_NUMA, BIND_SOCKET };
 enum debug { DEBUG_NOT, DEBUG_GDB, DEBUG_XTERM };
 
 #define FANOUT_DEFAULT    16
@@ -46,7 +46,9 @@ struct options {
     long universe;    /* MPI_UNIVERSE_SIZE; 0: as many as there are slots */
     enum map_by map_by, rank_by;
     bool rank_by_said;
-    long cpus_per_rank; /* 0: not said */
+    long cpus_per_rank;    /* 0: not said */
+    long ppr;              /* ranks for each ... */
+    enum bind_to ppr_unit; /* ... of these; BIND_NONE, BIND_DEFAULT: -map-by counts by node, or has no ppr */
     enum bind_to bind;
     struct strings genv, genvlist; /* NAME=value; NAME */
     enum env_pass env_pass;

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "boot/nodemap.h"
 #include "plan/batch.h"
 #include "plan/hosts.h"
 #include "plan/slurm.h"
+#include "plan/topo.h"
 
 /* Fills bins in turn, each with its share, and starts over when all are full. */
 static void fill_blocks(uint32_t size, uint32_t nbins, const uint32_t *share, uint32_t *bin_of)
@@ -73,13 +75,21 @@ static uint32_t places_of(const struct options *o, const struct host *h)
     return h->slots / per > 0 ? h->slots / per : 1;
 }
 
+/* Ranks of each node that the user has chosen; 0: none. Sockets and so on are counted on this machine: the other hosts are
+ * assumed to have as many. */
+static uint32_t ranks_per_node(const struct options *o)
+{
+    return o->ppr_unit <= BIND_NONE ? (uint32_t)o->ppn : (uint32_t)o->ppr * topo_count(o->ppr_unit);
+}
+
 /* How many ranks each bin takes per round. */
 static uint32_t *shares(const struct options *o, const struct hosts *h, uint32_t size, uint32_t nbins)
 {
+    const uint32_t ppn = ranks_per_node(o);
     uint32_t *share = xcalloc(nbins, sizeof(*share));
     for (uint32_t b = 0; b < nbins; b++) {
-        if (o->ppn)
-            share[b] = (uint32_t)o->ppn;
+        if (ppn)
+            share[b] = ppn;
         else if (o->vnodes)
             share[b] = size / nbins + (b < size % nbins);
         else
@@ -90,9 +100,10 @@ static uint32_t *shares(const struct options *o, const struct hosts *h, uint32_t
 
 static uint32_t count_ranks(const struct options *o, const struct hosts *h)
 {
+    const uint32_t ppn = ranks_per_node(o);
     uint64_t size = 0, slots = 0;
     for (uint32_t i = 0; i < h->n; i++)
-        slots += o->ppn ? (uint32_t)o->ppn : places_of(o, &h->v[i]);
+        slots += ppn ? ppn : places_of(o, &h->v[i]);
     for (unsigned i = 0; i < o->napps; i++) {
         if (o->apps[i].n == 0)
             o->apps[i].n = o->napps > 1 ? 1 : (long)slots;
@@ -138,6 +149,10 @@ static void number_nodes(struct layout *l, const uint32_t *bin_of, uint32_t nbin
         l->local_rank[r] = l->node_size[*n - 1]++;
     }
     free(number);
+    for (uint32_t i = 0; i < l->nnodes; i++)
+        if (l->node_size[i] > NODE_RANKS_MAX)
+            die(STATUS_USAGE, "%u ranks on one node: shared memory connects at most %u. Use more hosts.",
+                l->node_size[i], NODE_RANKS_MAX);
 }
 
 uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size)

@@ -22,6 +22,9 @@ void plan_encode(const struct plan *p, struct buf *out)
     pack_u32(out, p->verbose);
     pack_u32(out, p->recovery);
     pack_u32(out, p->cpus_per_rank);
+    pack_u32(out, p->ppr);
+    pack_u32(out, p->ppr_unit);
+    pack_u32(out, p->oversubscribe);
     pack_u32(out, p->napps);
     for (uint32_t i = 0; i < p->napps; i++) {
         pack_list(out, p->apps[i].argv);
@@ -70,6 +73,9 @@ struct plan *plan_decode(const char *data, size_t len)
     p->verbose = unpack_u32(&r);
     p->recovery = unpack_u32(&r);
     p->cpus_per_rank = unpack_u32(&r);
+    p->ppr = unpack_u32(&r);
+    p->ppr_unit = unpack_u32(&r);
+    p->oversubscribe = unpack_u32(&r);
     p->napps = unpack_count(&r, 16);
     p->apps = xcalloc(p->napps, sizeof(*p->apps));
     for (uint32_t i = 0; i < p->napps; i++) {
@@ -83,7 +89,8 @@ struct plan *plan_decode(const char *data, size_t len)
     p->ranks = xcalloc(p->nranks, sizeof(*p->ranks));
     for (uint32_t i = 0; i < p->nranks && !r.bad; i++)
         p->ranks[i] = get_place(&r, p);
-    if (r.bad || r.left || p->bind > BIND_SOCKET || p->cpus_per_rank > 1 << 16) {
+    if (r.bad || r.left || p->bind > BIND_SOCKET || p->ppr_unit > BIND_SOCKET || p->ppr > 1 << 12 ||
+        p->cpus_per_rank > 1 << 16) {
         plan_free(p);
         return NULL;
     }

@@ -37,6 +37,8 @@ struct plan {
     bool one_machine;     /* all hosts of the job are this machine. Not sent to agents */
     int notices_fd;       /* ... through this file; 0: one of its own. Not sent to agents */
     uint32_t cpus_per_rank;
+    uint32_t ppr, ppr_unit; /* -map-by ppr:N:socket and such (topo.h) */
+    bool oversubscribe;     /* ranks bound to cores may share them */
     uint32_t napps, nranks;
     struct app *apps;
     struct place *ranks;

@@ -1,4 +1,4 @@
-/* topo.c: groups the processors of our affinity mask into cores, NUMA nodes or sockets by the lists in
+/* topo.c: groups the processors of our affinity mask into cores, L3 caches, NUMA nodes or sockets by the lists in
  * /sys/devices/system/cpu, and assigns the groups to ranks. Without sysfs every processor counts as a core.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -74,6 +74,13 @@ static void group_of(unsigned cpu, enum bind_to bind, struct cpus *s)
                 break;
             found = has(s, cpu);
         }
+    } else if (bind == BIND_L3) {
+        snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cache/index3/shared_cpu_list", cpu);
+        found = read_list(path, s) && has(s, cpu);
+        if (!found) { /* no L3 cache: the socket */
+            group_of(cpu, BIND_SOCKET, s);
+            return;
+        }
     } else if (bind != BIND_HWTHREAD) {
         const char *file = bind == BIND_SOCKET ? "package_cpus_list" : "core_cpus_list";
         const char *old = bind == BIND_SOCKET ? "core_siblings_list" : "thread_siblings_list";
@@ -114,13 +121,18 @@ static unsigned groups(const struct cpus *within, enum bind_to bind, struct cpus
     return n;
 }
 
-unsigned topo_cores(void)
+unsigned topo_count(enum bind_to unit)
 {
     struct cpus mask, *list;
     allowed(&mask);
-    unsigned n = groups(&mask, BIND_CORE, &list);
+    unsigned n = groups(&mask, unit, &list);
     free(list);
     return n ? n : 1;
+}
+
+unsigned topo_cores(void)
+{
+    return topo_count(BIND_CORE);
 }
 
 /* Groups reordered so that neighbours in the list are on different sockets. */
@@ -161,32 +173,62 @@ static void merge(const struct cpus *list, unsigned n, uint32_t i, uint32_t per,
             out->bits[w] |= list[((uint64_t)i * per + k) % n].bits[w];
 }
 
-struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets, uint32_t per)
+/* The sets of `nranks` ranks that share the processors of `mask`. False: they are not bound. */
+static bool bind_ranks(const struct topo_request *q, const struct cpus *mask, uint32_t nranks,
+                       struct cpus *sets, unsigned *short_of)
 {
-    struct cpus mask, *list;
-    bool automatic = bind == BIND_DEFAULT && per == 0;
-    if (bind == BIND_NONE || nranks == 0 || (automatic && nranks == 1))
-        return NULL;
+    struct cpus *list;
+    enum bind_to bind = q->bind;
+    const uint32_t per = q->per;
+    const bool automatic = bind == BIND_DEFAULT && per == 0;
     if (bind == BIND_DEFAULT || (per > 0 && bind != BIND_HWTHREAD))
         bind = BIND_CORE;
-    allowed(&mask);
-    unsigned n = groups(&mask, bind, &list);
+    unsigned n = groups(mask, bind, &list);
     if (n == 0 || (automatic && nranks > n)) {
         free(list);
-        return NULL;
+        return false;
     }
-    if (scatter_sockets)
-        scatter(list, n, &mask);
-    struct cpus *sets = xcalloc(nranks, sizeof(*sets));
+    if (bind <= BIND_CORE && (uint64_t)nranks * (per ? per : 1) > n)
+        *short_of = n;
+    if (q->scatter_sockets)
+        scatter(list, n, mask);
     for (uint32_t i = 0; i < nranks; i++) {
         /* Large groups take blocks of neighbouring ranks, unless they were to be scattered. */
-        bool block = (bind == BIND_SOCKET || bind == BIND_NUMA) && !scatter_sockets;
+        bool block = bind >= BIND_L3 && !q->scatter_sockets;
         if (per > 0)
             merge(list, n, i, per, &sets[i]);
         else
             sets[i] = list[block ? (uint64_t)i * n / (nranks > n ? nranks : n) : i % n];
     }
     free(list);
+    return true;
+}
+
+struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of)
+{
+    struct cpus mask, *domains = NULL;
+    *short_of = 0;
+    if (q->bind == BIND_NONE || q->nranks == 0 ||
+        (q->bind == BIND_DEFAULT && q->per == 0 && q->ppr == 0 && q->nranks == 1))
+        return NULL;
+    allowed(&mask);
+    struct cpus *sets = xcalloc(q->nranks, sizeof(*sets));
+    if (q->ppr == 0 || q->ppr_unit == BIND_NONE) {
+        if (!bind_ranks(q, &mask, q->nranks, sets, short_of)) {
+            free(sets);
+            return NULL;
+        }
+        return sets;
+    }
+    const unsigned ndomains = groups(&mask, q->ppr_unit, &domains);
+    for (uint32_t i = 0; i < q->nranks; i += q->ppr) {
+        const uint32_t left = q->nranks - i, n = left < q->ppr ? left : q->ppr;
+        const struct cpus *domain = &domains[i / q->ppr % ndomains];
+        if (!bind_ranks(q, domain, n, &sets[i], short_of))
+            for (uint32_t k = 0; k < n; k++)
+                sets[i + k] = *domain;
+    }
+    free(domains);
     return sets;
 }
 

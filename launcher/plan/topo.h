@@ -21,12 +21,25 @@ struct cpus {
 /* How many cores (not hardware threads) this process may use, at least 1. */
 unsigned topo_cores(void);
 
+/* How many cores, L3 caches, NUMA nodes or sockets this process may use, at least 1. */
+unsigned topo_count(enum bind_to unit);
+
+struct topo_request {
+    enum bind_to bind;
+    uint32_t nranks;
+    bool scatter_sockets;
+    uint32_t per; /* cores (or hardware threads) for each rank; 0: not specified */
+    uint32_t ppr; /* ranks in each `ppr_unit`, in order; 0: the ranks share all processors */
+    enum bind_to ppr_unit;
+};
+
 /*
  * One set per rank of this host, in the order of the plan, or NULL for no binding. Only processors in
  * our own affinity mask are ever used. By default ranks are bound to cores when there are at least two
- * of them and no more than cores. `per`: cores (or hardware threads) for each rank; 0: not said.
+ * of them and no more than cores. *short_of: if ranks have to share the cores (or hardware threads) that were
+ * requested, how many there are; else 0.
  */
-struct cpus *topo_bind(enum bind_to bind, uint32_t nranks, bool scatter_sockets, uint32_t per);
+struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of);
 
 /* "0-3,8": for -v. */
 void topo_format(const struct cpus *set, char *out, size_t size);

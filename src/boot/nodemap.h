@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Ranks of one node: numbers of senders in shared memory have 12 bits (src/net/shm/ring.h). */
+#define NODE_RANKS_MAX 4096u
+
 /*
  * Fills node_of[size] and *nnodes. Nodes are renumbered in order of first use, so that a node without
  * ranks never counts. False when the text is not a map; the outputs are then undefined.

@@ -14,14 +14,34 @@ expect_out "$all"
 run -n 1 -bind-to core sh -c "$mask"
 expect_rc 0
 last="inside taskset -c $first"
-taskset -c "$first" "$MPIEXEC" -n 2 -bind-to core sh -c "$mask" >"$T/out"
+taskset -c "$first" "$MPIEXEC" -n 2 -bind-to core -oversubscribe sh -c "$mask" >"$T/out"
 expect_out "$first" "$first"
-for what in none core socket numa hwthread; do
-    run -n 2 -bind-to $what -map-by socket true
+# More ranks than cores: as elsewhere it is an error to request a core for each.
+if taskset -c "$first" "$MPIEXEC" -n 2 -bind-to core true 2>"$T/err"; then
+    fail "$last: two ranks were bound to one core without -oversubscribe"
+fi
+grep -q -- '-bind-to core: 2 ranks would share 1 core; -oversubscribe permits it' "$T/err" || fail "$last: $(cat "$T/err")"
+for what in none core l3 socket numa hwthread; do
+    run -n 2 -oversubscribe -bind-to $what -map-by socket true
     expect_rc 0
 done
 run -n 2 -bind-to none sh -c "$mask"
 expect_out "$all" "$all"
+# Ranks for each socket, and so on: without -n as many as there are; each stays in its own.
+sockets=$(cat /sys/devices/system/cpu/cpu[0-9]*/topology/package_cpus_list | sort -u | wc -l)
+for unit in socket numa l3 core; do
+    run -map-by ppr:2:$unit -bind-to none sh -c 'echo $FISHPLATE_LOCAL_SIZE'
+    expect_rc 0
+    size=$(head -n 1 "$T/out")
+    [ "$(wc -l <"$T/out")" -eq "$size" ] && [ $((size % 2)) -eq 0 ] || fail "$last: $size ranks"
+    [ "$unit" != socket ] || [ "$size" -eq $((2 * sockets)) ] || fail "$last: $size ranks on $sockets sockets"
+done
+run -map-by ppr:1:core -l sh -c "$mask"
+expect_rc 0
+[ "$(wc -l <"$T/out")" -eq "$(sort -u -k 2 "$T/out" | wc -l)" ] || fail "$last: two ranks are on the same core"
+run -n 5000 true
+expect_rc 2
+expect_err "5000 ranks on one node: shared memory connects at most 4096"
 [ "$cores" -ge 2 ] || finish
 run -n 2 -bind-to hwthread sh -c "$mask"
 [ "$(sort -u "$T/out" | wc -l)" -eq 2 ] || fail "$last: both ranks are on the same processor"

@@ -24,6 +24,7 @@
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "boot/launch_env.h"
+#include "boot/nodemap.h"
 #include "net/lost.h"
 #include "net/registry.h"
 #include "net/shm/cma.h"
@@ -121,6 +122,7 @@ static int shm_open_transport(struct net *net, struct boot *boot, struct transpo
 {
     if (boot->nlocal < 2)
         return fdpass_join_barrier(boot);
+    _Static_assert(NODE_RANKS_MAX == RING_SENDERS, "mpiexec refuses larger jobs");
     if (boot->nlocal > RING_SENDERS)
         return err_set(MPI_ERR_OTHER, "the node has %u ranks; shared memory supports at most %u",
                        boot->nlocal, RING_SENDERS);
