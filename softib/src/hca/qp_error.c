@@ -49,7 +49,8 @@ void qp_to_error(struct qp *q)
 void qp_fail(struct qp *q, enum ibv_event_type why)
 {
     sq_lock(q);
-    if (qp_ibv(q)->state != IBV_QPS_ERR && qp_ibv(q)->state != IBV_QPS_RESET) {
+    /* The responder sets the shared state before it reports: if another state is there, the program has reset the QP. */
+    if (qp_ibv(q)->state != IBV_QPS_ERR && atomic_load(&q->sh->state) == IBV_QPS_ERR) {
         qp_to_error(q);
         qp_report(q, why);
     }
