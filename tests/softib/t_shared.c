@@ -36,7 +36,8 @@ int main(void)
     EXPECT(refused(ends[0], 0, 0) && refused(ends[1], 0, 0));
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     const int reader = open(path, O_RDONLY | O_CLOEXEC);
-    EXPECT(reader >= 0 && refused(reader, 0, BYTES)); /* a file that is open for reading only is not written */
+    EXPECT(reader >= 0 &&
+           refused(reader, 0, BYTES)); /* a file that is open for reading only is not written */
     EXPECT(shared_open(getpid(), file, BYTES) < 0 && errno == EPERM); /* not sealed */
     EXPECT(!fcntl(file, F_ADD_SEALS, SHARED_SEALS));
     const int sealed = shared_open(getpid(), file, BYTES);

@@ -50,6 +50,15 @@ static void check(struct ibv_device *dev, bool has)
     EXPECT((mw != NULL) == has && (has || errno == EOPNOTSUPP));
     EXPECT((a.orig_attr.max_mw > 0) == has);
     EXPECT(!!(a.orig_attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B) == has);
+    EXPECT(!!(a.odp_caps.general_caps & IBV_ODP_SUPPORT) == has && (a.max_dm_size > 0) == has);
+    static char page[4096];
+    struct ibv_mr *mr = ibv_reg_mr(pd, page, sizeof(page), IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_ON_DEMAND);
+    EXPECT((mr != NULL) == has && (has || errno == EOPNOTSUPP));
+    EXPECT(!mr || !ibv_dereg_mr(mr));
+    struct ibv_alloc_dm_attr memory = {.length = 64};
+    struct ibv_dm *dm = ibv_alloc_dm(c, &memory);
+    EXPECT((dm != NULL) == has && (has || errno == EOPNOTSUPP));
+    EXPECT(!dm || !ibv_free_dm(dm));
     struct ibv_xrcd_init_attr d = {IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS, -1, O_CREAT};
     struct ibv_xrcd *xrcd = ibv_open_xrcd(c, &d);
     EXPECT((xrcd != NULL) == has && (has || errno == EOPNOTSUPP));

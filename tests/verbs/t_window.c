@@ -72,7 +72,8 @@ static void attempt(struct vt *t, struct target (*prepare)(struct vt *t, struct 
     CHECK(!ibv_dereg_mr(mr));
 }
 
-static struct target bind_first(struct vt *t, struct vt_qp *q, struct ibv_mr *mr, uint64_t length, unsigned access)
+static struct target bind_first(struct vt *t, struct vt_qp *q, struct ibv_mr *mr, uint64_t length,
+                                unsigned access)
 {
     struct ibv_mw_bind b = {.wr_id = 9,
                             .send_flags = IBV_SEND_SIGNALED,
@@ -120,7 +121,8 @@ static struct target first_empty(struct vt *t, struct vt_qp *q, struct ibv_mr *m
 static struct target second(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
     const uint32_t key = ibv_inc_rkey(mw->rkey);
-    bind_second(q, mw, key, mr, (uintptr_t)t->buf + OFFSET, PART, IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED);
+    bind_second(q, mw, key, mr, (uintptr_t)t->buf + OFFSET, PART,
+                IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED);
     CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).opcode == IBV_WC_BIND_MW);
     return (struct target){key, 0};
 }
@@ -137,12 +139,14 @@ static struct target second_invalidated(struct vt *t, struct vt_qp *q, struct ib
 /* Bound by a queue pair that the peer does not use. */
 static struct target second_elsewhere(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
-    struct ibv_qp_init_attr a = {.send_cq = t->cq,
-                                 .recv_cq = t->cq,
-                                 .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
-                                 .qp_type = IBV_QPT_RC};
+    struct ibv_qp_init_attr a = {
+        .send_cq = t->cq,
+        .recv_cq = t->cq,
+        .cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1},
+        .qp_type = IBV_QPT_RC};
     struct ibv_qp *other = ibv_create_qp(t->pd, &a), *own = q->qp;
-    struct ibv_qp_attr attr = {.path_mtu = IBV_MTU_1024, .dest_qp_num = other ? other->qp_num : 0, .port_num = 1};
+    struct ibv_qp_attr attr = {
+        .path_mtu = IBV_MTU_1024, .dest_qp_num = other ? other->qp_num : 0, .port_num = 1};
     CHECK(other);
     attr.ah_attr = (struct ibv_ah_attr){.dlid = t->port.lid, .port_num = 1, .is_global = t->gid_index >= 0};
     attr.ah_attr.grh.dgid = t->gid;
@@ -172,8 +176,8 @@ static void bad_binds(struct vt *t)
         struct vt_qp q;
         vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
         CHECK((mw = ibv_alloc_mw(t->pd, IBV_MW_TYPE_2)));
-        bind_second(&q, mw, i == 1 ? mw->rkey ^ 0x10000 : mw->rkey + 1, i == 2 ? t->mr : mr, (uintptr_t)t->buf + OFFSET,
-                    i == 0 ? BUF_BYTES : PART, IBV_ACCESS_REMOTE_WRITE);
+        bind_second(&q, mw, i == 1 ? mw->rkey ^ 0x10000 : mw->rkey + 1, i == 2 ? t->mr : mr,
+                    (uintptr_t)t->buf + OFFSET, i == 0 ? BUF_BYTES : PART, IBV_ACCESS_REMOTE_WRITE);
         vt_wc(t->cq, IBV_WC_MW_BIND_ERR);
         vt_sync(t);
         CHECK(!ibv_dealloc_mw(mw));
@@ -198,7 +202,8 @@ static void remote_invalidation(struct vt *t)
     vt_swap(t, &mine, &theirs, sizeof(mine));
     if (t->side == 0) {
         struct ibv_sge s = {(uintptr_t)t->buf, 8, t->mr->lkey};
-        struct ibv_send_wr wr = {.opcode = IBV_WR_SEND_WITH_INV, .sg_list = &s, .num_sge = 1, .invalidate_rkey = theirs.rkey};
+        struct ibv_send_wr wr = {
+            .opcode = IBV_WR_SEND_WITH_INV, .sg_list = &s, .num_sge = 1, .invalidate_rkey = theirs.rkey};
         write_to(t, &q, theirs.rkey, theirs.addr, IBV_WC_SUCCESS);
         post(&q, &wr);
         vt_wc(t->cq, IBV_WC_SUCCESS);

@@ -19,6 +19,8 @@
 #define MAX_RD_ATOM 16
 #define MAX_MSG     (1u << 30)
 #define GRH_BYTES   40u
+#define DM_BYTES    (1u << 20) /* memory of the device that a process may have */
+#define DM_MAX      1024u
 
 struct ah;
 struct wire;
@@ -53,6 +55,8 @@ struct mr {
     struct sh_mr *sh;
     uint32_t access;
     struct mr_import *import; /* import.c: it was imported from another process */
+    atomic_int
+        *device_memory; /* dm.c: counts the regions in the device memory of which it is a part; else NULL */
 };
 
 /* An XRC domain. Its key is the same in all processes that opened the same file. */

@@ -7,8 +7,9 @@
 #include "hca/wire.h"
 
 /* Programs may name local writing, which needs no window. */
-#define WINDOW_ACCESS                                                                                  \
-    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_ZERO_BASED)
+#define WINDOW_ACCESS                                                                                       \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
+     IBV_ACCESS_ZERO_BASED)
 #define WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
 static struct sh_mr *entry(struct peer *owner, uint32_t key)
@@ -72,7 +73,8 @@ static enum answer bind_window(struct qp *q, struct wqe *w)
     const uint64_t offset = w->raddr - region->iova;
     atomic_fetch_add(&region->windows, 1);
     s->within = (uint32_t)(region - proc.arena->mr);
-    s->access = (w->imm & ~(uint32_t)IBV_ACCESS_LOCAL_WRITE) | mr_window_type(s) << WINDOW_SHIFT;
+    s->access = (w->imm & ~(uint32_t)IBV_ACCESS_LOCAL_WRITE) | (region->access & MR_ON_DEMAND) |
+                mr_window_type(s) << WINDOW_SHIFT;
     s->iova = w->imm & IBV_ACCESS_ZERO_BASED ? 0 : w->raddr;
     s->length = w->swap;
     s->addr = region->addr + offset;
@@ -87,7 +89,8 @@ static enum answer bind_window(struct qp *q, struct wqe *w)
 static enum answer invalidate(struct qp *q, const struct wqe *w)
 {
     struct sh_mr *s = entry(proc.self, w->imm);
-    if (!s || mr_window_type(s) != IBV_MW_TYPE_2 || s->pd != pd_key(qp_ibv(q)->pd) || s->qpn != qp_ibv(q)->qp_num)
+    if (!s || mr_window_type(s) != IBV_MW_TYPE_2 || s->pd != pd_key(qp_ibv(q)->pd) ||
+        s->qpn != qp_ibv(q)->qp_num)
         return ANS_WINDOW;
     window_unbind(s, q->wire);
     return ANS_OK;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -88,4 +89,10 @@ bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m)
 {
     int found = mapping_asked(addr, len, m);
     return found < 0 ? mapping_read(addr, len, m) : found;
+}
+
+bool mapping_present(uint64_t addr, uint64_t len)
+{
+    const uint64_t start = addr & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+    return !len || !msync((void *)(uintptr_t)start, addr + len - start, MS_ASYNC) || errno != ENOMEM;
 }

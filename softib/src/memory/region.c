@@ -5,6 +5,7 @@
 #include "base/slab.h"
 #include "fabric/registry.h"
 #include "memory/huge.h"
+#include "memory/mapping.h"
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -80,10 +81,16 @@ static bool fits(const struct sh_mr *s, uint32_t pd, uint64_t addr, uint64_t len
            addr - s->iova <= s->length - len;
 }
 
+/* A page of a region that is not pinned may be gone: an adapter would fail the request, and a copy would fail the process. */
+static bool pages_gone(const struct sh_mr *s, uint64_t addr, uint64_t len)
+{
+    return UNLIKELY(s->access & MR_ON_DEMAND) && !mapping_present(s->addr + (addr - s->iova), len);
+}
+
 /* Private memory that has moved twice its length will probably move more: its owner is asked to make it faster. */
 static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
 {
-    if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s))
+    if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s) || s->access & MR_ON_DEMAND)
         return;
     uint64_t twice = 2 * (s->length >> PAGE_SHIFT);
     uint64_t before = atomic_load_explicit(&s->moved, memory_order_relaxed);
@@ -116,6 +123,8 @@ bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint6
             hold_drop(hold);
         return false;
     }
+    if (owner->self && pages_gone(s, addr, len))
+        return false;
     note_use(owner, s, key, len);
     uint64_t off = addr - s->iova;
     *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s, .key = key, .hold = hold};
@@ -137,7 +146,7 @@ bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t n
         return false;
     struct sh_mr *s = &proc.arena->mr[idx];
     if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || UNLIKELY(mr_window_type(s)) ||
-        !fits(s, pd, addr, len, need))
+        !fits(s, pd, addr, len, need) || pages_gone(s, addr, len))
         return false;
     note_use(proc.self, s, key, len);
     *at = (char *)(uintptr_t)(s->addr + (addr - s->iova));

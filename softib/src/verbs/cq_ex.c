@@ -4,9 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "verbs/verbs.h"
 
-#define SUPPORTED                                                  \
-    (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | \
-     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+#define SUPPORTED                                                             \
+    (IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_CVLAN | IBV_WC_EX_WITH_FLOW_TAG | \
+     IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
+
+#define STAMPS (IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
 static struct cq *ex_of(struct ibv_cq_ex *c)
 {
@@ -112,6 +114,19 @@ static uint8_t read_path_bits(struct ibv_cq_ex *c)
     return ex_of(c)->now.path_bits;
 }
 
+/* Of raw packets and of flow steering, which softib does not have. */
+static uint16_t read_cvlan(struct ibv_cq_ex *c)
+{
+    (void)c;
+    return 0;
+}
+
+static uint32_t read_flow_tag(struct ibv_cq_ex *c)
+{
+    (void)c;
+    return 0;
+}
+
 static uint64_t read_stamp(struct ibv_cq_ex *c)
 {
     return ex_of(c)->now.stamp;
@@ -140,7 +155,7 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex
     if (!cq)
         return NULL;
     cq->is_ex = true;
-    atomic_store(&cq->sh->stamped, (a->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS) != 0);
+    atomic_store(&cq->sh->stamped, (a->wc_flags & STAMPS) != 0);
     cq->ex.start_poll = start_poll;
     cq->ex.next_poll = next_poll;
     cq->ex.end_poll = end_poll;
@@ -154,6 +169,8 @@ struct ibv_cq_ex *cq_create_ex(struct ibv_context *c, struct ibv_cq_init_attr_ex
     cq->ex.read_slid = read_slid;
     cq->ex.read_sl = read_sl;
     cq->ex.read_dlid_path_bits = read_path_bits;
+    cq->ex.read_cvlan = read_cvlan;
+    cq->ex.read_flow_tag = read_flow_tag;
     cq->ex.read_completion_ts = read_stamp;
     cq->ex.read_completion_wallclock_ns = read_wallclock;
     return &cq->ex;

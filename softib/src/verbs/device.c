@@ -158,6 +158,10 @@ static int query_device_ex(struct ibv_context *ctx, const struct ibv_query_devic
     full.hca_core_clock = 1000000; /* kHz: stamps are in ns */
     full.device_cap_flags_ex = full.orig_attr.device_cap_flags;
     full.phys_port_cnt_ex = full.orig_attr.phys_port_cnt;
+    if (!ctx_of(ctx)->wires && ctx_has(ctx_of(ctx), FEATURE_ODP))
+        odp_fill_caps(&full);
+    if (!ctx_of(ctx)->wires && ctx_has(ctx_of(ctx), FEATURE_DM))
+        full.max_dm_size = DM_BYTES;
     memset(a, 0, size);
     memcpy(a, &full, size < sizeof(full) ? size : sizeof(full));
     return 0;
@@ -263,13 +267,6 @@ static int query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *v)
     return clock_gettime(CLOCK_MONOTONIC, &v->raw_clock) ? errno : 0;
 }
 
-static int no_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice ad, uint32_t flags, struct ibv_sge *s,
-                        uint32_t n)
-{
-    (void)pd, (void)ad, (void)flags, (void)s, (void)n;
-    return EOPNOTSUPP;
-}
-
 static int modify_cq(struct ibv_cq *cq, struct ibv_modify_cq_attr *a)
 {
     (void)cq;
@@ -301,7 +298,10 @@ static void fill_ops(struct verbs_context *v)
     v->create_srq_ex = srq_create_ex;
     v->get_srq_num = srq_number;
     v->open_qp = xrc_open_qp;
-    v->advise_mr = no_advise_mr;
+    v->advise_mr = odp_advise;
+    v->alloc_dm = dm_alloc;
+    v->free_dm = dm_free;
+    v->reg_dm_mr = dm_register;
     v->modify_cq = modify_cq;
 }
 

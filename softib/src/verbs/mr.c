@@ -15,7 +15,7 @@
 
 #define ACCESS_KNOWN                                                                                        \
     (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
-     IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND)
+     IBV_ACCESS_ZERO_BASED | IBV_ACCESS_HUGETLB | IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND)
 
 #define PIN_PAGE 4096u
 
@@ -115,7 +115,7 @@ static void publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, uin
     s->fd = -1;
     atomic_store_explicit(&s->windows, 0, memory_order_relaxed);
     atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
-    if (s->length && mapping_find(s->addr, s->length, &m)) {
+    if (s->length && !(access & IBV_ACCESS_ON_DEMAND) && mapping_find(s->addr, s->length, &m)) {
         if (m.kind == MAP_SHARED_FILE)
             s->fd = mr_open_mapping(&m);
         else if (m.kind == MAP_PRIVATE_ANON && huge_on_credit(s->length))
@@ -167,7 +167,7 @@ void mr_retract(struct sh_mr *s)
 
 static bool access_offered(struct ibv_pd *pd, uint64_t access)
 {
-    return !(access & IBV_ACCESS_ON_DEMAND) &&
+    return (!(access & IBV_ACCESS_ON_DEMAND) || ctx_has(ctx_of(pd->context), FEATURE_ODP)) &&
            (!(access & IBV_ACCESS_MW_BIND) || ctx_has(ctx_of(pd->context), FEATURE_MW));
 }
 
@@ -177,15 +177,6 @@ static bool access_legal(uint64_t access)
     if (access & ~(uint64_t)(ACCESS_KNOWN | IBV_ACCESS_OPTIONAL_RANGE))
         return false;
     return !(access & remote_write) || (access & IBV_ACCESS_LOCAL_WRITE);
-}
-
-/* A page that cannot be touched must fail here, as pinning would. */
-static bool memory_there(void *addr, size_t length)
-{
-    if (!length)
-        return true;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), a = (uintptr_t)addr & ~(page - 1);
-    return !msync((void *)a, (uintptr_t)addr + length - a, MS_ASYNC) || errno != ENOMEM;
 }
 
 /* An adapter's driver pins every page and tells the adapter where it is; here that costs next to nothing. With `pin=` the
@@ -235,13 +226,14 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
         errno = EINVAL;
         return NULL;
     }
-    if (!memory_there(addr, length)) {
+    const bool on_demand = access & IBV_ACCESS_ON_DEMAND;
+    if (!on_demand && !mapping_present((uintptr_t)addr, length)) { /* as pinning would fail */
         errno = EFAULT;
         return NULL;
     }
     struct ibv_mr *mr =
         mr_make(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova, (uint32_t)access, 0);
-    if (mr && proc.fab.pin)
+    if (mr && proc.fab.pin && !on_demand)
         pin_pages(addr, length);
     return mr;
 }
@@ -277,7 +269,7 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
     if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags ||
         ((flags & IBV_REREG_MR_CHANGE_ACCESS) && !access_legal((unsigned)access)) ||
-        ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !memory_there(addr, length))) {
+        ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !mapping_present((uintptr_t)addr, length))) {
         errno = EINVAL;
         return IBV_REREG_MR_ERR_INPUT;
     }
@@ -304,6 +296,12 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
     return 0;
 }
 
+void mr_count_in(struct ibv_mr *ibv, atomic_int *count)
+{
+    CONTAINER_OF(ibv, struct mr, ibv)->device_memory = count;
+    atomic_fetch_add(count, 1);
+}
+
 SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
 {
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
@@ -311,6 +309,8 @@ SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
         return EBUSY;
     mr_retract(mr->sh);
     mr_table_give_back(ibv->handle);
+    if (mr->device_memory)
+        atomic_fetch_sub(mr->device_memory, 1);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
     slab_free(mr, sizeof(*mr));
     return 0;

@@ -14,6 +14,9 @@ int mr_open_mapping(const struct mapping *m);
 struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint32_t access,
                        uint32_t key);
 
+/* The region is counted there until it is deregistered. */
+void mr_count_in(struct ibv_mr *ibv, atomic_int *count);
+
 /* The table of regions and windows. An index: 0 when it is full. A key that the entry did not have before. */
 uint32_t mr_table_take(void);
 void mr_table_give_back(uint32_t idx);

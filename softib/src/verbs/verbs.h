@@ -37,6 +37,17 @@ struct ibv_mw *mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type);
 int mw_dealloc(struct ibv_mw *ibv);
 int mw_bind(struct ibv_qp *v, struct ibv_mw *mw, struct ibv_mw_bind *b); /* of a window of type 1 */
 
+/* dm.c */
+struct ibv_dm *dm_alloc(struct ibv_context *c, struct ibv_alloc_dm_attr *a);
+int dm_free(struct ibv_dm *ibv);
+struct ibv_mr *dm_register(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
+                           unsigned access);
+
+/* odp.c */
+void odp_fill_caps(struct ibv_device_attr_ex *a);
+int odp_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *s,
+               uint32_t n);
+
 /* xrc.c */
 struct ibv_xrcd *xrc_open_domain(struct ibv_context *c, struct ibv_xrcd_init_attr *a);
 int xrc_close_domain(struct ibv_xrcd *x);

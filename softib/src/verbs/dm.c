@@ -1,0 +1,177 @@
+/* dm.c: memory of the device: ordinary memory of this process, reached through its handle and, once it is registered, by
+ * offsets, as on an adapter whose memory the processor does not address.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "verbs/mr.h"
+#include "verbs/verbs.h"
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define PAGE_LOG 12
+#define DM_WORD  4
+#define DM_ACCESS                                                                                           \
+    (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC | \
+     IBV_ACCESS_ZERO_BASED | IBV_ACCESS_OPTIONAL_RANGE)
+
+struct dm {
+    struct ibv_dm ibv;
+    struct dm *origin; /* whose memory it is: its own, or with ibv_import_dm that of another handle */
+    char *memory;
+    size_t length;
+    atomic_int refs; /* of an origin: its regions, and the handles imported from it */
+};
+
+static _Atomic uint64_t used; /* by all devices of this process */
+static struct lock table_lock;
+static struct dm *table[DM_MAX]; /* by handle - 1 */
+
+static struct dm *dm_of(struct ibv_dm *ibv)
+{
+    return CONTAINER_OF(ibv, struct dm, ibv);
+}
+
+static bool inside(const struct dm *dm, uint64_t offset, size_t length)
+{
+    return offset <= dm->length && length <= dm->length - offset;
+}
+
+/* Programs must not count on more than adapters do: words of 4 bytes. */
+static int copy_check(const struct dm *dm, uint64_t offset, size_t length)
+{
+    if ((offset | length) % DM_WORD)
+        return EINVAL;
+    return inside(dm, offset, length) ? 0 : EFAULT;
+}
+
+static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
+{
+    struct dm *dm = dm_of(ibv);
+    int err = copy_check(dm, offset, length);
+    if (!err)
+        memcpy(dm->memory + offset, from, length);
+    return err;
+}
+
+static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
+{
+    struct dm *dm = dm_of(ibv);
+    int err = copy_check(dm, offset, length);
+    if (!err)
+        memcpy(to, dm->memory + offset, length);
+    return err;
+}
+
+static bool book(size_t length)
+{
+    if (atomic_fetch_add(&used, length) + length <= DM_BYTES)
+        return true;
+    atomic_fetch_sub(&used, length);
+    return false;
+}
+
+static uint32_t number(struct dm *dm)
+{
+    uint32_t handle = 0;
+    lock_take(&table_lock);
+    for (uint32_t i = 0; i < DM_MAX && !handle; i++)
+        if (!table[i]) {
+            table[i] = dm;
+            handle = i + 1;
+        }
+    lock_drop(&table_lock);
+    return handle;
+}
+
+/* Pages of its own: aligned for every request, and a region of it is mapped as others are. */
+static bool fill(struct dm *dm, struct ibv_context *c, size_t length)
+{
+    dm->memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (dm->memory == MAP_FAILED)
+        return false;
+    dm->length = length;
+    dm->origin = dm;
+    dm->ibv = (struct ibv_dm){
+        .context = c, .memcpy_to_dm = copy_to, .memcpy_from_dm = copy_from, .handle = number(dm)};
+    if (dm->ibv.handle)
+        return true;
+    munmap(dm->memory, length);
+    return false;
+}
+
+struct ibv_dm *dm_alloc(struct ibv_context *c, struct ibv_alloc_dm_attr *a)
+{
+    if (!ctx_has(ctx_of(c), FEATURE_DM) || a->comp_mask || !a->length || a->log_align_req > PAGE_LOG) {
+        errno = !ctx_has(ctx_of(c), FEATURE_DM) ? EOPNOTSUPP : EINVAL;
+        return NULL;
+    }
+    if (a->length > DM_BYTES || !book(a->length)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    struct dm *dm = calloc(1, sizeof(*dm));
+    if (dm && fill(dm, c, a->length))
+        return &dm->ibv;
+    free(dm);
+    atomic_fetch_sub(&used, a->length);
+    errno = ENOMEM;
+    return NULL;
+}
+
+int dm_free(struct ibv_dm *ibv)
+{
+    struct dm *dm = dm_of(ibv);
+    if (atomic_load(&dm->refs))
+        return EBUSY;
+    lock_take(&table_lock);
+    table[ibv->handle - 1] = NULL;
+    lock_drop(&table_lock);
+    munmap(dm->memory, dm->length);
+    atomic_fetch_sub(&used, dm->length);
+    free(dm);
+    return 0;
+}
+
+struct ibv_mr *dm_register(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length, unsigned access)
+{
+    struct dm *dm = dm_of(ibv);
+    const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
+    if (access & ~(unsigned)DM_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) || !inside(dm, offset, length) ||
+        ((access & writes) && !(access & IBV_ACCESS_LOCAL_WRITE))) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct ibv_mr *mr = mr_make(pd, dm->memory + offset, length, 0, access, 0);
+    if (mr)
+        mr_count_in(mr, &dm->origin->refs);
+    return mr;
+}
+
+/* Of this process alone: memory of another one's device is not mapped here. */
+SOFTIB_API struct ibv_dm *ibv_import_dm(struct ibv_context *c, uint32_t handle)
+{
+    struct dm *dm = ctx_of(c)->exporter == proc.slot ? calloc(1, sizeof(*dm)) : NULL;
+    if (!dm) {
+        errno = ctx_of(c)->exporter == proc.slot ? ENOMEM : EOPNOTSUPP;
+        return NULL;
+    }
+    lock_take(&table_lock);
+    struct dm *from = handle && handle <= DM_MAX ? table[handle - 1] : NULL;
+    if (from) {
+        *dm = (struct dm){.origin = from, .memory = from->memory, .length = from->length, .ibv = from->ibv};
+        dm->ibv.context = c;
+        atomic_fetch_add(&from->refs, 1);
+    }
+    lock_drop(&table_lock);
+    if (from)
+        return &dm->ibv;
+    free(dm);
+    errno = ENOENT;
+    return NULL;
+}
+
+SOFTIB_API void ibv_unimport_dm(struct ibv_dm *ibv)
+{
+    struct dm *dm = dm_of(ibv);
+    atomic_fetch_sub(&dm->origin->refs, 1);
+    free(dm);
+}

@@ -1,0 +1,79 @@
+/* t_dm.c: memory of the device: allocation within its limit, copies to and from it, and a peer that writes into it by
+ * offsets; it stays as long as a region of it does.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "vt.h"
+#include <errno.h>
+
+#define LENGTH 4096u
+
+static void limits(struct vt *t, uint64_t most)
+{
+    struct ibv_alloc_dm_attr a = {.length = most + 1};
+    CHECK(!ibv_alloc_dm(t->ctx, &a), "more than the device has");
+    a = (struct ibv_alloc_dm_attr){.length = 0};
+    CHECK(!ibv_alloc_dm(t->ctx, &a) && errno == EINVAL);
+    a = (struct ibv_alloc_dm_attr){.length = LENGTH, .comp_mask = 1u << 30};
+    CHECK(!ibv_alloc_dm(t->ctx, &a) && errno == EINVAL);
+}
+
+static void copies(struct vt *t, struct ibv_dm *dm)
+{
+    vt_fill(t->buf, LENGTH, 5);
+    CHECK(!ibv_memcpy_to_dm(dm, 0, t->buf, LENGTH));
+    CHECK(!ibv_memcpy_from_dm(t->buf + LENGTH, dm, 64, LENGTH - 64));
+    CHECK(!memcmp(t->buf + LENGTH, t->buf + 64, LENGTH - 64));
+    CHECK(ibv_memcpy_to_dm(dm, 4, t->buf, LENGTH) && ibv_memcpy_from_dm(t->buf, dm, LENGTH + 4, 4), "outside");
+    CHECK(ibv_memcpy_to_dm(dm, 1, t->buf, 4) && ibv_memcpy_from_dm(t->buf, dm, 0, 3), "not aligned");
+}
+
+static void remote_write(struct vt *t, struct ibv_dm *dm)
+{
+    struct vt_qp q;
+    uint32_t theirs;
+    const unsigned access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+    CHECK(!ibv_reg_dm_mr(t->pd, dm, 0, LENGTH, access), "addresses are offsets");
+    CHECK(!ibv_reg_dm_mr(t->pd, dm, 64, LENGTH, access | IBV_ACCESS_ZERO_BASED), "longer than the memory");
+    struct ibv_mr *mr = ibv_reg_dm_mr(t->pd, dm, 0, LENGTH, access | IBV_ACCESS_ZERO_BASED);
+    CHECK(mr && ibv_free_dm(dm) == EBUSY);
+    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    vt_swap(t, &mr->rkey, &theirs, sizeof(theirs));
+    if (t->side == 0) {
+        vt_fill(t->buf, 1024, 9);
+        struct ibv_sge s = {(uintptr_t)t->buf, 1024, t->mr->lkey};
+        struct ibv_send_wr wr = {
+            .opcode = IBV_WR_RDMA_WRITE, .sg_list = &s, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED}, *bad;
+        wr.wr.rdma.rkey = theirs;
+        wr.wr.rdma.remote_addr = 256;
+        CHECK(!ibv_post_send(q.qp, &wr, &bad));
+        vt_wc(t->cq, IBV_WC_SUCCESS);
+    }
+    vt_sync(t);
+    if (t->side == 1) {
+        CHECK(!ibv_memcpy_from_dm(t->buf, dm, 256, 1024));
+        vt_expect(t->buf, 1024, 9, "written by the peer");
+    }
+    vt_sync(t);
+    vt_qp_end(&q);
+    CHECK(!ibv_dereg_mr(mr));
+}
+
+static void test(struct vt *t)
+{
+    struct ibv_device_attr_ex a;
+    CHECK(!ibv_query_device_ex(t->ctx, NULL, &a));
+    if (!a.max_dm_size)
+        vt_skip("the device has no memory");
+    limits(t, a.max_dm_size);
+    struct ibv_alloc_dm_attr attr = {.length = LENGTH};
+    struct ibv_dm *dm = ibv_alloc_dm(t->ctx, &attr);
+    CHECK(dm);
+    copies(t, dm);
+    remote_write(t, dm);
+    CHECK(!ibv_free_dm(dm));
+}
+
+int main(void)
+{
+    return vt_run(test);
+}
