@@ -126,11 +126,6 @@ static bool find_in_file(const char *path, int64_t tag, string_fn *fn, void *ctx
     return found;
 }
 
-bool foreign_bytes(const unsigned char *data, size_t size, struct foreign *out)
-{
-    return find_in_bytes(data, size, DT_NEEDED, judge, out);
-}
-
 bool foreign_program(const char *path, struct foreign *out)
 {
     return find_in_file(path, DT_NEEDED, judge, out);

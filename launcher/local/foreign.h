@@ -18,9 +18,6 @@ struct foreign {
 /* False when the program is not linked with an MPI library of others, or cannot be looked into. */
 bool foreign_program(const char *path, struct foreign *out);
 
-/* The same from the bytes of the file. */
-bool foreign_bytes(const unsigned char *data, size_t size, struct foreign *out);
-
 /* One of these folders, separated by colons, contains the library. NULL: no folder. */
 bool foreign_folders_have(const char *folders, const char *soname);
 

@@ -95,7 +95,7 @@ int impl_Abi_set_fortran_info(MPI_Info handle)
 }
 
 /* The LOGICALs of `size` bytes; false when there are none of that size. */
-static bool logicals(int size, unsigned char truth[16], unsigned char falsehood[16])
+static bool abi_logical_values(int size, unsigned char truth[16], unsigned char falsehood[16])
 {
     if (size != 1 && size != 2 && size != 4 && size != 8 && size != 16)
         return false;
@@ -110,7 +110,7 @@ static bool logicals(int size, unsigned char truth[16], unsigned char falsehood[
 int impl_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *logical_false, int *is_set)
 {
     unsigned char truth[16], falsehood[16];
-    if (!logicals(logical_size, truth, falsehood))
+    if (!abi_logical_values(logical_size, truth, falsehood))
         return err_set(MPI_ERR_ARG, "logical_size is %d; LOGICAL has 1, 2, 4, 8 or 16 bytes", logical_size);
     memcpy(logical_true, truth, (size_t)logical_size);
     memcpy(logical_false, falsehood, (size_t)logical_size);
@@ -121,7 +121,7 @@ int impl_Abi_get_fortran_booleans(int logical_size, void *logical_true, void *lo
 int impl_Abi_set_fortran_booleans(int logical_size, void *logical_true, void *logical_false)
 {
     unsigned char truth[16], falsehood[16];
-    if (!logicals(logical_size, truth, falsehood))
+    if (!abi_logical_values(logical_size, truth, falsehood))
         return err_set(MPI_ERR_ARG, "logical_size is %d; LOGICAL has 1, 2, 4, 8 or 16 bytes", logical_size);
     if (memcmp(logical_true, truth, (size_t)logical_size) ||
         memcmp(logical_false, falsehood, (size_t)logical_size))

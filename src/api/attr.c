@@ -12,7 +12,8 @@
 typedef void (*any_function)(void);
 
 /* The user's "pointer to a void pointer", which the prototype calls void *. */
-static int get(enum attr_kind kind, struct attr_set *set, int keyval, void *attribute_val, int *flag)
+static int attr_get_value(enum attr_kind kind, struct attr_set *set, int keyval, void *attribute_val,
+                          int *flag)
 {
     void *value = NULL;
     bool found = false;
@@ -45,7 +46,7 @@ int impl_Comm_set_attr(struct comm *comm, int comm_keyval, void *attribute_val)
 
 int impl_Comm_get_attr(struct comm *comm, int comm_keyval, void *attribute_val, int *flag)
 {
-    return get(ATTR_COMM, comm->attrs, comm_keyval, attribute_val, flag);
+    return attr_get_value(ATTR_COMM, comm->attrs, comm_keyval, attribute_val, flag);
 }
 
 int impl_Comm_delete_attr(struct comm *comm, int comm_keyval)
@@ -74,7 +75,7 @@ int impl_Type_set_attr(struct dtype *datatype, int type_keyval, void *attribute_
 
 int impl_Type_get_attr(struct dtype *datatype, int type_keyval, void *attribute_val, int *flag)
 {
-    return get(ATTR_TYPE, datatype->attrs, type_keyval, attribute_val, flag);
+    return attr_get_value(ATTR_TYPE, datatype->attrs, type_keyval, attribute_val, flag);
 }
 
 int impl_Type_delete_attr(struct dtype *datatype, int type_keyval)
@@ -106,7 +107,7 @@ int impl_Win_delete_attr(struct win *win, int win_keyval)
 }
 
 /* What MPI itself attaches: the base is the value, the rest are pointers to it. */
-static void *predefined(struct win *win, int keyval)
+static void *win_predefined_value(struct win *win, int keyval)
 {
     switch (keyval) {
     case MPI_WIN_BASE:
@@ -125,8 +126,8 @@ static void *predefined(struct win *win, int keyval)
 int impl_Win_get_attr(struct win *win, int win_keyval, void *attribute_val, int *flag)
 {
     if (win_keyval < MPI_WIN_BASE || win_keyval > MPI_WIN_MODEL)
-        return get(ATTR_WIN, win->attrs, win_keyval, attribute_val, flag);
-    void *value = predefined(win, win_keyval);
+        return attr_get_value(ATTR_WIN, win->attrs, win_keyval, attribute_val, flag);
+    void *value = win_predefined_value(win, win_keyval);
     *flag = 1;
     memcpy(attribute_val, &value, sizeof(value));
     return MPI_SUCCESS;

@@ -6,7 +6,7 @@
 #include "api/coll.h"
 
 /* Member by member: compilers clear a structure of this size by an instruction that waits for earlier stores. */
-static void start(struct coll_args *a, enum coll_kind kind, int root, struct comm *comm)
+static void args_begin(struct coll_args *a, enum coll_kind kind, int root, struct comm *comm)
 {
     a->kind = kind;
     a->name = NULL;
@@ -33,14 +33,14 @@ static struct coll_side side_v(const void *buf, struct ivec counts, struct ivec 
         .buf = (void *)(uintptr_t)buf, .type = type, .counts = counts, .displs = displs};
 }
 
-static int misplaced(const char *buffer)
+static int args_error_in_place(const char *buffer)
 {
     return err_set(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which this call does not allow there", buffer);
 }
 
 /* Can it be told from the arguments whether the two ends share memory? Derived types may pick different parts
  * of it, so only plain ones count. */
-static bool comparable(const struct coll_args *a)
+static bool args_are_comparable(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
     return a->comm->proc->check_args && !a->in_place && s->buf && r->buf && s->type && r->type &&
@@ -56,7 +56,7 @@ static int same_memory(void)
 static int check_alias(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
-    if (a->vector || s->buf != r->buf || !comparable(a))
+    if (a->vector || s->buf != r->buf || !args_are_comparable(a))
         return 0;
     return s->count * s->type->size == 0 || r->count * r->type->size == 0 ? 0 : same_memory();
 }
@@ -123,9 +123,9 @@ static int take_in_place(struct coll_args *a, const void *sendbuf, const void *r
 {
     a->in_place = sendbuf == MPI_IN_PLACE;
     if (a->in_place && a->comm->remote)
-        return misplaced("sendbuf");
+        return args_error_in_place("sendbuf");
     if (recvbuf == MPI_IN_PLACE)
-        return misplaced("recvbuf");
+        return args_error_in_place("recvbuf");
     if (a->in_place)
         a->send = (struct coll_side){0};
     return check_alias(a);
@@ -144,18 +144,18 @@ static int check_whole(const struct coll_args *a, int rc)
 
 int args_barrier(struct coll_args *a, struct comm *comm)
 {
-    start(a, COLL_BARRIER, 0, comm);
+    args_begin(a, COLL_BARRIER, 0, comm);
     return 0;
 }
 
 int args_bcast(struct coll_args *a, void *buffer, MPI_Count count, struct dtype *type, int root,
                struct comm *comm)
 {
-    start(a, COLL_BCAST, root, comm);
+    args_begin(a, COLL_BCAST, root, comm);
     if (comm->remote && root == MPI_PROC_NULL)
         return 0;
     set_side(&a->recv, buffer, count, type);
-    return buffer == MPI_IN_PLACE ? misplaced("buffer") : 0;
+    return buffer == MPI_IN_PLACE ? args_error_in_place("buffer") : 0;
 }
 
 /* The root holds `many`, everyone that talks to it `one`; the root may say in place instead of `one`. Both are
@@ -168,10 +168,10 @@ static int take_rooted(struct coll_args *a, struct coll_side *one, struct coll_s
     if (!root)
         *many = (struct coll_side){0};
     else if (many->buf == MPI_IN_PLACE)
-        return misplaced(many_name);
+        return args_error_in_place(many_name);
     if (leaf && one->buf == MPI_IN_PLACE) {
         if (!root)
-            return misplaced(one_name);
+            return args_error_in_place(one_name);
         a->in_place = true;
     }
     if (!leaf || a->in_place)
@@ -183,7 +183,7 @@ static int take_rooted(struct coll_args *a, struct coll_side *one, struct coll_s
 int args_gather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
                 void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, int root, struct comm *comm)
 {
-    start(a, COLL_GATHER, root, comm);
+    args_begin(a, COLL_GATHER, root, comm);
     set_side(&a->send, sendbuf, sendcount, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
     return take_rooted(a, &a->send, &a->recv, "sendbuf", "recvbuf");
@@ -193,7 +193,7 @@ int args_gatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, 
                  void *recvbuf, struct ivec recvcounts, struct ivec displs, struct dtype *recvtype, int root,
                  struct comm *comm)
 {
-    start(a, COLL_GATHER, root, comm);
+    args_begin(a, COLL_GATHER, root, comm);
     a->vector = true;
     set_side(&a->send, sendbuf, sendcount, sendtype);
     a->recv = side_v(recvbuf, recvcounts, displs, recvtype);
@@ -203,7 +203,7 @@ int args_gatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, 
 int args_scatter(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
                  void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, int root, struct comm *comm)
 {
-    start(a, COLL_SCATTER, root, comm);
+    args_begin(a, COLL_SCATTER, root, comm);
     set_side(&a->send, sendbuf, sendcount, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
     return take_rooted(a, &a->recv, &a->send, "recvbuf", "sendbuf");
@@ -213,7 +213,7 @@ int args_scatterv(struct coll_args *a, const void *sendbuf, struct ivec sendcoun
                   struct dtype *sendtype, void *recvbuf, MPI_Count recvcount, struct dtype *recvtype,
                   int root, struct comm *comm)
 {
-    start(a, COLL_SCATTER, root, comm);
+    args_begin(a, COLL_SCATTER, root, comm);
     a->vector = true;
     a->send = side_v(sendbuf, sendcounts, displs, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
@@ -223,7 +223,7 @@ int args_scatterv(struct coll_args *a, const void *sendbuf, struct ivec sendcoun
 int args_allgather(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
                    void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, struct comm *comm)
 {
-    start(a, COLL_ALLGATHER, 0, comm);
+    args_begin(a, COLL_ALLGATHER, 0, comm);
     set_side(&a->send, sendbuf, sendcount, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
     return take_in_place(a, sendbuf, recvbuf);
@@ -233,7 +233,7 @@ int args_allgatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcoun
                     void *recvbuf, struct ivec recvcounts, struct ivec displs, struct dtype *recvtype,
                     struct comm *comm)
 {
-    start(a, COLL_ALLGATHER, 0, comm);
+    args_begin(a, COLL_ALLGATHER, 0, comm);
     a->vector = true;
     set_side(&a->send, sendbuf, sendcount, sendtype);
     a->recv = side_v(recvbuf, recvcounts, displs, recvtype);
@@ -243,7 +243,7 @@ int args_allgatherv(struct coll_args *a, const void *sendbuf, MPI_Count sendcoun
 int args_alltoall(struct coll_args *a, const void *sendbuf, MPI_Count sendcount, struct dtype *sendtype,
                   void *recvbuf, MPI_Count recvcount, struct dtype *recvtype, struct comm *comm)
 {
-    start(a, COLL_ALLTOALL, 0, comm);
+    args_begin(a, COLL_ALLTOALL, 0, comm);
     set_side(&a->send, sendbuf, sendcount, sendtype);
     set_side(&a->recv, recvbuf, recvcount, recvtype);
     return take_in_place(a, sendbuf, recvbuf);
@@ -253,7 +253,7 @@ int args_alltoallv(struct coll_args *a, const void *sendbuf, struct ivec sendcou
                    struct dtype *sendtype, void *recvbuf, struct ivec recvcounts, struct ivec rdispls,
                    struct dtype *recvtype, struct comm *comm)
 {
-    start(a, COLL_ALLTOALL, 0, comm);
+    args_begin(a, COLL_ALLTOALL, 0, comm);
     a->vector = true;
     a->send = side_v(sendbuf, sendcounts, sdispls, sendtype);
     a->recv = side_v(recvbuf, recvcounts, rdispls, recvtype);
@@ -264,7 +264,7 @@ int args_alltoallw(struct coll_args *a, const void *sendbuf, struct ivec sendcou
                    const MPI_Datatype *sendtypes, void *recvbuf, struct ivec recvcounts, struct ivec rdispls,
                    const MPI_Datatype *recvtypes, struct comm *comm)
 {
-    start(a, COLL_ALLTOALL, 0, comm);
+    args_begin(a, COLL_ALLTOALL, 0, comm);
     a->vector = true;
     a->send = side_v(sendbuf, sendcounts, sdispls, NULL);
     a->send.types = sendtypes;
@@ -278,7 +278,7 @@ int args_neighbor(struct coll_args *a, int rc)
     if (rc)
         return rc;
     if (a->in_place)
-        return misplaced("sendbuf");
+        return args_error_in_place("sendbuf");
     if (a->comm->remote || !a->comm->topology)
         return err_set(MPI_ERR_TOPOLOGY, "the communicator has no topology, so it has no neighbours");
     a->kind = a->kind == COLL_ALLGATHER ? COLL_NEIGHBOR_ALLGATHER : COLL_NEIGHBOR_ALLTOALL;

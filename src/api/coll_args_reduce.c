@@ -5,7 +5,7 @@
 #include "api/check.h"
 #include "api/coll.h"
 
-static int check(struct coll_args *a, const void *recvbuf)
+static int args_check_reduce(struct coll_args *a, const void *recvbuf)
 {
     if (recvbuf == MPI_IN_PLACE)
         return err_set(MPI_ERR_BUFFER, "recvbuf is MPI_IN_PLACE; only sendbuf may be");
@@ -17,7 +17,8 @@ static int check(struct coll_args *a, const void *recvbuf)
     return op_check(a->op, a->send.type);
 }
 
-static int take(struct coll_args *a, const void *sendbuf, void *recvbuf, MPI_Count count, struct dtype *type)
+static int args_take_reduce(struct coll_args *a, const void *sendbuf, void *recvbuf, MPI_Count count,
+                            struct dtype *type)
 {
     a->in_place = sendbuf == MPI_IN_PLACE;
     if (a->in_place && a->comm->remote)
@@ -25,7 +26,7 @@ static int take(struct coll_args *a, const void *sendbuf, void *recvbuf, MPI_Cou
     a->send = (struct coll_side){
         .buf = a->in_place ? NULL : (void *)(uintptr_t)sendbuf, .count = count, .type = type};
     a->recv = (struct coll_side){.buf = recvbuf, .count = count, .type = type};
-    return check(a, recvbuf);
+    return args_check_reduce(a, recvbuf);
 }
 
 int args_reduce(struct coll_args *a, enum coll_kind kind, const void *sendbuf, void *recvbuf, MPI_Count count,
@@ -45,14 +46,14 @@ int args_reduce(struct coll_args *a, enum coll_kind kind, const void *sendbuf, v
     }
     if ((kind == COLL_SCAN || kind == COLL_EXSCAN) && comm->remote)
         return err_set(MPI_ERR_COMM, "there are no scans on intercommunicators");
-    return take(a, sendbuf, recvbuf, count, type);
+    return args_take_reduce(a, sendbuf, recvbuf, count, type);
 }
 
 int args_reduce_scatter(struct coll_args *a, const void *sendbuf, void *recvbuf, struct ivec recvcounts,
                         struct dtype *type, struct op *op, struct comm *comm)
 {
     *a = (struct coll_args){.kind = COLL_REDUCE_SCATTER, .comm = comm, .op = op, .vector = true};
-    int rc = take(a, sendbuf, recvbuf, ivec_get(recvcounts, (size_t)comm->rank), type);
+    int rc = args_take_reduce(a, sendbuf, recvbuf, ivec_get(recvcounts, (size_t)comm->rank), type);
     a->recv.counts = recvcounts;
     return rc;
 }
@@ -61,5 +62,5 @@ int args_reduce_scatter_block(struct coll_args *a, const void *sendbuf, void *re
                               struct dtype *type, struct op *op, struct comm *comm)
 {
     *a = (struct coll_args){.kind = COLL_REDUCE_SCATTER, .comm = comm, .op = op};
-    return take(a, sendbuf, recvbuf, recvcount, type);
+    return args_take_reduce(a, sendbuf, recvbuf, recvcount, type);
 }

@@ -115,7 +115,7 @@ int impl_Comm_get_parent(MPI_Comm *parent)
 }
 
 /* The communicator in a user's variable, when it may be freed. */
-static int freeable(const MPI_Comm *handle, struct comm **out)
+static int comm_check_freeable(const MPI_Comm *handle, struct comm **out)
 {
     struct comm *c = comm_from(the_proc, *handle);
     if (!c)
@@ -129,7 +129,7 @@ static int freeable(const MPI_Comm *handle, struct comm **out)
 }
 
 /* The user's functions go first: when one of them fails, the communicator stays. */
-static int undress(struct comm *c)
+static int comm_delete_attributes(struct comm *c)
 {
     int rc = attr_delete_all(c->proc, ATTR_COMM, comm_handle(c), &c->attrs);
     if (!rc && c->bsend) {
@@ -150,8 +150,8 @@ static void forget_parent(const struct comm *c)
 
 static int take_leave(MPI_Comm *comm, struct comm **out)
 {
-    int rc = freeable(comm, out);
-    return rc ? rc : undress(*out);
+    int rc = comm_check_freeable(comm, out);
+    return rc ? rc : comm_delete_attributes(*out);
 }
 
 int impl_Comm_free(MPI_Comm *comm)

@@ -7,7 +7,7 @@
 #include "obj/handle.h"
 
 /* NULL from below is MPI_COMM_NULL above. */
-static int give(int rc, struct comm *made, MPI_Comm *newcomm)
+static int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
 {
     *newcomm = !rc && made ? comm_handle(made) : MPI_COMM_NULL;
     return rc;
@@ -22,7 +22,7 @@ int impl_Comm_dup_with_info(struct comm *comm, struct info *info, MPI_Comm *newc
 {
     struct comm *made = NULL;
     int rc = comm_dup(comm, info, &made);
-    return give(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_idup(struct comm *comm, MPI_Comm *newcomm, MPI_Request *request)
@@ -46,7 +46,7 @@ int impl_Comm_create(struct comm *comm, struct group *group, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
     int rc = comm_create(comm, group, &made);
-    return give(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_create_group(struct comm *comm, struct group *group, int tag, MPI_Comm *newcomm)
@@ -55,7 +55,7 @@ int impl_Comm_create_group(struct comm *comm, struct group *group, int tag, MPI_
     if (comm->remote)
         return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(comm));
     int rc = comm_create_group(comm, group, tag, &made);
-    return give(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_create_from_group(struct group *group, const char *stringtag, struct info *info,
@@ -63,21 +63,21 @@ int impl_Comm_create_from_group(struct group *group, const char *stringtag, stru
 {
     struct comm *made = NULL;
     int rc = comm_create_from_group(the_proc, group, stringtag, info, errhandler, &made);
-    return give(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_split(struct comm *comm, int color, int key, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
     int rc = comm_split(comm, color, key, &made);
-    return give(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_split_type(struct comm *comm, int split_type, int key, struct info *info, MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
     int rc = comm_split_type(comm, split_type, key, info, &made);
-    return give(rc, made, newcomm);
+    return comm_return_handle(rc, made, newcomm);
 }
 
 int impl_Intercomm_create(struct comm *local_comm, int local_leader, MPI_Comm peer_comm, int remote_leader,
@@ -92,7 +92,7 @@ int impl_Intercomm_create(struct comm *local_comm, int local_leader, MPI_Comm pe
     /* Only the leader's peer_comm means anything. */
     struct comm *peer = local_comm->rank == local_leader ? comm_from(the_proc, peer_comm) : NULL;
     int rc = intercomm_create(local_comm, local_leader, peer, remote_leader, tag, &made);
-    return give(rc, made, newintercomm);
+    return comm_return_handle(rc, made, newintercomm);
 }
 
 int impl_Intercomm_create_from_groups(struct group *local_group, int local_leader, struct group *remote_group,
@@ -105,7 +105,7 @@ int impl_Intercomm_create_from_groups(struct group *local_group, int local_leade
                        local_group->size - 1);
     int rc = intercomm_create_from_groups(the_proc, local_group, local_leader, remote_group, remote_leader,
                                           stringtag, info, errhandler, &made);
-    return give(rc, made, newintercomm);
+    return comm_return_handle(rc, made, newintercomm);
 }
 
 int impl_Intercomm_merge(struct comm *intercomm, int high, MPI_Comm *newintracomm)
@@ -114,5 +114,5 @@ int impl_Intercomm_merge(struct comm *intercomm, int high, MPI_Comm *newintracom
     if (!intercomm->remote)
         return err_set(MPI_ERR_COMM, "%s is not an intercommunicator", comm_label(intercomm));
     int rc = intercomm_merge(intercomm, high != 0, &made);
-    return give(rc, made, newintracomm);
+    return comm_return_handle(rc, made, newintracomm);
 }

@@ -42,7 +42,7 @@ static void PRINTF_LIKE(2, 3) add(struct note *n, const char *fmt, ...)
     n->used = MIN(n->used + (size_t)MAX(more, 0), sizeof(n->text) - 1);
 }
 
-static const char *reason(int sig, int code)
+static const char *crash_reason(int sig, int code)
 {
     static const struct {
         int sig, code;
@@ -83,7 +83,7 @@ static const char *signal_name(int sig)
 
 static void add_cause(struct note *n, int sig, const siginfo_t *info)
 {
-    const char *why = reason(sig, info->si_code);
+    const char *why = crash_reason(sig, info->si_code);
     add(n, "%s", signal_name(sig));
     if (info->si_code <= 0 && info->si_pid != getppid() && info->si_pid > 0)
         add(n, ", sent by process %d", (int)info->si_pid);

@@ -9,7 +9,7 @@
 
 /* Hands a new type out, or passes its error on. t is where the type was put by the call that gave rc:
  * arguments are evaluated in any order. */
-static int give(int rc, struct dtype **t, MPI_Datatype *out)
+static int type_return_handle(int rc, struct dtype **t, MPI_Datatype *out)
 {
     if (!rc)
         *out = dtype_handle(*t);
@@ -19,48 +19,48 @@ static int give(int rc, struct dtype **t, MPI_Datatype *out)
 int impl_Type_contiguous(int count, struct dtype *oldtype, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_contiguous(count, oldtype, false, &t), &t, newtype);
+    return type_return_handle(dtype_contiguous(count, oldtype, false, &t), &t, newtype);
 }
 
 int impl_Type_contiguous_c(MPI_Count count, struct dtype *oldtype, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_contiguous(count, oldtype, true, &t), &t, newtype);
+    return type_return_handle(dtype_contiguous(count, oldtype, true, &t), &t, newtype);
 }
 
 int impl_Type_vector(int count, int blocklength, int stride, struct dtype *oldtype, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_vector(count, blocklength, stride, oldtype, false, &t), &t, newtype);
+    return type_return_handle(dtype_vector(count, blocklength, stride, oldtype, false, &t), &t, newtype);
 }
 
 int impl_Type_vector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *oldtype,
                        MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_vector(count, blocklength, stride, oldtype, true, &t), &t, newtype);
+    return type_return_handle(dtype_vector(count, blocklength, stride, oldtype, true, &t), &t, newtype);
 }
 
 int impl_Type_create_hvector(int count, int blocklength, MPI_Aint stride, struct dtype *oldtype,
                              MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_hvector(count, blocklength, stride, oldtype, false, &t), &t, newtype);
+    return type_return_handle(dtype_hvector(count, blocklength, stride, oldtype, false, &t), &t, newtype);
 }
 
 int impl_Type_create_hvector_c(MPI_Count count, MPI_Count blocklength, MPI_Count stride,
                                struct dtype *oldtype, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_hvector(count, blocklength, stride, oldtype, true, &t), &t, newtype);
+    return type_return_handle(dtype_hvector(count, blocklength, stride, oldtype, true, &t), &t, newtype);
 }
 
 int impl_Type_indexed(MPI_Count count, struct ivec array_of_blocklengths, struct ivec array_of_displacements,
                       struct dtype *oldtype, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_indexed(count, array_of_blocklengths, array_of_displacements, oldtype, &t), &t,
-                newtype);
+    return type_return_handle(
+        dtype_indexed(count, array_of_blocklengths, array_of_displacements, oldtype, &t), &t, newtype);
 }
 
 int impl_Type_create_hindexed(MPI_Count count, struct ivec array_of_blocklengths,
@@ -68,15 +68,16 @@ int impl_Type_create_hindexed(MPI_Count count, struct ivec array_of_blocklengths
                               MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, &t), &t,
-                newtype);
+    return type_return_handle(
+        dtype_hindexed(count, array_of_blocklengths, array_of_displacements, oldtype, &t), &t, newtype);
 }
 
 int impl_Type_create_indexed_block(MPI_Count count, MPI_Count blocklength, struct ivec array_of_displacements,
                                    struct dtype *oldtype, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_indexed_block(count, blocklength, array_of_displacements, oldtype, &t), &t, newtype);
+    return type_return_handle(dtype_indexed_block(count, blocklength, array_of_displacements, oldtype, &t),
+                              &t, newtype);
 }
 
 int impl_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint array_of_displacements[],
@@ -84,7 +85,7 @@ int impl_Type_create_hindexed_block(int count, int blocklength, const MPI_Aint a
 {
     struct dtype *t = NULL;
     struct ivec at = ivec_wide(array_of_displacements);
-    return give(dtype_hindexed_block(count, blocklength, at, oldtype, false, &t), &t, newtype);
+    return type_return_handle(dtype_hindexed_block(count, blocklength, at, oldtype, false, &t), &t, newtype);
 }
 
 int impl_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength,
@@ -93,7 +94,7 @@ int impl_Type_create_hindexed_block_c(MPI_Count count, MPI_Count blocklength,
 {
     struct dtype *t = NULL;
     struct ivec at = ivec_wide(array_of_displacements);
-    return give(dtype_hindexed_block(count, blocklength, at, oldtype, true, &t), &t, newtype);
+    return type_return_handle(dtype_hindexed_block(count, blocklength, at, oldtype, true, &t), &t, newtype);
 }
 
 int impl_Type_create_struct(MPI_Count count, struct ivec array_of_blocklengths,
@@ -101,8 +102,8 @@ int impl_Type_create_struct(MPI_Count count, struct ivec array_of_blocklengths,
                             MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_struct(count, array_of_blocklengths, array_of_displacements, array_of_types, &t), &t,
-                newtype);
+    return type_return_handle(
+        dtype_struct(count, array_of_blocklengths, array_of_displacements, array_of_types, &t), &t, newtype);
 }
 
 int impl_Type_create_subarray(int ndims, struct ivec array_of_sizes, struct ivec array_of_subsizes,
@@ -110,8 +111,9 @@ int impl_Type_create_subarray(int ndims, struct ivec array_of_sizes, struct ivec
                               MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, &t),
-                &t, newtype);
+    return type_return_handle(
+        dtype_subarray(ndims, array_of_sizes, array_of_subsizes, array_of_starts, order, oldtype, &t), &t,
+        newtype);
 }
 
 int impl_Type_create_darray(int size, int rank, int ndims, struct ivec array_of_gsizes,
@@ -128,43 +130,43 @@ int impl_Type_create_darray(int size, int rank, int ndims, struct ivec array_of_
                        .dargs = array_of_dargs,
                        .psizes = array_of_psizes,
                        .order = order};
-    return give(dtype_darray(&d, oldtype, &t), &t, newtype);
+    return type_return_handle(dtype_darray(&d, oldtype, &t), &t, newtype);
 }
 
 int impl_Type_create_resized(struct dtype *oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_resized(oldtype, lb, extent, false, &t), &t, newtype);
+    return type_return_handle(dtype_resized(oldtype, lb, extent, false, &t), &t, newtype);
 }
 
 int impl_Type_create_resized_c(struct dtype *oldtype, MPI_Count lb, MPI_Count extent, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_resized(oldtype, lb, extent, true, &t), &t, newtype);
+    return type_return_handle(dtype_resized(oldtype, lb, extent, true, &t), &t, newtype);
 }
 
 int impl_Type_create_f90_real(int p, int r, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_f90_real(p, r, &t), &t, newtype);
+    return type_return_handle(dtype_f90_real(p, r, &t), &t, newtype);
 }
 
 int impl_Type_create_f90_complex(int p, int r, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_f90_complex(p, r, &t), &t, newtype);
+    return type_return_handle(dtype_f90_complex(p, r, &t), &t, newtype);
 }
 
 int impl_Type_create_f90_integer(int r, MPI_Datatype *newtype)
 {
     struct dtype *t = NULL;
-    return give(dtype_f90_integer(r, &t), &t, newtype);
+    return type_return_handle(dtype_f90_integer(r, &t), &t, newtype);
 }
 
 int impl_Type_match_size(int typeclass, int size, MPI_Datatype *datatype)
 {
     struct dtype *t = NULL;
-    return give(dtype_match_size(typeclass, size, &t), &t, datatype);
+    return type_return_handle(dtype_match_size(typeclass, size, &t), &t, datatype);
 }
 
 int impl_Type_get_value_index(struct dtype *value_type, struct dtype *index_type, MPI_Datatype *pair_type)
@@ -198,7 +200,7 @@ int impl_Type_dup(struct dtype *oldtype, MPI_Datatype *newtype)
         dtype_release(t);
         *newtype = MPI_DATATYPE_NULL;
     }
-    return give(rc, &t, newtype);
+    return type_return_handle(rc, &t, newtype);
 }
 
 /* Attributes go with the user's last handle, though the type itself may live on inside others. */

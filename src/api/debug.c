@@ -20,7 +20,7 @@ static struct {
     int nreported;
 } debug;
 
-static bool wants(const char *check)
+static bool debug_is_enabled(const char *check)
 {
     const struct tunable *t = tunables_find("DEBUG");
     const size_t len = strlen(check);
@@ -60,8 +60,8 @@ static bool is_news(const struct note *sent, const struct note *received)
     return true;
 }
 
-static void differs(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,
-                    const struct note *received)
+static void debug_report_match(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,
+                               const struct note *received)
 {
     char there[128], here[128], sent_types[320], received_types[320];
     const struct comm *c = the_proc ? comm_of_context(the_proc, env.context) : NULL;
@@ -79,20 +79,22 @@ static void differs(struct p2p *p, uint32_t from, struct envelope env, const str
         from, sent_types, there, received_types, here, env.tag, c ? comm_label(c) : "a communicator");
 }
 
-static void where(struct place *out)
+static void debug_caller_place(struct place *out)
 {
     place_find(out, NULL, 0);
 }
 
 void debug_watch_open(struct proc *p)
 {
-    const bool match = wants("match");
-    debug.leaks = wants("leaks");
+    const bool match = debug_is_enabled("match");
+    debug.leaks = debug_is_enabled("leaks");
     debug.nreported = 0;
     if (!match && !debug.leaks)
         return;
-    debug.hooks = (struct p2p_debug){
-        .match = match, .where = where, .made = debug.leaks ? leaks_note_request : NULL, .differs = differs};
+    debug.hooks = (struct p2p_debug){.match = match,
+                                     .where = debug_caller_place,
+                                     .made = debug.leaks ? leaks_note_request : NULL,
+                                     .differs = debug_report_match};
     p2p_set_debug(p->p2p, &debug.hooks);
     if (debug.leaks)
         leaks_open();

@@ -36,7 +36,7 @@ static struct origin **bucket_of(const void *object)
     return &leaks.buckets[((uintptr_t)object >> 4) % BUCKETS];
 }
 
-static void forget(const void *object)
+static void leaks_forget(const void *object)
 {
     pthread_mutex_lock(&leaks.lock);
     for (struct origin **at = bucket_of(object); *at; at = &(*at)->next) {
@@ -50,10 +50,10 @@ static void forget(const void *object)
     pthread_mutex_unlock(&leaks.lock);
 }
 
-static void remember(const void *object)
+static void leaks_remember(const void *object)
 {
     struct origin *o = calloc(1, sizeof(*o));
-    forget(object);
+    leaks_forget(object);
     if (!o)
         return;
     o->object = object;
@@ -65,35 +65,35 @@ static void remember(const void *object)
 }
 
 /* What is too small for an object is something else. */
-static void watch(void *object, size_t size)
+static void leaks_watch(void *object, size_t size)
 {
     if (size >= sizeof(struct object))
-        remember(object);
+        leaks_remember(object);
     else
-        forget(object);
+        leaks_forget(object);
 }
 
 void leaks_open(void)
 {
     leaks.on = true;
-    objmem_watch = watch;
+    objmem_watch = leaks_watch;
 }
 
 void leaks_note_request(const struct request *r)
 {
-    remember(r);
+    leaks_remember(r);
 }
 
 void debug_message_probed(const void *message)
 {
     if (leaks.on)
-        remember(message);
+        leaks_remember(message);
 }
 
 void debug_message_received(const void *message)
 {
     if (leaks.on)
-        forget(message);
+        leaks_forget(message);
 }
 
 /* What MPI calls make for the program; the library has objects of the same kinds for itself. */
@@ -170,7 +170,7 @@ static int by_kind(const void *a, const void *b)
 }
 
 /* Objects of one kind from one place are one line. */
-static int gather(struct line *lines, int *lost)
+static int leaks_gather_lines(struct line *lines, int *lost)
 {
     int n = 0;
     for (int b = 0; b < BUCKETS; b++) {
@@ -229,7 +229,7 @@ void leaks_tell(struct proc *p)
     int lost = 0;
     objmem_watch = NULL;
     leaks.on = false;
-    const int n = gather(lines, &lost);
+    const int n = leaks_gather_lines(lines, &lost);
     for (int i = 0; i < n; i++)
         place_text(&lines[i].origin->place, lines[i].place, sizeof(lines[i].place));
     for (int i = 0; i < n; i++) {

@@ -78,7 +78,7 @@ static void write_items(struct page *page, const struct net_waiter *w, struct pa
     out->recorded_stirs = out->stirs;
 }
 
-static void waits(struct net *net, struct net_waiter *w)
+static void doctor_wait_begins(struct net *net, struct net_waiter *w)
 {
     struct page *page = own.page;
     const bool anew = w->record_id == 0;
@@ -104,7 +104,7 @@ static void waits(struct net *net, struct net_waiter *w)
     page_changed(page);
 }
 
-static void stirs(struct net *net, struct net_waiter *w)
+static void doctor_wait_updates(struct net *net, struct net_waiter *w)
 {
     struct page_wait *record = find_wait_record(own.page, w);
     (void)net;
@@ -112,7 +112,7 @@ static void stirs(struct net *net, struct net_waiter *w)
         record->stirs++;
 }
 
-static void ends(struct net *net, struct net_waiter *w)
+static void doctor_wait_ends(struct net *net, struct net_waiter *w)
 {
     struct page *page = own.page;
     struct page_wait *record = find_wait_record(page, w);
@@ -142,7 +142,7 @@ static void note_link(struct page *page, const struct peer *peer)
     page->nlinks = last + 1;
 }
 
-static void tick(struct net *net, uint64_t now)
+static void doctor_tick(struct net *net, uint64_t now)
 {
     struct page *page = own.page;
     uint64_t messages = 0, bytes = 0;
@@ -167,7 +167,8 @@ static void tick(struct net *net, uint64_t now)
     page_changed(page);
 }
 
-static const struct net_doctor hears = {.waits = waits, .stirs = stirs, .ends = ends, .tick = tick};
+static const struct net_doctor hears = {
+    .waits = doctor_wait_begins, .stirs = doctor_wait_updates, .ends = doctor_wait_ends, .tick = doctor_tick};
 
 void doctor_open(struct proc *p)
 {

@@ -86,7 +86,7 @@ static uint8_t comm_index(struct page_wait *w, const struct comm *c)
              : PAGE_GROUPS;
 }
 
-static struct page_item *add(struct page_wait *w, enum page_kind kind)
+static struct page_item *items_add(struct page_wait *w, enum page_kind kind)
 {
     static struct page_item unwanted;
     w->total++;
@@ -99,7 +99,7 @@ static struct page_item *add(struct page_wait *w, enum page_kind kind)
 /* What has a name, and no members. */
 static void add_named(struct page_wait *w, const struct net_named *named)
 {
-    struct page_item *item = add(w, named->is_lock ? PAGE_LOCK : PAGE_NAMED);
+    struct page_item *item = items_add(w, named->is_lock ? PAGE_LOCK : PAGE_NAMED);
     item->peer = named->rank == NET_NOBODY ? PAGE_UNKNOWN : (int32_t)named->rank;
     for (uint8_t i = 0; i < PAGE_GROUPS && item->group == PAGE_GROUPS; i++) {
         struct page_group *g = &w->groups[i];
@@ -110,7 +110,7 @@ static void add_named(struct page_wait *w, const struct net_named *named)
     }
 }
 
-static int32_t wild(int32_t value, int32_t wildcard)
+static int32_t items_wildcard(int32_t value, int32_t wildcard)
 {
     return value == wildcard ? PAGE_ANY : value;
 }
@@ -119,8 +119,8 @@ static void add_envelope(struct proc *p, struct page_wait *w, struct page_item *
 {
     const struct comm *c = env.context & 1 ? NULL : comm_of_context(p, env.context);
     item->context = (uint32_t)env.context;
-    item->tag = wild(env.tag, MPI_ANY_TAG);
-    item->rank = wild(env.source, MPI_ANY_SOURCE);
+    item->tag = items_wildcard(env.tag, MPI_ANY_TAG);
+    item->rank = items_wildcard(env.source, MPI_ANY_SOURCE);
     item->peer = item->rank == PAGE_ANY ? PAGE_ANY : PAGE_UNKNOWN;
     item->group = comm_index(w, c);
     if (c && env.source >= 0 && env.source < comm_peers(c))
@@ -130,7 +130,7 @@ static void add_envelope(struct proc *p, struct page_wait *w, struct page_item *
 static void add_collective(struct page_wait *w, const struct comm *c, uint64_t number, int kind, int root,
                            uint64_t bytes)
 {
-    struct page_item *item = add(w, PAGE_COLL);
+    struct page_item *item = items_add(w, PAGE_COLL);
     item->context = c->context;
     item->group = comm_index(w, c);
     item->number = number;
@@ -175,7 +175,7 @@ static void add_message(struct proc *p, struct page_wait *w, const struct p2p_vi
                                              v->peer == VIEW_NO_PEER ? NET_NOBODY : v->peer, false});
         return;
     }
-    struct page_item *item = add(w, v->send ? PAGE_SEND : PAGE_RECV);
+    struct page_item *item = items_add(w, v->send ? PAGE_SEND : PAGE_RECV);
     add_envelope(p, w, item, v->env);
     item->step = (uint8_t)v->step;
     item->bytes = v->bytes;
@@ -189,7 +189,7 @@ static void add_message(struct proc *p, struct page_wait *w, const struct p2p_vi
 static void add_creation(struct page_wait *w, const struct creation *c)
 {
     const struct gang *gang = &c->agree.round.gang;
-    struct page_item *item = add(w, PAGE_TOGETHER);
+    struct page_item *item = items_add(w, PAGE_TOGETHER);
     item->context = gang->context & ~1u;
     item->tag = gang->tag;
     item->number = (uint64_t)(uint32_t)gang->tag;
@@ -240,7 +240,7 @@ static void add_set(struct proc *p, struct page_wait *w, const struct request_se
 
 static void add_room(struct page_wait *w, const struct peer *peer)
 {
-    struct page_item *item = add(w, PAGE_ROOM);
+    struct page_item *item = items_add(w, PAGE_ROOM);
     item->peer = (int32_t)peer->rank;
     item->step = PAGE_QUEUED;
 }
@@ -272,7 +272,7 @@ void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *
         add_set(p, out, w->of);
         break;
     case NET_MESSAGE:
-        add_envelope(p, out, add(out, PAGE_PROBE), *(const struct envelope *)w->of);
+        add_envelope(p, out, items_add(out, PAGE_PROBE), *(const struct envelope *)w->of);
         break;
     case NET_MEMBERS:
         add_members(out, w->of);

@@ -13,8 +13,8 @@ static uint32_t *fastest_of(struct fastest *f, const struct pace *pace, unsigned
     return &f->cost[pace->local][pace->way][class];
 }
 
-static struct page_pace written(const struct net *net, const struct pace *pace, const struct pace_class *c,
-                                unsigned class)
+static struct page_pace pace_to_page(const struct net *net, const struct pace *pace,
+                                     const struct pace_class *c, unsigned class)
 {
     struct page_pace out = {.peer = (int32_t)pace->rank,
                             .rail = pace->rail,
@@ -31,7 +31,8 @@ static struct page_pace written(const struct net *net, const struct pace *pace, 
 }
 
 /* Keeps the page's list in order, the slowest first; `slow` are the costs as parts of the fastest. */
-static void keep(struct page *page, double slow[PAGE_PACES], double part, const struct page_pace *it)
+static void paces_insert_slow(struct page *page, double slow[PAGE_PACES], double part,
+                              const struct page_pace *it)
 {
     uint32_t at = page->npaces;
     while (at > 0 && slow[at - 1] < part)
@@ -69,8 +70,8 @@ void doctor_paces(struct page *page, struct net *net)
         const struct pace_class *c = pace_main(pace, &class);
         if (!c)
             continue;
-        const struct page_pace it = written(net, pace, c, class);
+        const struct page_pace it = pace_to_page(net, pace, c, class);
         page->paces_known++;
-        keep(page, slow, (double)c->best / (*fastest_of(&fastest, pace, class) + 1.0), &it);
+        paces_insert_slow(page, slow, (double)c->best / (*fastest_of(&fastest, pace, class) + 1.0), &it);
     }
 }

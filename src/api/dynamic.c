@@ -25,7 +25,7 @@ static int need_text(const char *text, const char *what, size_t most)
 }
 
 /* What a maker made, as a handle. */
-static int give(int rc, const struct comm *made, MPI_Comm *out)
+static int dynamic_return_handle(int rc, const struct comm *made, MPI_Comm *out)
 {
     *out = rc ? MPI_COMM_NULL : comm_handle(made);
     return rc;
@@ -48,7 +48,7 @@ int impl_Comm_accept(const char *port_name, struct info *info, int root, struct 
     (void)info;
     int rc = need_intra(comm);
     rc = rc ? rc : meet_accept(comm, root, port_name, &made);
-    return give(rc, made, newcomm);
+    return dynamic_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_connect(const char *port_name, struct info *info, int root, struct comm *comm,
@@ -57,14 +57,14 @@ int impl_Comm_connect(const char *port_name, struct info *info, int root, struct
     struct comm *made = NULL;
     int rc = need_intra(comm);
     rc = rc ? rc : meet_connect(comm, root, port_name, info, "server of", &made);
-    return give(rc, made, newcomm);
+    return dynamic_return_handle(rc, made, newcomm);
 }
 
 int impl_Comm_join(int fd, MPI_Comm *intercomm)
 {
     struct comm *made = NULL;
     int rc = meet_join(the_proc, fd, &made);
-    return give(rc, made, intercomm);
+    return dynamic_return_handle(rc, made, intercomm);
 }
 
 int impl_Publish_name(const char *service_name, struct info *info, const char *port_name)
@@ -95,8 +95,8 @@ int impl_Comm_spawn(const char *command, char *argv[], int maxprocs, struct info
     struct spawn_program one = {.command = command, .argv = argv, .maxprocs = maxprocs, .info = info};
     struct comm *made = NULL;
     int rc = need_intra(comm);
-    rc = rc ? rc : spawn(comm, root, &one, 1, &made, array_of_errcodes);
-    return give(rc, made, intercomm);
+    rc = rc ? rc : spawn_programs(comm, root, &one, 1, &made, array_of_errcodes);
+    return dynamic_return_handle(rc, made, intercomm);
 }
 
 int impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_of_argv[],
@@ -114,7 +114,7 @@ int impl_Comm_spawn_multiple(int count, char *array_of_commands[], char **array_
                                              .argv = array_of_argv ? array_of_argv[i] : NULL,
                                              .maxprocs = array_of_maxprocs[i],
                                              .info = info_from(the_proc, array_of_info[i])};
-    rc = rc ? rc : spawn(comm, root, programs, is_root ? count : 0, &made, array_of_errcodes);
+    rc = rc ? rc : spawn_programs(comm, root, programs, is_root ? count : 0, &made, array_of_errcodes);
     free(programs);
-    return give(rc, made, intercomm);
+    return dynamic_return_handle(rc, made, intercomm);
 }

@@ -9,7 +9,7 @@
 
 typedef void (*any_function)(void);
 
-static int create(enum error_object kind, any_function function, MPI_Errhandler *errhandler)
+static int errhandler_create_kind(enum error_object kind, any_function function, MPI_Errhandler *errhandler)
 {
     struct errhandler *made;
     int rc = errhandler_create(kind, function, &made);
@@ -18,7 +18,7 @@ static int create(enum error_object kind, any_function function, MPI_Errhandler 
     return rc;
 }
 
-static int attach(struct errhandler **slot, enum error_object kind, struct errhandler *e)
+static int errhandler_attach(struct errhandler **slot, enum error_object kind, struct errhandler *e)
 {
     static const char *const nouns[] = {[ERROR_ON_NOTHING] = "nothing",
                                         [ERROR_ON_COMM] = "communicators",
@@ -34,14 +34,14 @@ static int attach(struct errhandler **slot, enum error_object kind, struct errha
     return MPI_SUCCESS;
 }
 
-static int give(struct errhandler *e, MPI_Errhandler *errhandler)
+static int errhandler_return_handle(struct errhandler *e, MPI_Errhandler *errhandler)
 {
     *errhandler = errhandler_handle(errhandler_retain(e));
     return MPI_SUCCESS;
 }
 
 /* The handler may call MPI, so the lock is dropped around it. It is held because it may replace itself. */
-static int call(enum error_object on, void *object, int errorcode, const char *function)
+static int errhandler_call_user(enum error_object on, void *object, int errorcode, const char *function)
 {
     struct proc *p = the_proc;
     struct errhandler *e = errhandler_retain(errhandler_of(p, on, object));
@@ -69,50 +69,50 @@ int impl_Errhandler_free(MPI_Errhandler *errhandler)
 
 int impl_Comm_create_errhandler(MPI_Comm_errhandler_function *comm_errhandler_fn, MPI_Errhandler *errhandler)
 {
-    return create(ERROR_ON_COMM, (any_function)comm_errhandler_fn, errhandler);
+    return errhandler_create_kind(ERROR_ON_COMM, (any_function)comm_errhandler_fn, errhandler);
 }
 
 int impl_Comm_set_errhandler(struct comm *comm, struct errhandler *errhandler)
 {
-    int rc = attach(&comm->errhandler, ERROR_ON_COMM, errhandler);
+    int rc = errhandler_attach(&comm->errhandler, ERROR_ON_COMM, errhandler);
     if (!rc && comm->local_comm)
-        rc = attach(&comm->local_comm->errhandler, ERROR_ON_COMM, errhandler);
+        rc = errhandler_attach(&comm->local_comm->errhandler, ERROR_ON_COMM, errhandler);
     return rc;
 }
 
 int impl_Comm_get_errhandler(struct comm *comm, MPI_Errhandler *errhandler)
 {
-    return give(comm->errhandler, errhandler);
+    return errhandler_return_handle(comm->errhandler, errhandler);
 }
 
 int impl_Comm_call_errhandler(struct comm *comm, int errorcode)
 {
-    return call(ERROR_ON_COMM, comm, errorcode, "MPI_Comm_call_errhandler");
+    return errhandler_call_user(ERROR_ON_COMM, comm, errorcode, "MPI_Comm_call_errhandler");
 }
 
 int impl_Win_create_errhandler(MPI_Win_errhandler_function *win_errhandler_fn, MPI_Errhandler *errhandler)
 {
-    return create(ERROR_ON_WIN, (any_function)win_errhandler_fn, errhandler);
+    return errhandler_create_kind(ERROR_ON_WIN, (any_function)win_errhandler_fn, errhandler);
 }
 
 int impl_Win_set_errhandler(struct win *win, struct errhandler *errhandler)
 {
-    return attach(&((struct fallible *)(void *)win)->errhandler, ERROR_ON_WIN, errhandler);
+    return errhandler_attach(&((struct fallible *)(void *)win)->errhandler, ERROR_ON_WIN, errhandler);
 }
 
 int impl_Win_get_errhandler(struct win *win, MPI_Errhandler *errhandler)
 {
-    return give(((struct fallible *)(void *)win)->errhandler, errhandler);
+    return errhandler_return_handle(((struct fallible *)(void *)win)->errhandler, errhandler);
 }
 
 int impl_Win_call_errhandler(struct win *win, int errorcode)
 {
-    return call(ERROR_ON_WIN, win, errorcode, "MPI_Win_call_errhandler");
+    return errhandler_call_user(ERROR_ON_WIN, win, errorcode, "MPI_Win_call_errhandler");
 }
 
 int impl_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn, MPI_Errhandler *errhandler)
 {
-    return create(ERROR_ON_FILE, (any_function)file_errhandler_fn, errhandler);
+    return errhandler_create_kind(ERROR_ON_FILE, (any_function)file_errhandler_fn, errhandler);
 }
 
 /* MPI_FILE_NULL arrives as NULL and stands for the handler that new files get. */
@@ -123,36 +123,36 @@ static struct errhandler **file_slot(struct file *file)
 
 int impl_File_set_errhandler(struct file *file, struct errhandler *errhandler)
 {
-    return attach(file_slot(file), ERROR_ON_FILE, errhandler);
+    return errhandler_attach(file_slot(file), ERROR_ON_FILE, errhandler);
 }
 
 int impl_File_get_errhandler(struct file *file, MPI_Errhandler *errhandler)
 {
-    return give(*file_slot(file), errhandler);
+    return errhandler_return_handle(*file_slot(file), errhandler);
 }
 
 int impl_File_call_errhandler(struct file *fh, int errorcode)
 {
-    return call(ERROR_ON_FILE, fh, errorcode, "MPI_File_call_errhandler");
+    return errhandler_call_user(ERROR_ON_FILE, fh, errorcode, "MPI_File_call_errhandler");
 }
 
 int impl_Session_create_errhandler(MPI_Session_errhandler_function *session_errhandler_fn,
                                    MPI_Errhandler *errhandler)
 {
-    return create(ERROR_ON_SESSION, (any_function)session_errhandler_fn, errhandler);
+    return errhandler_create_kind(ERROR_ON_SESSION, (any_function)session_errhandler_fn, errhandler);
 }
 
 int impl_Session_set_errhandler(struct session *session, struct errhandler *errhandler)
 {
-    return attach(&session->errhandler, ERROR_ON_SESSION, errhandler);
+    return errhandler_attach(&session->errhandler, ERROR_ON_SESSION, errhandler);
 }
 
 int impl_Session_get_errhandler(struct session *session, MPI_Errhandler *errhandler)
 {
-    return give(session->errhandler, errhandler);
+    return errhandler_return_handle(session->errhandler, errhandler);
 }
 
 int impl_Session_call_errhandler(struct session *session, int errorcode)
 {
-    return call(ERROR_ON_SESSION, session, errorcode, "MPI_Session_call_errhandler");
+    return errhandler_call_user(ERROR_ON_SESSION, session, errorcode, "MPI_Session_call_errhandler");
 }

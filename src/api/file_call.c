@@ -98,7 +98,7 @@ static int find_place(const struct file_call *call, int rc, int64_t etypes, int6
 }
 
 /* Up to where data moves. */
-static int prepare(const struct file_call *call, struct access *a)
+static int file_call_prepare(const struct file_call *call, struct access *a)
 {
     int64_t etypes = 0, offset = 0;
     int rc = check_mode(call);
@@ -128,7 +128,7 @@ int file_call_run(const struct file_call *call, MPI_Status *status)
     int rc = check_split(call);
     if (rc)
         return rc;
-    rc = prepare(call, &a);
+    rc = file_call_prepare(call, &a);
     if (call->all) {
         rc = io_op_run(&a, rc, &bytes);
     } else {
@@ -147,7 +147,7 @@ int file_call_start(const struct file_call *call, MPI_Request *request)
     int rc = check_split(call);
     if (rc)
         return rc;
-    rc = prepare(call, &a);
+    rc = file_call_prepare(call, &a);
     if (call->all) {
         rc = io_op_start(&a, rc, &r);
     } else if (rc) { /* nothing was begun: the call itself fails */
@@ -169,7 +169,7 @@ int file_call_begin(const struct file_call *call, enum io_split split)
     int rc = check_split(call);
     if (rc)
         return rc;
-    rc = prepare(call, &a);
+    rc = file_call_prepare(call, &a);
     rc = io_op_start(&a, rc, &r);
     if (rc)
         return rc;

@@ -6,7 +6,7 @@
 #include "obj/session.h"
 
 /* Hands a new group to the user. `from` is what it was made of: the session is inherited. */
-static int give(int rc, struct group *made, const struct group *from, MPI_Group *newgroup)
+static int group_return_handle(int rc, struct group *made, const struct group *from, MPI_Group *newgroup)
 {
     if (rc)
         return rc;
@@ -47,49 +47,49 @@ int impl_Group_union(struct group *group1, struct group *group2, MPI_Group *newg
 {
     struct group *made = NULL;
     int rc = group_union(the_proc->rank, group1, group2, &made);
-    return give(rc, made, group1, newgroup);
+    return group_return_handle(rc, made, group1, newgroup);
 }
 
 int impl_Group_intersection(struct group *group1, struct group *group2, MPI_Group *newgroup)
 {
     struct group *made = NULL;
     int rc = group_intersection(the_proc->rank, group1, group2, &made);
-    return give(rc, made, group1, newgroup);
+    return group_return_handle(rc, made, group1, newgroup);
 }
 
 int impl_Group_difference(struct group *group1, struct group *group2, MPI_Group *newgroup)
 {
     struct group *made = NULL;
     int rc = group_difference(the_proc->rank, group1, group2, &made);
-    return give(rc, made, group1, newgroup);
+    return group_return_handle(rc, made, group1, newgroup);
 }
 
 int impl_Group_incl(struct group *group, int n, const int ranks[], MPI_Group *newgroup)
 {
     struct group *made = NULL;
     int rc = group_incl(the_proc->rank, group, n, ranks, &made);
-    return give(rc, made, group, newgroup);
+    return group_return_handle(rc, made, group, newgroup);
 }
 
 int impl_Group_excl(struct group *group, int n, const int ranks[], MPI_Group *newgroup)
 {
     struct group *made = NULL;
     int rc = group_excl(the_proc->rank, group, n, ranks, &made);
-    return give(rc, made, group, newgroup);
+    return group_return_handle(rc, made, group, newgroup);
 }
 
 int impl_Group_range_incl(struct group *group, int n, int ranges[][3], MPI_Group *newgroup)
 {
     struct group *made = NULL;
     int rc = group_range_incl(the_proc->rank, group, n, ranges, &made);
-    return give(rc, made, group, newgroup);
+    return group_return_handle(rc, made, group, newgroup);
 }
 
 int impl_Group_range_excl(struct group *group, int n, int ranges[][3], MPI_Group *newgroup)
 {
     struct group *made = NULL;
     int rc = group_range_excl(the_proc->rank, group, n, ranges, &made);
-    return give(rc, made, group, newgroup);
+    return group_return_handle(rc, made, group, newgroup);
 }
 
 int impl_Group_from_session_pset(struct session *session, const char *pset_name, MPI_Group *newgroup)

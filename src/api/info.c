@@ -21,7 +21,7 @@ static int check_writable(const struct info *info)
     return info->obj.predefined ? err_set(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed") : MPI_SUCCESS;
 }
 
-static int give(int rc, struct info *made, MPI_Info *out)
+static int info_return_handle(int rc, struct info *made, MPI_Info *out)
 {
     if (!rc)
         *out = info_handle(made);
@@ -32,21 +32,21 @@ int impl_Info_create(MPI_Info *info)
 {
     struct info *made = NULL;
     int rc = info_create(&made);
-    return give(rc, made, info);
+    return info_return_handle(rc, made, info);
 }
 
 int impl_Info_create_env(int argc, char *argv[], MPI_Info *info)
 {
     struct info *made = NULL;
     int rc = info_create_env(argc, argv, &made);
-    return give(rc, made, info);
+    return info_return_handle(rc, made, info);
 }
 
 int impl_Info_dup(struct info *info, MPI_Info *newinfo)
 {
     struct info *made = NULL;
     int rc = info_copy(info, &made);
-    return give(rc, made, newinfo);
+    return info_return_handle(rc, made, newinfo);
 }
 
 int impl_Info_free(MPI_Info *info)

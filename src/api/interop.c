@@ -36,7 +36,7 @@ static uint32_t *find_slot(uint32_t *slots, uint32_t capacity, const void *handl
     return &slots[i];
 }
 
-static void grow(void)
+static void interop_grow_table(void)
 {
     uint32_t capacity = table.capacity ? 2 * table.capacity : 256;
     uint32_t *slots = calloc(capacity, sizeof(*slots));
@@ -56,7 +56,7 @@ int api_handle_to_int(const void *handle)
         return (int)(uintptr_t)handle;
     pthread_mutex_lock(&table.lock);
     if (2 * (table.count + 1) > table.capacity)
-        grow();
+        interop_grow_table();
     uint32_t *slot = find_slot(table.slots, table.capacity, handle);
     if (*slot == EMPTY) {
         table.handles[table.count] = handle;

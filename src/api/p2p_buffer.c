@@ -38,7 +38,7 @@ int impl_Ibsend(const void *buf, MPI_Count count, struct dtype *datatype, int de
     return rc;
 }
 
-static int attach(struct bsend_pool **slot, void *buffer, MPI_Count size)
+static int buffer_attach(struct bsend_pool **slot, void *buffer, MPI_Count size)
 {
     if (*slot)
         return err_set(MPI_ERR_BUFFER, "a buffer is attached already; detach it first");
@@ -49,7 +49,7 @@ static int attach(struct bsend_pool **slot, void *buffer, MPI_Count size)
 
 /* The user passes the address of a pointer. Without a buffer the answer is a null one of no size. The slot is
  * emptied first: waiting lets other threads in. */
-static int detach(struct bsend_pool **slot, void *buffer_addr, MPI_Count *size)
+static int buffer_detach(struct bsend_pool **slot, void *buffer_addr, MPI_Count *size)
 {
     void *buffer = NULL;
     struct bsend_pool *pool = *slot;
@@ -61,14 +61,14 @@ static int detach(struct bsend_pool **slot, void *buffer_addr, MPI_Count *size)
     return 0;
 }
 
-static int flush(struct bsend_pool *pool)
+static int buffer_flush(struct bsend_pool *pool)
 {
     if (pool)
         bsend_flush(pool);
     return 0;
 }
 
-static int iflush(struct bsend_pool *pool, MPI_Request *request)
+static int buffer_iflush(struct bsend_pool *pool, MPI_Request *request)
 {
     struct request *r = p2p_sent(the_proc->p2p);
     int rc = pool ? bsend_iflush(pool, &r) : 0;
@@ -79,60 +79,60 @@ static int iflush(struct bsend_pool *pool, MPI_Request *request)
 
 int impl_Buffer_attach(void *buffer, MPI_Count size)
 {
-    return attach(&the_proc->bsend, buffer, size);
+    return buffer_attach(&the_proc->bsend, buffer, size);
 }
 
 int impl_Buffer_detach(void *buffer_addr, MPI_Count *size)
 {
-    return detach(&the_proc->bsend, buffer_addr, size);
+    return buffer_detach(&the_proc->bsend, buffer_addr, size);
 }
 
 int impl_Buffer_flush(void)
 {
-    return flush(the_proc->bsend);
+    return buffer_flush(the_proc->bsend);
 }
 
 int impl_Buffer_iflush(MPI_Request *request)
 {
-    return iflush(the_proc->bsend, request);
+    return buffer_iflush(the_proc->bsend, request);
 }
 
 int impl_Comm_attach_buffer(struct comm *comm, void *buffer, MPI_Count size)
 {
-    return attach(&comm->bsend, buffer, size);
+    return buffer_attach(&comm->bsend, buffer, size);
 }
 
 int impl_Comm_detach_buffer(struct comm *comm, void *buffer_addr, MPI_Count *size)
 {
-    return detach(&comm->bsend, buffer_addr, size);
+    return buffer_detach(&comm->bsend, buffer_addr, size);
 }
 
 int impl_Comm_flush_buffer(struct comm *comm)
 {
-    return flush(comm->bsend);
+    return buffer_flush(comm->bsend);
 }
 
 int impl_Comm_iflush_buffer(struct comm *comm, MPI_Request *request)
 {
-    return iflush(comm->bsend, request);
+    return buffer_iflush(comm->bsend, request);
 }
 
 int impl_Session_attach_buffer(struct session *session, void *buffer, MPI_Count size)
 {
-    return attach(&session->bsend, buffer, size);
+    return buffer_attach(&session->bsend, buffer, size);
 }
 
 int impl_Session_detach_buffer(struct session *session, void *buffer_addr, MPI_Count *size)
 {
-    return detach(&session->bsend, buffer_addr, size);
+    return buffer_detach(&session->bsend, buffer_addr, size);
 }
 
 int impl_Session_flush_buffer(struct session *session)
 {
-    return flush(session->bsend);
+    return buffer_flush(session->bsend);
 }
 
 int impl_Session_iflush_buffer(struct session *session, MPI_Request *request)
 {
-    return iflush(session->bsend, request);
+    return buffer_iflush(session->bsend, request);
 }

@@ -64,7 +64,7 @@ static __attribute__((noinline, cold)) void blame(const struct request *r)
 }
 
 /* Takes the result of a complete request and lets go of it; returns its error. */
-static inline int finish(MPI_Request *handle, MPI_Status *status)
+static inline int request_finish(MPI_Request *handle, MPI_Status *status)
 {
     struct request *r = (struct request *)*handle;
     if (r->shared && status == MPI_STATUS_IGNORE) {
@@ -109,7 +109,7 @@ int impl_Wait(MPI_Request *request, MPI_Status *status)
     if (nothing_to_wait_for(*request, status, &rc))
         return rc;
     p2p_wait(the_proc->p2p, (struct request *)*request);
-    return finish(request, status);
+    return request_finish(request, status);
 }
 
 int impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -122,7 +122,7 @@ int impl_Test(MPI_Request *request, int *flag, MPI_Status *status)
     if (!is_complete(r))
         net_progress(the_proc->net);
     if (is_complete(r))
-        return finish(request, status);
+        return request_finish(request, status);
     *flag = 0;
     api_not_yet(the_proc);
     return 0;
@@ -160,7 +160,7 @@ static int finish_all(int count, MPI_Request requests[], MPI_Status *statuses)
             status_empty(status);
             continue;
         }
-        note_error(statuses, i, finish(&requests[i], status), &failed);
+        note_error(statuses, i, request_finish(&requests[i], status), &failed);
     }
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
@@ -254,7 +254,7 @@ static int finish_any(int found, MPI_Request requests[], int *indx, MPI_Status *
 {
     *indx = found;
     if (found != MPI_UNDEFINED)
-        return finish(&requests[found], status);
+        return request_finish(&requests[found], status);
     status_empty(status);
     return 0;
 }
@@ -289,7 +289,7 @@ static int finish_some(int incount, MPI_Request requests[], int *outcount, int i
     for (int i = 0; i < incount; i++) {
         if (is_idle(requests[i]) || !is_complete((struct request *)requests[i]))
             continue;
-        note_error(statuses, n, finish(&requests[i], status_at(statuses, n)), &failed);
+        note_error(statuses, n, request_finish(&requests[i], status_at(statuses, n)), &failed);
         indices[n++] = i;
     }
     *outcount = n;
@@ -297,8 +297,9 @@ static int finish_some(int incount, MPI_Request requests[], int *outcount, int i
 }
 
 /* `find` says MPI_UNDEFINED where there is nothing to wait for. */
-static inline int some(int (*find)(int, const MPI_Request *), int count, MPI_Request requests[],
-                       int *outcount, int indices[], MPI_Status *statuses)
+static inline int requests_complete_some(int (*find)(int, const MPI_Request *), int count,
+                                         MPI_Request requests[], int *outcount, int indices[],
+                                         MPI_Status *statuses)
 {
     int rc = check_all(count, requests);
     if (rc != 0)
@@ -313,13 +314,15 @@ static inline int some(int (*find)(int, const MPI_Request *), int count, MPI_Req
 int impl_Waitsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                   MPI_Status *array_of_statuses)
 {
-    return some(wait_find, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    return requests_complete_some(wait_find, incount, array_of_requests, outcount, array_of_indices,
+                                  array_of_statuses);
 }
 
 int impl_Testsome(int incount, MPI_Request array_of_requests[], int *outcount, int array_of_indices[],
                   MPI_Status *array_of_statuses)
 {
-    int rc = some(try_find, incount, array_of_requests, outcount, array_of_indices, array_of_statuses);
+    int rc = requests_complete_some(try_find, incount, array_of_requests, outcount, array_of_indices,
+                                    array_of_statuses);
     if (rc == 0 && *outcount == 0)
         api_not_yet(the_proc);
     return rc;

@@ -27,7 +27,7 @@ static int check_size(const struct p2p_call *call, int partitions)
         (long long)call->count, partitions, (long long)call->type->size);
 }
 
-static int make(const struct p2p_call *call, int partitions, MPI_Request *request)
+static int partitioned_make(const struct p2p_call *call, int partitions, MPI_Request *request)
 {
     bool sends = call->kind == P2P_SEND;
     struct request *r;
@@ -57,7 +57,7 @@ int impl_Psend_init(const void *buf, int partitions, MPI_Count count, struct dty
 {
     (void)info; /* no key is known */
     struct p2p_call call = {P2P_SEND, (void *)(uintptr_t)buf, count, datatype, dest, tag, comm};
-    return make(&call, partitions, request);
+    return partitioned_make(&call, partitions, request);
 }
 
 int impl_Precv_init(void *buf, int partitions, MPI_Count count, struct dtype *datatype, int source, int tag,
@@ -69,11 +69,11 @@ int impl_Precv_init(void *buf, int partitions, MPI_Count count, struct dtype *da
     if (tag == MPI_ANY_TAG)
         return err_set(MPI_ERR_TAG, "tag is MPI_ANY_TAG; a partitioned receive names its tag");
     struct p2p_call call = {P2P_RECV, buf, count, datatype, source, tag, comm};
-    return make(&call, partitions, request);
+    return partitioned_make(&call, partitions, request);
 }
 
 /* Names the communicator that an error of this request belongs to. */
-static int blame(struct request *r, int rc)
+static int partitioned_return_error(struct request *r, int rc)
 {
     if (rc != 0 && r->comm)
         api_blame(r->comm);
@@ -91,7 +91,7 @@ int impl_Pready_range(int partition_low, int partition_high, struct request *req
     if (rc == 0 && partition_low > partition_high)
         rc = err_set(MPI_ERR_ARG, "partition_low is %d and partition_high is %d", partition_low,
                      partition_high);
-    return blame(request, rc);
+    return partitioned_return_error(request, rc);
 }
 
 int impl_Pready_list(int length, const int array_of_partitions[], struct request *request)
@@ -99,7 +99,7 @@ int impl_Pready_list(int length, const int array_of_partitions[], struct request
     int rc = length > 0 ? 0 : partitioned_ready(request, 0, -1);
     for (int i = 0; rc == 0 && i < length; i++)
         rc = partitioned_ready(request, array_of_partitions[i], array_of_partitions[i]);
-    return blame(request, rc);
+    return partitioned_return_error(request, rc);
 }
 
 int impl_Parrived(struct request *request, int partition, int *flag)
@@ -107,7 +107,7 @@ int impl_Parrived(struct request *request, int partition, int *flag)
     bool arrived = true;
     int rc = request ? partitioned_arrived(request, partition, &arrived) : 0;
     if (rc != 0)
-        return blame(request, rc);
+        return partitioned_return_error(request, rc);
     *flag = arrived;
     if (!arrived)
         api_not_yet(the_proc);

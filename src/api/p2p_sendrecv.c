@@ -126,7 +126,7 @@ static int packed_copy(struct p2p_call *send, void **out)
     return 0;
 }
 
-static int exchange(const struct p2p_call *send, const struct p2p_call *recv, MPI_Status *status)
+static int sendrecv_exchange(const struct p2p_call *send, const struct p2p_call *recv, MPI_Status *status)
 {
     struct p2p *p = send->comm->proc->p2p;
     struct request *incoming;
@@ -150,7 +150,7 @@ int impl_Sendrecv(const void *sendbuf, MPI_Count sendcount, struct dtype *sendty
 {
     struct p2p_call send = {P2P_SEND, (void *)(uintptr_t)sendbuf, sendcount, sendtype, dest, sendtag, comm};
     struct p2p_call recv = {P2P_RECV, recvbuf, recvcount, recvtype, source, recvtag, comm};
-    return exchange(&send, &recv, status);
+    return sendrecv_exchange(&send, &recv, status);
 }
 
 int impl_Sendrecv_replace(void *buf, MPI_Count count, struct dtype *datatype, int dest, int sendtag,
@@ -161,7 +161,7 @@ int impl_Sendrecv_replace(void *buf, MPI_Count count, struct dtype *datatype, in
     void *copy = NULL;
     int rc = packed_copy(&send, &copy);
     if (rc == 0)
-        rc = exchange(&send, &recv, status);
+        rc = sendrecv_exchange(&send, &recv, status);
     free(copy);
     return rc;
 }

@@ -14,7 +14,7 @@
     }
 
 /* Runs it and hands out the request that it was given. */
-static int run(struct rma_call *c, MPI_Request *request)
+static int rma_run_call(struct rma_call *c, MPI_Request *request)
 {
     struct request *r = NULL;
     c->request = request ? &r : NULL;
@@ -25,9 +25,9 @@ static int run(struct rma_call *c, MPI_Request *request)
 }
 
 /* A put or a get, or with an operator an accumulate. */
-static int operate(enum rma_kind kind, const void *origin, MPI_Count origin_count, struct dtype *origin_type,
-                   int rank, MPI_Aint disp, MPI_Count count, struct dtype *type, struct op *op,
-                   struct win *win, MPI_Request *request)
+static int rma_operate(enum rma_kind kind, const void *origin, MPI_Count origin_count,
+                       struct dtype *origin_type, int rank, MPI_Aint disp, MPI_Count count,
+                       struct dtype *type, struct op *op, struct win *win, MPI_Request *request)
 {
     struct rma_call c = {.kind = kind,
                          .win = win,
@@ -37,7 +37,7 @@ static int operate(enum rma_kind kind, const void *origin, MPI_Count origin_coun
                          .count = count,
                          .type = type,
                          .op = op};
-    return run(&c, request);
+    return rma_run_call(&c, request);
 }
 
 static int get_accumulate(struct rma_side origin, struct rma_side result, int rank, MPI_Aint disp,
@@ -53,14 +53,14 @@ static int get_accumulate(struct rma_side origin, struct rma_side result, int ra
                          .count = count,
                          .type = type,
                          .op = op};
-    return run(&c, request);
+    return rma_run_call(&c, request);
 }
 
 #define NEAR_MOST 4096
 
 /* Bytes of a short block that has the same layout at both ends; 0: it is something else. */
-static size_t block(MPI_Count origin_count, const struct dtype *origin_type, MPI_Count count,
-                    const struct dtype *type)
+static size_t rma_block_size(MPI_Count origin_count, const struct dtype *origin_type, MPI_Count count,
+                             const struct dtype *type)
 {
     return origin_type == type && origin_count == count && type->contiguous && count <= NEAR_MOST &&
                    type->size <= NEAR_MOST
@@ -84,55 +84,55 @@ static int copy_block(void *to, const void *from, size_t bytes)
 int impl_Put(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
-    const size_t bytes = block(origin_count, origin_datatype, target_count, target_datatype);
+    const size_t bytes = rma_block_size(origin_count, origin_datatype, target_count, target_datatype);
     char *at = bytes ? rma_near(win, target_rank, target_disp, bytes) : NULL;
     if (at)
         return copy_block(at, origin_addr, bytes);
-    return operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, NULL, win, NULL);
+    return rma_operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, NULL, win, NULL);
 }
 
 int impl_Rput(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
               MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win,
               MPI_Request *request)
 {
-    return operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, NULL, win, request);
+    return rma_operate(RMA_IS_PUT, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, NULL, win, request);
 }
 
 int impl_Get(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
              MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win)
 {
-    const size_t bytes = block(origin_count, origin_datatype, target_count, target_datatype);
+    const size_t bytes = rma_block_size(origin_count, origin_datatype, target_count, target_datatype);
     char *at = bytes ? rma_near(win, target_rank, target_disp, bytes) : NULL;
     if (at)
         return copy_block(origin_addr, at, bytes);
-    return operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, NULL, win, NULL);
+    return rma_operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, NULL, win, NULL);
 }
 
 int impl_Rget(void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype, int target_rank,
               MPI_Aint target_disp, MPI_Count target_count, struct dtype *target_datatype, struct win *win,
               MPI_Request *request)
 {
-    return operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, NULL, win, request);
+    return rma_operate(RMA_IS_GET, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
+                       target_count, target_datatype, NULL, win, request);
 }
 
 int impl_Accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
                     int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                     struct dtype *target_datatype, struct op *op, struct win *win)
 {
-    return operate(RMA_IS_ACCUMULATE, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, op, win, NULL);
+    return rma_operate(RMA_IS_ACCUMULATE, origin_addr, origin_count, origin_datatype, target_rank,
+                       target_disp, target_count, target_datatype, op, win, NULL);
 }
 
 int impl_Raccumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
                      int target_rank, MPI_Aint target_disp, MPI_Count target_count,
                      struct dtype *target_datatype, struct op *op, struct win *win, MPI_Request *request)
 {
-    return operate(RMA_IS_ACCUMULATE, origin_addr, origin_count, origin_datatype, target_rank, target_disp,
-                   target_count, target_datatype, op, win, request);
+    return rma_operate(RMA_IS_ACCUMULATE, origin_addr, origin_count, origin_datatype, target_rank,
+                       target_disp, target_count, target_datatype, op, win, request);
 }
 
 int impl_Get_accumulate(const void *origin_addr, MPI_Count origin_count, struct dtype *origin_datatype,
@@ -185,5 +185,5 @@ int impl_Compare_and_swap(const void *origin_addr, const void *compare_addr, voi
                          .count = 1,
                          .type = datatype};
     int rc = check_element(datatype);
-    return rc ? rc : run(&c, NULL);
+    return rc ? rc : rma_run_call(&c, NULL);
 }

@@ -24,7 +24,7 @@ struct summary {
     uint64_t sum, min, max;
 };
 
-static struct summary summarise(const uint64_t *values, size_t stride, uint32_t ranks)
+static struct summary stats_summarise(const uint64_t *values, size_t stride, uint32_t ranks)
 {
     struct summary s = {.min = UINT64_MAX};
     for (uint32_t r = 0; r < ranks; r++) {
@@ -45,7 +45,7 @@ static void put_text(const struct proc *p, const uint64_t *values, size_t n, FIL
         fprintf(out, "  between nodes: %s\n", adapter);
     fprintf(out, "  %-28s %16s %16s %16s\n", "", "sum", "min", "max");
     for (size_t i = 0; i < n; i++) {
-        struct summary s = summarise(values + i, n, p->size);
+        struct summary s = stats_summarise(values + i, n, p->size);
         if (s.sum)
             fprintf(out, "  %-28s %16" PRIu64 " %16" PRIu64 " %16" PRIu64 "\n", counters_get(i)->name, s.sum,
                     s.min, s.max);
@@ -59,7 +59,7 @@ static void put_json(const struct proc *p, const uint64_t *values, size_t n, FIL
     fprintf(out, "{\"ranks\": %" PRIu32 ", \"nodes\": %" PRIu32 ", \"adapter\": \"%s\",\n\"counters\": {",
             p->size, p->net->boot->nnodes, adapter);
     for (size_t i = 0; i < n; i++) {
-        struct summary s = summarise(values + i, n, p->size);
+        struct summary s = stats_summarise(values + i, n, p->size);
         fprintf(out, "%s\"%s\": {\"sum\": %" PRIu64 ", \"min\": %" PRIu64 ", \"max\": %" PRIu64 "}",
                 i ? ",\n " : "", counters_get(i)->name, s.sum, s.min, s.max);
     }
@@ -67,7 +67,8 @@ static void put_json(const struct proc *p, const uint64_t *values, size_t n, FIL
 }
 
 /* One write for the whole of it, so that lines of other processes do not fall between its own. */
-static void print(const struct proc *p, const uint64_t *values, size_t n, const struct stats_flows *flows)
+static void stats_print(const struct proc *p, const uint64_t *values, size_t n,
+                        const struct stats_flows *flows)
 {
     char *text = NULL;
     size_t size = 0;
@@ -102,7 +103,7 @@ void stats_report(struct proc *p)
     rc = rc ? rc : stats_memory(p, mine && (all || p->rank != 0));
     rc = rc ? rc : impl_Gather(mine, (MPI_Count)n, type, all, (MPI_Count)n, type, 0, p->world);
     if (rc == 0 && p->rank == 0)
-        print(p, all, n, &flows);
+        stats_print(p, all, n, &flows);
     else if (rc != 0)
         log_warn("the counters could not be gathered: %s", err_detail(rc));
     free(flows.list);

@@ -56,7 +56,7 @@ static int member_count(enum member kind)
 }
 
 /* How many of the kind the layer has; the first `len` of them in indices. */
-static int members(int layer, enum member kind, int len, int indices[])
+static int category_members(int layer, enum member kind, int len, int indices[])
 {
     int n = 0;
     for (int i = 0; i < member_count(kind); i++) {
@@ -74,7 +74,7 @@ static bool has_children(int layer);
 static bool is_used(int layer)
 {
     for (enum member kind = MEMBER_CVAR; kind <= MEMBER_EVENT; kind++)
-        if (members(layer, kind, 0, NULL) > 0)
+        if (category_members(layer, kind, 0, NULL) > 0)
             return true;
     return has_children(layer);
 }
@@ -104,7 +104,7 @@ static int category_of(int layer)
     return n;
 }
 
-static int children(int layer, int len, int indices[])
+static int category_children(int layer, int len, int indices[])
 {
     int n = 0;
     for (int i = 0; i < LAYERS; i++) {
@@ -144,9 +144,9 @@ int impl_T_category_get_info(int cat_index, char *name, int *name_len, char *des
         return rc;
     tool_string(layers[layer].name, name, name_len);
     tool_string(layers[layer].doc, desc, desc_len);
-    TOOL_OUT(num_cvars, members(layer, MEMBER_CVAR, 0, NULL));
-    TOOL_OUT(num_pvars, members(layer, MEMBER_PVAR, 0, NULL));
-    TOOL_OUT(num_categories, children(layer, 0, NULL));
+    TOOL_OUT(num_cvars, category_members(layer, MEMBER_CVAR, 0, NULL));
+    TOOL_OUT(num_pvars, category_members(layer, MEMBER_PVAR, 0, NULL));
+    TOOL_OUT(num_categories, category_children(layer, 0, NULL));
     return tool_leave(0);
 }
 
@@ -155,7 +155,7 @@ int impl_T_category_get_num_events(int cat_index, int *num_events)
     int layer, rc = enter_category(cat_index, &layer);
     if (rc)
         return rc;
-    TOOL_OUT(num_events, members(layer, MEMBER_EVENT, 0, NULL));
+    TOOL_OUT(num_events, category_members(layer, MEMBER_EVENT, 0, NULL));
     return tool_leave(0);
 }
 
@@ -180,7 +180,7 @@ static int list_members(int cat_index, enum member kind, int len, int indices[])
         return rc;
     if (len < 0)
         return tool_leave(MPI_T_ERR_INVALID);
-    members(layer, kind, len, indices);
+    category_members(layer, kind, len, indices);
     return tool_leave(0);
 }
 
@@ -206,7 +206,7 @@ int impl_T_category_get_categories(int cat_index, int len, int indices[])
         return rc;
     if (len < 0)
         return tool_leave(MPI_T_ERR_INVALID);
-    children(layer, len, indices);
+    category_children(layer, len, indices);
     return tool_leave(0);
 }
 

@@ -128,7 +128,7 @@ int impl_T_enum_get_item(MPI_T_enum enumtype, int indx, int *value, char *name, 
     return tool_leave(0);
 }
 
-static void arrived(struct p2p *p, const struct p2p_arrival *a)
+static void tool_message_arrived(struct p2p *p, const struct p2p_arrival *a)
 {
     (void)p;
     tool_lock();
@@ -137,14 +137,15 @@ static void arrived(struct p2p *p, const struct p2p_arrival *a)
     tool_unlock();
 }
 
-static void delivered(struct p2p *p)
+static void tool_message_delivered(struct p2p *p)
 {
     tool_lock();
     tool_pvars_delivered(p);
     tool_unlock();
 }
 
-static void chose(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
+static void tool_protocol_chosen(struct p2p *p, struct envelope env, uint64_t length,
+                                 enum p2p_protocol protocol)
 {
     (void)p;
     tool_lock();
@@ -154,7 +155,8 @@ static void chose(struct p2p *p, struct envelope env, uint64_t length, enum p2p_
 
 void tool_watch_update(void)
 {
-    static const struct p2p_watch watch = {.arrived = arrived, .delivered = delivered, .chose = chose};
+    static const struct p2p_watch watch = {
+        .arrived = tool_message_arrived, .delivered = tool_message_delivered, .chose = tool_protocol_chosen};
     if (the_proc)
         p2p_set_watch(the_proc->p2p, tool_pvars_watch() || tool_events_watch() ? &watch : NULL);
 }

@@ -27,7 +27,7 @@ static uint64_t area_size(const struct proc *p)
 }
 
 /* A figure is worth nothing without what it was measured on. */
-static void adapter(const struct proc *p, char *out)
+static void pvar_format_adapter(const struct proc *p, char *out)
 {
     net_adapter(p->net, out, TOOL_TEXT_MAX);
     if (!*out)
@@ -39,7 +39,7 @@ static void coll_choices(const struct proc *p, char *out)
     results_describe(p, out, TOOL_TEXT_MAX);
 }
 
-static void protocols(const struct proc *p, char *out)
+static void pvar_format_protocols(const struct proc *p, char *out)
 {
     p2p_describe_choices(p->p2p, out, TOOL_TEXT_MAX);
 }
@@ -105,7 +105,7 @@ static const struct tool_pvar others[] = {
      .bind = MPI_T_BIND_NO_OBJECT,
      .readonly = true,
      .continuous = true,
-     .text = adapter},
+     .text = pvar_format_adapter},
     {.name = "coll_choices",
      .doc = "Which algorithms, segments and multicasts of broadcast, gather, scatter, allgather, alltoall, "
             "reduce "
@@ -125,7 +125,7 @@ static const struct tool_pvar others[] = {
      .bind = MPI_T_BIND_NO_OBJECT,
      .readonly = true,
      .continuous = true,
-     .text = protocols},
+     .text = pvar_format_protocols},
     {.name = "p2p_unexpected_length",
      .doc = "Messages that wait for their receive.",
      .class = MPI_T_PVAR_CLASS_LEVEL,

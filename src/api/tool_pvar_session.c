@@ -162,7 +162,7 @@ static struct comm *comm_at(void *obj_handle)
     return obj_handle && the_proc ? comm_from(the_proc, *(MPI_Comm *)obj_handle) : NULL;
 }
 
-static uint32_t elements(const struct tool_pvar *v)
+static uint32_t pvar_count_elements(const struct tool_pvar *v)
 {
     return v->count ? v->count(the_proc) : the_proc->size;
 }
@@ -181,7 +181,7 @@ static int handle_new(struct tool_session *s, const struct tool_pvar *v, void *o
     h->var = *v;
     h->context = c ? c->context : 0;
     h->started = v->continuous;
-    h->count = v->text ? TOOL_TEXT_MAX : v->each && the_proc ? elements(v) : 1;
+    h->count = v->text ? TOOL_TEXT_MAX : v->each && the_proc ? pvar_count_elements(v) : 1;
     list_append(&s->handles, &h->link);
     *out = h;
     return 0;
@@ -287,7 +287,7 @@ static void put_value(const struct tool_pvar_handle *h, void *buf)
     unsigned long long value = value_now(h);
     if (h->var.each) {
         for (uint32_t i = 0; i < h->count; i++) {
-            value = the_proc && i < elements(&h->var) ? h->var.each(the_proc, i) : 0;
+            value = the_proc && i < pvar_count_elements(&h->var) ? h->var.each(the_proc, i) : 0;
             memcpy((char *)buf + i * sizeof(value), &value, sizeof(value));
         }
         return;

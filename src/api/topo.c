@@ -7,7 +7,7 @@
 #include "obj/handle.h"
 #include "obj/topo_create.h"
 
-static int need(const struct comm *comm, int kind)
+static int topo_check_kind(const struct comm *comm, int kind)
 {
     if (comm->topology && comm->topology->kind == kind)
         return MPI_SUCCESS;
@@ -17,7 +17,7 @@ static int need(const struct comm *comm, int kind)
     return err_set(MPI_ERR_TOPOLOGY, "%s does not have %s topology", comm_label(comm), what);
 }
 
-static int give(int rc, struct comm *made, MPI_Comm *newcomm)
+static int topo_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
 {
     *newcomm = !rc && made ? comm_handle(made) : MPI_COMM_NULL;
     return rc;
@@ -41,18 +41,18 @@ int impl_Cart_create(struct comm *comm_old, int ndims, const int dims[], const i
 {
     struct comm *made = NULL;
     int rc = cart_create(comm_old, ndims, dims, periods, reorder != 0, &made);
-    return give(rc, made, comm_cart);
+    return topo_return_handle(rc, made, comm_cart);
 }
 
 int impl_Cart_sub(struct comm *comm, const int remain_dims[], MPI_Comm *newcomm)
 {
     struct comm *made = NULL;
-    int rc = need(comm, MPI_CART);
+    int rc = topo_check_kind(comm, MPI_CART);
     if (!rc && comm->topology->u.cart.ndims > 0 && !remain_dims)
         rc = err_set(MPI_ERR_ARG, "remain_dims is a null pointer");
     if (!rc)
         rc = cart_sub(comm, remain_dims, &made);
-    return give(rc, made, newcomm);
+    return topo_return_handle(rc, made, newcomm);
 }
 
 int impl_Cart_map(struct comm *comm, int ndims, const int dims[], const int periods[], int *newrank)
@@ -66,7 +66,7 @@ int impl_Cart_map(struct comm *comm, int ndims, const int dims[], const int peri
 
 int impl_Cartdim_get(struct comm *comm, int *ndims)
 {
-    int rc = need(comm, MPI_CART);
+    int rc = topo_check_kind(comm, MPI_CART);
     if (!rc)
         *ndims = comm->topology->u.cart.ndims;
     return rc;
@@ -79,7 +79,7 @@ static int check_room(int asked, int there, const char *name)
 
 int impl_Cart_get(struct comm *comm, int maxdims, int dims[], int periods[], int coords[])
 {
-    int rc = need(comm, MPI_CART);
+    int rc = topo_check_kind(comm, MPI_CART);
     const struct topology *t = comm->topology;
     if (!rc)
         rc = check_room(maxdims, t->u.cart.ndims, "maxdims");
@@ -95,7 +95,7 @@ int impl_Cart_get(struct comm *comm, int maxdims, int dims[], int periods[], int
 
 int impl_Cart_rank(struct comm *comm, const int coords[], int *rank)
 {
-    int rc = need(comm, MPI_CART);
+    int rc = topo_check_kind(comm, MPI_CART);
     if (rc)
         return rc;
     const struct topology *t = comm->topology;
@@ -117,7 +117,7 @@ static int check_rank(const struct comm *comm, int rank)
 
 int impl_Cart_coords(struct comm *comm, int rank, int maxdims, int coords[])
 {
-    int rc = need(comm, MPI_CART);
+    int rc = topo_check_kind(comm, MPI_CART);
     if (!rc)
         rc = check_rank(comm, rank);
     if (!rc)
@@ -131,7 +131,7 @@ int impl_Cart_coords(struct comm *comm, int rank, int maxdims, int coords[])
 
 int impl_Cart_shift(struct comm *comm, int direction, int disp, int *rank_source, int *rank_dest)
 {
-    int rc = need(comm, MPI_CART);
+    int rc = topo_check_kind(comm, MPI_CART);
     if (rc)
         return rc;
     if (direction < 0 || direction >= comm->topology->u.cart.ndims)
@@ -146,7 +146,7 @@ int impl_Graph_create(struct comm *comm_old, int nnodes, const int indx[], const
 {
     struct comm *made = NULL;
     int rc = graph_create(comm_old, nnodes, indx, edges, reorder != 0, &made);
-    return give(rc, made, comm_graph);
+    return topo_return_handle(rc, made, comm_graph);
 }
 
 int impl_Graph_map(struct comm *comm, int nnodes, const int indx[], const int edges[], int *newrank)
@@ -159,7 +159,7 @@ int impl_Graph_map(struct comm *comm, int nnodes, const int indx[], const int ed
 
 int impl_Graphdims_get(struct comm *comm, int *nnodes, int *nedges)
 {
-    int rc = need(comm, MPI_GRAPH);
+    int rc = topo_check_kind(comm, MPI_GRAPH);
     if (rc)
         return rc;
     *nnodes = comm->topology->u.graph.nodes;
@@ -176,7 +176,7 @@ static void copy_some(int *to, const int *from, int room, int there)
 
 int impl_Graph_get(struct comm *comm, int maxindex, int maxedges, int indx[], int edges[])
 {
-    int rc = need(comm, MPI_GRAPH);
+    int rc = topo_check_kind(comm, MPI_GRAPH);
     if (rc)
         return rc;
     const struct topology *t = comm->topology;
@@ -190,7 +190,7 @@ int impl_Graph_get(struct comm *comm, int maxindex, int maxedges, int indx[], in
 /* Where the neighbours of a node begin, and how many there are. */
 static int graph_neighbors(struct comm *comm, int rank, const int **begin, int *count)
 {
-    int rc = need(comm, MPI_GRAPH);
+    int rc = topo_check_kind(comm, MPI_GRAPH);
     if (!rc)
         rc = check_rank(comm, rank);
     if (rc)
@@ -251,7 +251,7 @@ int impl_Dist_graph_create_adjacent(struct comm *comm_old, int indegree, const i
     if (!rc)
         rc = dist_graph_create_adjacent(comm_old, indegree, sources, weights_given(sourceweights), outdegree,
                                         destinations, weights_given(destweights), info, &made);
-    return give(rc, made, comm_dist_graph);
+    return topo_return_handle(rc, made, comm_dist_graph);
 }
 
 int impl_Dist_graph_create(struct comm *comm_old, int n, const int sources[], const int degrees[],
@@ -266,12 +266,12 @@ int impl_Dist_graph_create(struct comm *comm_old, int n, const int sources[], co
         return err_set(MPI_ERR_ARG, "sources or degrees is a null pointer");
     int rc =
         dist_graph_create(comm_old, n, sources, degrees, destinations, weights_given(weights), info, &made);
-    return give(rc, made, comm_dist_graph);
+    return topo_return_handle(rc, made, comm_dist_graph);
 }
 
 int impl_Dist_graph_neighbors_count(struct comm *comm, int *indegree, int *outdegree, int *weighted)
 {
-    int rc = need(comm, MPI_DIST_GRAPH);
+    int rc = topo_check_kind(comm, MPI_DIST_GRAPH);
     if (rc)
         return rc;
     *indegree = comm->topology->u.dist.indegree;
@@ -283,7 +283,7 @@ int impl_Dist_graph_neighbors_count(struct comm *comm, int *indegree, int *outde
 int impl_Dist_graph_neighbors(struct comm *comm, int maxindegree, int sources[], int sourceweights[],
                               int maxoutdegree, int destinations[], int destweights[])
 {
-    int rc = need(comm, MPI_DIST_GRAPH);
+    int rc = topo_check_kind(comm, MPI_DIST_GRAPH);
     if (rc)
         return rc;
     const struct topology *t = comm->topology;

@@ -23,8 +23,8 @@ static int check_args(const struct comm *comm, const void *base, MPI_Aint size, 
     return MPI_SUCCESS;
 }
 
-static int make(struct comm *comm, int flavor, void *base, MPI_Aint size, MPI_Aint unit, struct info *info,
-                struct win **out)
+static int win_make_checked(struct comm *comm, int flavor, void *base, MPI_Aint size, MPI_Aint unit,
+                            struct info *info, struct win **out)
 {
     int rc = check_args(comm, base, size, unit, flavor == MPI_WIN_FLAVOR_CREATE);
     return rc ? rc : win_make(comm, flavor, base, size, unit, info, out);
@@ -34,7 +34,7 @@ int impl_Win_create(void *base, MPI_Aint size, MPI_Aint disp_unit, struct info *
                     MPI_Win *win)
 {
     struct win *w;
-    int rc = make(comm, MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, &w);
+    int rc = win_make_checked(comm, MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, &w);
     if (!rc)
         *win = win_handle(w);
     return rc;
@@ -44,7 +44,7 @@ static int make_with_memory(struct comm *comm, int flavor, MPI_Aint size, MPI_Ai
                             void *baseptr, MPI_Win *win)
 {
     struct win *w;
-    int rc = make(comm, flavor, NULL, size, unit, info, &w);
+    int rc = win_make_checked(comm, flavor, NULL, size, unit, info, &w);
     if (rc)
         return rc;
     memcpy(baseptr, &w->memory, sizeof(w->memory));
@@ -67,7 +67,7 @@ int impl_Win_allocate_shared(MPI_Aint size, MPI_Aint disp_unit, struct info *inf
 int impl_Win_create_dynamic(struct info *info, struct comm *comm, MPI_Win *win)
 {
     struct win *w;
-    int rc = make(comm, MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1, info, &w);
+    int rc = win_make_checked(comm, MPI_WIN_FLAVOR_DYNAMIC, MPI_BOTTOM, 0, 1, info, &w);
     if (!rc)
         *win = win_handle(w);
     return rc;

@@ -24,7 +24,7 @@ void acceptor_open(struct acceptor *a, uint32_t max, uint32_t ms, const struct a
     a->last = &a->first;
 }
 
-static void reject(struct acceptor *a, struct acceptor_caller *c)
+static void acceptor_reject_caller(struct acceptor *a, struct acceptor_caller *c)
 {
     acceptor_remove(a, c);
     a->ops->reject(a->ctx, c);
@@ -33,7 +33,7 @@ static void reject(struct acceptor *a, struct acceptor_caller *c)
 void acceptor_close(struct acceptor *a)
 {
     while (a->first)
-        reject(a, a->first);
+        acceptor_reject_caller(a, a->first);
     if (a->spare >= 0)
         close(a->spare);
     a->spare = -1;
@@ -74,7 +74,7 @@ static bool has_caller(int listener)
 static int take_one_of_full(struct acceptor *a, int listener, int error)
 {
     if (a->first) {
-        reject(a, a->first);
+        acceptor_reject_caller(a, a->first);
         return take_one(listener);
     }
     if (a->spare >= 0) {
@@ -88,10 +88,10 @@ static int take_one_of_full(struct acceptor *a, int listener, int error)
     return -1;
 }
 
-static int admit(struct acceptor *a, int fd, uint64_t now)
+static int acceptor_admit_caller(struct acceptor *a, int fd, uint64_t now)
 {
     if (a->n >= a->max)
-        reject(a, a->first);
+        acceptor_reject_caller(a, a->first);
     struct acceptor_caller *c = a->ops->admit(a->ctx, fd);
     if (!c) {
         close(fd);
@@ -116,7 +116,7 @@ int acceptor_take(struct acceptor *a, int listener, uint64_t now)
             fd = take_one_of_full(a, listener, errno);
         }
         if (fd >= 0)
-            error = admit(a, fd, now);
+            error = acceptor_admit_caller(a, fd, now);
         else if (is_full(errno))
             error = errno;
         else if (errno != EINTR && errno != ECONNABORTED)
@@ -128,6 +128,6 @@ int acceptor_take(struct acceptor *a, int listener, uint64_t now)
 uint64_t acceptor_expire(struct acceptor *a, uint64_t now)
 {
     while (a->first && a->first->until <= now)
-        reject(a, a->first);
+        acceptor_reject_caller(a, a->first);
     return a->first ? a->first->until - now : UINT64_MAX;
 }

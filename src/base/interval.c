@@ -9,12 +9,12 @@
 
 #include "base/err.h"
 
-static int height(const struct interval *n)
+static int interval_height(const struct interval *n)
 {
     return n ? n->height : 0;
 }
 
-static bool before(const struct interval *a, const struct interval *b)
+static bool interval_is_before(const struct interval *a, const struct interval *b)
 {
     if (a->start != b->start)
         return a->start < b->start;
@@ -24,9 +24,9 @@ static bool before(const struct interval *a, const struct interval *b)
 }
 
 /* What a node knows of its subtree, from its children. */
-static void update(struct interval *n)
+static void interval_update(struct interval *n)
 {
-    n->height = 1 + MAX(height(n->left), height(n->right));
+    n->height = 1 + MAX(interval_height(n->left), interval_height(n->right));
     n->reach = n->end;
     if (n->left && n->left->reach > n->reach)
         n->reach = n->left->reach;
@@ -39,8 +39,8 @@ static struct interval *rotate_right(struct interval *n)
     struct interval *up = n->left;
     n->left = up->right;
     up->right = n;
-    update(n);
-    update(up);
+    interval_update(n);
+    interval_update(up);
     return up;
 }
 
@@ -49,46 +49,46 @@ static struct interval *rotate_left(struct interval *n)
     struct interval *up = n->right;
     n->right = up->left;
     up->left = n;
-    update(n);
-    update(up);
+    interval_update(n);
+    interval_update(up);
     return up;
 }
 
 /* The root of this subtree once its heights differ by one at most; they differ by two at most before. */
-static struct interval *balance(struct interval *n)
+static struct interval *interval_balance(struct interval *n)
 {
-    int lean = height(n->left) - height(n->right);
+    int lean = interval_height(n->left) - interval_height(n->right);
     if (lean > 1) {
-        if (height(n->left->left) < height(n->left->right))
+        if (interval_height(n->left->left) < interval_height(n->left->right))
             n->left = rotate_left(n->left);
         return rotate_right(n);
     }
     if (lean < -1) {
-        if (height(n->right->right) < height(n->right->left))
+        if (interval_height(n->right->right) < interval_height(n->right->left))
             n->right = rotate_right(n->right);
         return rotate_left(n);
     }
-    update(n);
+    interval_update(n);
     return n;
 }
 
-static struct interval *insert(struct interval *root, struct interval *node)
+static struct interval *interval_insert_below(struct interval *root, struct interval *node)
 {
     if (!root)
         return node;
-    if (before(node, root))
-        root->left = insert(root->left, node);
+    if (interval_is_before(node, root))
+        root->left = interval_insert_below(root->left, node);
     else
-        root->right = insert(root->right, node);
-    return balance(root);
+        root->right = interval_insert_below(root->right, node);
+    return interval_balance(root);
 }
 
 void interval_insert(struct interval_tree *t, struct interval *node)
 {
     ASSERT(node->start < node->end);
     node->left = node->right = NULL;
-    update(node);
-    t->root = insert(t->root, node);
+    interval_update(node);
+    t->root = interval_insert_below(t->root, node);
 }
 
 static struct interval *take_first(struct interval *root, struct interval **first)
@@ -98,7 +98,7 @@ static struct interval *take_first(struct interval *root, struct interval **firs
         return root->right;
     }
     root->left = take_first(root->left, first);
-    return balance(root);
+    return interval_balance(root);
 }
 
 static struct interval *remove_from(struct interval *root, struct interval *node)
@@ -111,13 +111,13 @@ static struct interval *remove_from(struct interval *root, struct interval *node
         struct interval *right = take_first(node->right, &successor);
         successor->left = node->left;
         successor->right = right;
-        return balance(successor);
+        return interval_balance(successor);
     }
-    if (before(node, root))
+    if (interval_is_before(node, root))
         root->left = remove_from(root->left, node);
     else
         root->right = remove_from(root->right, node);
-    return balance(root);
+    return interval_balance(root);
 }
 
 void interval_remove(struct interval_tree *t, struct interval *node)
@@ -147,7 +147,7 @@ static struct interval *first_beyond(struct interval *n, const struct interval *
 {
     if (!n || n->reach <= start)
         return NULL;
-    if (after && !before(after, n))
+    if (after && !interval_is_before(after, n))
         return first_beyond(n->right, after, start);
     struct interval *found = first_beyond(n->left, after, start);
     if (found)

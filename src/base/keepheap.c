@@ -9,7 +9,7 @@
 
 #ifdef M_MMAP_THRESHOLD
 /* The user has an opinion. */
-static bool settled(void)
+static bool malloc_is_configured(void)
 {
     static const char *const names[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_",
                                         "MALLOC_MMAP_MAX_", "MALLOC_TOP_PAD_"};
@@ -22,7 +22,7 @@ static bool settled(void)
 
 bool keepheap(void)
 {
-    if (settled())
+    if (malloc_is_configured())
         return false;
     mallopt(M_MMAP_THRESHOLD, 32 << 20); /* the most it takes */
     mallopt(M_TRIM_THRESHOLD, 128 << 20);

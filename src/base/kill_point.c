@@ -32,7 +32,7 @@ static struct {
     _Atomic int32_t left; /* times to pass before it happens; at most 0: it does not, or has */
 } order = {.point = KILL_POINTS};
 
-static void refuse(void)
+static void kill_point_refuse(void)
 {
     fprintf(stderr,
             "FISHPLATE_KILL_AT=%s: not name:count:rank or name:count:rank:stop with one of the names:\n",
@@ -54,7 +54,7 @@ void kill_point_open(uint32_t rank)
     while (read >= 3 && point < KILL_POINTS && strcmp(name, names[point]) != 0)
         point++;
     if (read < 3 || count < 1 || point == KILL_POINTS || (how[0] && strcmp(how, "stop") != 0))
-        refuse();
+        kill_point_refuse();
     if (victim != rank)
         return;
     order.point = point;

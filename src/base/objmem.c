@@ -118,7 +118,7 @@ static bool add_range(size_t size)
 }
 
 /* With the lock held. */
-static struct head *cut(uint32_t size_class)
+static struct head *objmem_cut_block(uint32_t size_class)
 {
     const size_t size = sizeof(struct head) + class_size(size_class);
     struct range *last = memory.count > 0 ? &memory.ranges[memory.count - 1] : NULL;
@@ -142,7 +142,7 @@ void *objmem_new(size_t size)
     struct piece *piece = memory.free[c];
     if (piece)
         memory.free[c] = piece->next;
-    struct head *head = piece ? NULL : cut(c);
+    struct head *head = piece ? NULL : objmem_cut_block(c);
     pthread_mutex_unlock(&memory.lock);
     if (piece)
         return tell_made(memset(piece, 0, size), size);

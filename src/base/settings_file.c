@@ -23,7 +23,7 @@
 #define LONGEST   (64u << 10)
 #define BLANKS    " \t\r"
 
-static char *trim(char *text)
+static char *settings_trim_line(char *text)
 {
     text += strspn(text, BLANKS);
     for (size_t n = strlen(text); n > 0 && strchr(BLANKS, text[n - 1]); n--)
@@ -39,16 +39,16 @@ void settings_parse(char *text, settings_line_fn *handle, void *arg)
         next = strchr(at, '\n');
         if (next)
             *next++ = '\0';
-        at = trim(at);
+        at = settings_trim_line(at);
         if (*at == '\0' || *at == '#')
             continue;
         char *value = strchr(at, '=');
         if (value)
             *value++ = '\0';
-        char *name = trim(at);
+        char *name = settings_trim_line(at);
         if (strncmp(name, PREFIX, strlen(PREFIX)) == 0)
             name += strlen(PREFIX);
-        handle(name, value && *name ? trim(value) : NULL, line, arg);
+        handle(name, value && *name ? settings_trim_line(value) : NULL, line, arg);
     }
 }
 

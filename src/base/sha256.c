@@ -17,29 +17,29 @@ static const uint32_t constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotate(uint32_t x, unsigned n)
+static uint32_t sha256_rotate(uint32_t x, unsigned n)
 {
     return x >> n | x << (32 - n);
 }
 
-static uint32_t load(const uint8_t *p)
+static uint32_t sha256_load(const uint8_t *p)
 {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static void store(uint8_t *p, uint32_t v)
+static void sha256_store(uint8_t *p, uint32_t v)
 {
     for (int i = 0; i < 4; i++)
         p[i] = (uint8_t)(v >> (24 - 8 * i));
 }
 
-static void schedule(uint32_t w[64], const uint8_t *block)
+static void sha256_schedule(uint32_t w[64], const uint8_t *block)
 {
     for (int t = 0; t < 16; t++)
-        w[t] = load(block + 4 * t);
+        w[t] = sha256_load(block + 4 * t);
     for (int t = 16; t < 64; t++) {
-        uint32_t s0 = rotate(w[t - 15], 7) ^ rotate(w[t - 15], 18) ^ w[t - 15] >> 3;
-        uint32_t s1 = rotate(w[t - 2], 17) ^ rotate(w[t - 2], 19) ^ w[t - 2] >> 10;
+        uint32_t s0 = sha256_rotate(w[t - 15], 7) ^ sha256_rotate(w[t - 15], 18) ^ w[t - 15] >> 3;
+        uint32_t s1 = sha256_rotate(w[t - 2], 17) ^ sha256_rotate(w[t - 2], 19) ^ w[t - 2] >> 10;
         w[t] = w[t - 16] + s0 + w[t - 7] + s1;
     }
 }
@@ -49,15 +49,15 @@ static inline void round_of(uint32_t a, uint32_t b, uint32_t c, uint32_t *d, uin
                             uint32_t g, uint32_t *h, uint32_t add)
 {
     uint32_t choose = g ^ (e & (f ^ g)), majority = (a & b) | (c & (a | b));
-    uint32_t t = *h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choose + add;
+    uint32_t t = *h + (sha256_rotate(e, 6) ^ sha256_rotate(e, 11) ^ sha256_rotate(e, 25)) + choose + add;
     *d += t;
-    *h = t + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
+    *h = t + (sha256_rotate(a, 2) ^ sha256_rotate(a, 13) ^ sha256_rotate(a, 22)) + majority;
 }
 
-static void compress(uint32_t state[8], const uint8_t *block)
+static void sha256_compress(uint32_t state[8], const uint8_t *block)
 {
     uint32_t w[64];
-    schedule(w, block);
+    sha256_schedule(w, block);
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (int t = 0; t < 64; t += 8) {
@@ -95,12 +95,12 @@ void sha256_add(struct sha256 *s, const void *data, size_t len)
             memcpy(s->block + used, p, n);
         if (n < room)
             return;
-        compress(s->state, s->block);
+        sha256_compress(s->state, s->block);
         p += n;
         len -= n;
     }
     for (; len >= SHA256_BLOCK; p += SHA256_BLOCK, len -= SHA256_BLOCK)
-        compress(s->state, p);
+        sha256_compress(s->state, p);
     if (len > 0)
         memcpy(s->block, p, len);
 }
@@ -111,15 +111,15 @@ void sha256_end(struct sha256 *s, uint8_t out[SHA256_SIZE])
     uint64_t bits = s->len * 8;
     uint8_t length[8];
     size_t used = s->len % SHA256_BLOCK;
-    store(length, (uint32_t)(bits >> 32));
-    store(length + 4, (uint32_t)bits);
+    sha256_store(length, (uint32_t)(bits >> 32));
+    sha256_store(length + 4, (uint32_t)bits);
     sha256_add(s, padding, used < 56 ? 56 - used : 120 - used);
     sha256_add(s, length, sizeof(length));
     for (int i = 0; i < 8; i++)
-        store(out + 4 * i, s->state[i]);
+        sha256_store(out + 4 * i, s->state[i]);
 }
 
-static void keyed(struct sha256 *s, const uint8_t key[SHA256_BLOCK], uint8_t pad)
+static void sha256_begin_keyed(struct sha256 *s, const uint8_t key[SHA256_BLOCK], uint8_t pad)
 {
     uint8_t block[SHA256_BLOCK];
     for (int i = 0; i < SHA256_BLOCK; i++)
@@ -140,8 +140,8 @@ void hmac_sha256_init(struct hmac_sha256 *h, const void *key, size_t len)
     } else if (len > 0) {
         memcpy(block, key, len);
     }
-    keyed(&h->inner, block, 0x36);
-    keyed(&h->outer, block, 0x5c);
+    sha256_begin_keyed(&h->inner, block, 0x36);
+    sha256_begin_keyed(&h->outer, block, 0x5c);
     secret_wipe(block, sizeof(block));
 }
 

@@ -16,8 +16,8 @@ struct boot_backend {
     int (*open)(struct boot **out);
     /* Keys and ranks are checked by boot.c. */
     int (*put)(struct boot *b, const char *key, const void *val, size_t len);
-    /* Waits for all ranks; makes what they put visible if `values`. */
-    int (*fence)(struct boot *b, bool values);
+    /* Waits for all ranks; makes the values that they have put visible. */
+    int (*fence)(struct boot *b);
     int (*get)(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
     int (*finalize)(struct boot *b);
     int (*ready)(struct boot *b);                 /* may be NULL */

@@ -143,23 +143,13 @@ int boot_put(struct boot *b, const char *key, const void *val, size_t len)
     return rc ? rc : b->backend->put(b, key, val, len);
 }
 
-static int fence(struct boot *b, bool values)
+int boot_fence(struct boot *b)
 {
     uint64_t began = clock_ns();
-    int rc = b->backend->fence(b, values);
+    int rc = b->backend->fence(b);
     count_us(&fence_us, began);
     counter_add(&fences, 1);
     return rc;
-}
-
-int boot_fence(struct boot *b)
-{
-    return fence(b, true);
-}
-
-int boot_barrier(struct boot *b)
-{
-    return fence(b, false);
 }
 
 int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)

@@ -62,9 +62,6 @@ int boot_put(struct boot *b, const char *key, const void *val, size_t len);
  */
 int boot_fence(struct boot *b);
 
-/* The same where no rank has put anything since the last fence: some launchers then carry no data. */
-int boot_barrier(struct boot *b);
-
 /*
  * What `rank` put under `key` before a fence. Most launchers fetch it now, not in the fence: ask for what is
  * needed, when it is needed. The caller frees *val, which is followed by one zero byte that is not counted

@@ -64,7 +64,7 @@ bool chunk_text_len(const char *first, size_t *text_len)
     return true;
 }
 
-static int digit(char c)
+static int chunk_hex_digit(char c)
 {
     const char *p = c ? strchr(alphabet, c) : NULL;
     return p ? (int)(p - alphabet) : -1;
@@ -76,7 +76,7 @@ static bool decode_base64(const char *text, size_t len, unsigned char *out)
         size_t n = len - i < 3 ? len - i : 3;
         uint32_t bits = 0;
         for (size_t k = 0; k <= n; k++) {
-            int d = digit(*text++);
+            int d = chunk_hex_digit(*text++);
             if (d < 0)
                 return false;
             bits |= (uint32_t)d << (18 - 6 * k);

@@ -59,7 +59,7 @@ static void place_block(const struct block *b, uint32_t size, uint32_t *node_of,
 }
 
 /* Dense numbers in order of first use. */
-static bool renumber(uint32_t size, uint32_t *node_of, uint32_t *nnodes)
+static bool nodemap_renumber(uint32_t size, uint32_t *node_of, uint32_t *nnodes)
 {
     uint32_t max = 0, used = 0;
     for (uint32_t r = 0; r < size; r++)
@@ -96,7 +96,7 @@ bool nodemap_parse(const char *text, uint32_t size, uint32_t *node_of, uint32_t 
         if (!read_char(&p, ')') || *p)
             return false;
     } while (r < size);
-    return renumber(size, node_of, nnodes);
+    return nodemap_renumber(size, node_of, nnodes);
 }
 
 /* The longest block that describes the ranks from r on. */
@@ -121,7 +121,7 @@ static struct block block_at(const uint32_t *node_of, uint32_t size, uint32_t r)
     return b;
 }
 
-static bool repeats(const struct block *b, const uint32_t *node_of, uint32_t size)
+static bool nodemap_block_repeats(const struct block *b, const uint32_t *node_of, uint32_t size)
 {
     uint32_t period = b->nodes * b->per_node;
     for (uint32_t r = 0; r < size; r++)
@@ -141,7 +141,7 @@ char *nodemap_format(const uint32_t *node_of, uint32_t size)
     for (uint32_t r = 0; r < size;) {
         struct block b = block_at(node_of, size, r);
         fprintf(f, ",(%u,%u,%u)", b.first, b.nodes, b.per_node);
-        if (r == 0 && repeats(&b, node_of, size))
+        if (r == 0 && nodemap_block_repeats(&b, node_of, size))
             break;
         r += b.nodes * b.per_node;
     }

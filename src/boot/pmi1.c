@@ -49,7 +49,7 @@ static bool env_number(const char *name, long min, long max, long *out)
 }
 
 /* A request and the answer of that name; a failing rc is an error unless the caller looks at it itself. */
-static int ask(struct pmi1 *p, const char *answer, const char *request)
+static int pmi1_request(struct pmi1 *p, const char *answer, const char *request)
 {
     int rc = pmi1_conn_send(&p->conn, "%s", request);
     if (rc == 0)
@@ -113,7 +113,7 @@ static int connect_port(struct pmi1 *p)
         return rc;
     char request[64];
     snprintf(request, sizeof(request), "cmd=initack pmiid=%.20s", id ? id : "0");
-    rc = ask(p, "initack", request);
+    rc = pmi1_request(p, "initack", request);
     /* Three lines follow, `cmd=set` of size, rank and debug. */
     for (int i = 0; i < 3 && rc == 0; i++) {
         long v;
@@ -180,24 +180,24 @@ static int open_foreign(struct pmi1 *p)
 {
     long v;
     p->boot.launcher = "pmi1";
-    int rc = ask(p, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1");
+    int rc = pmi1_request(p, "response_to_init", "cmd=init pmi_version=1 pmi_subversion=1");
     if (rc)
         return rc;
     if (pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &v) && v != 0)
         return err_set(MPI_ERR_OTHER, "The launcher refuses PMI version 1.1 (rc=%ld).", v);
-    rc = ask(p, "my_kvsname", "cmd=get_my_kvsname");
+    rc = pmi1_request(p, "my_kvsname", "cmd=get_my_kvsname");
     if (rc)
         return rc;
     const char *kvs = pmi_line_get(&p->conn.line, "kvsname");
     if (!kvs || !*kvs || strlen(kvs) >= sizeof(p->kvs))
         return err_set(MPI_ERR_OTHER, "The launcher did not name its key-value space.");
     strcpy(p->kvs, kvs);
-    rc = ask(p, "appnum", "cmd=get_appnum");
+    rc = pmi1_request(p, "appnum", "cmd=get_appnum");
     if (rc)
         return rc;
     if (pmi_line_int(&p->conn.line, "appnum", 0, INT32_MAX, &v))
         p->boot.appnum = (int)v;
-    rc = ask(p, "universe_size", "cmd=get_universe_size");
+    rc = pmi1_request(p, "universe_size", "cmd=get_universe_size");
     if (rc == 0 && pmi_line_int(&p->conn.line, "size", 1, INT32_MAX, &v))
         p->boot.universe_size = (int)v;
     return rc;
@@ -208,7 +208,7 @@ static int get_text(struct pmi1 *p, const char *key, bool *found, const char **v
 {
     char request[512];
     snprintf(request, sizeof(request), "cmd=get kvsname=%s key=%s", p->kvs, key);
-    int rc = ask(p, "get_result", request);
+    int rc = pmi1_request(p, "get_result", request);
     if (rc)
         return rc;
     long code = 0;
@@ -292,7 +292,7 @@ static int put_piece(struct pmi1 *p, const char *name, const char *text, size_t 
     if (p->ours)
         return pmi1_conn_send(&p->conn, "%s", request);
     long code;
-    int rc = ask(p, "put_result", request);
+    int rc = pmi1_request(p, "put_result", request);
     if (rc == 0 && (!pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) || code != 0))
         rc = err_set(MPI_ERR_OTHER, "The launcher refused to store the start-up key %s.", name);
     return rc;
@@ -336,9 +336,8 @@ static int fence_late(struct pmi1 *p)
                    boot_timeout(), who);
 }
 
-static int pmi1_fence(struct boot *b, bool values)
+static int pmi1_fence(struct boot *b)
 {
-    (void)values; /* they were visible when they were put */
     struct pmi1 *p = pmi1_of(b);
     int rc = pmi1_conn_send(&p->conn, "cmd=barrier_in");
     if (rc == 0)
@@ -496,7 +495,7 @@ static int pmi1_spawn_look(struct boot *b, const char *id)
     if (!p->ours || !*id)
         return BOOT_CANNOT_ASK;
     snprintf(request, sizeof(request), "cmd=spawn_state jobid=%.60s", id);
-    int rc = ask(p, "spawn_state_result", request);
+    int rc = pmi1_request(p, "spawn_state_result", request);
     if (rc == 0 && pmi_line_int(&p->conn.line, "rc", INT32_MIN, INT32_MAX, &code) && code != 0)
         rc = spawn_refused(p, "The new processes could not be started");
     return rc;
@@ -509,7 +508,7 @@ static int pmi1_finalize(struct boot *b)
     watch_stop(&p->watch);
     if (p->ours)
         return pmi1_conn_send(&p->conn, "cmd=finalize quiet=1");
-    return ask(p, "finalize_ack", "cmd=finalize");
+    return pmi1_request(p, "finalize_ack", "cmd=finalize");
 }
 
 /* Before that a death ends the job: others may wait for that rank where nobody could tell them. */

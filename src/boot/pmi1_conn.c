@@ -111,7 +111,7 @@ static int wait_readable(struct pmi1_conn *c, uint64_t deadline_ns)
     }
 }
 
-static int fill(struct pmi1_conn *c, uint64_t deadline_ns)
+static int conn_fill(struct pmi1_conn *c, uint64_t deadline_ns)
 {
     if (c->in_used > 0) {
         memmove(c->in, c->in + c->in_used, c->in_len - c->in_used);
@@ -152,7 +152,7 @@ int pmi1_conn_recv(struct pmi1_conn *c, uint64_t deadline_ns)
                 return err_set(MPI_ERR_OTHER, "The launcher sent a line that is not PMI-1.");
             return 0;
         }
-        int rc = fill(c, deadline_ns);
+        int rc = conn_fill(c, deadline_ns);
         if (rc)
             return rc;
     }

@@ -57,7 +57,7 @@ bool pmi_line_int(const struct pmi_line *line, const char *key, long min, long m
     return true;
 }
 
-static bool plain(unsigned char c)
+static bool pmi_is_plain(unsigned char c)
 {
     return c > ' ' && c < 0x7f && c != '%' && c != '=';
 }
@@ -67,10 +67,10 @@ void pmi_escape(const char *text, char *out, size_t size)
     static const char hex[] = "0123456789abcdef";
     size_t n = 0;
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-        size_t need = plain(*c) ? 1 : 3;
+        size_t need = pmi_is_plain(*c) ? 1 : 3;
         if (n + need >= size)
             break;
-        if (plain(*c)) {
+        if (pmi_is_plain(*c)) {
             out[n++] = (char)*c;
         } else {
             out[n++] = '%';
@@ -92,7 +92,7 @@ static int hex_digit(char c)
     return -1;
 }
 
-static void unescape(char *text, bool all)
+static void pmi_unescape_text(char *text, bool all)
 {
     char *out = text;
     for (const char *in = text; *in; in++) {
@@ -108,10 +108,10 @@ static void unescape(char *text, bool all)
 
 void pmi_unescape(char *text)
 {
-    unescape(text, false);
+    pmi_unescape_text(text, false);
 }
 
 void pmi_unescape_all(char *text)
 {
-    unescape(text, true);
+    pmi_unescape_text(text, true);
 }

@@ -91,7 +91,7 @@ static int load_library(void)
     return 0;
 }
 
-static int refused(const char *what, int status)
+static int pmix_error(const char *what, int status)
 {
     return err_set(MPI_ERR_OTHER, "The PMIx launcher failed in %s: %s (%d). Library: %.60s.", what,
                    px.Error_string(status), status, px.Get_version());
@@ -219,7 +219,7 @@ static int read_layout(struct pmix *p)
     return rc;
 }
 
-static int greet(struct pmix *p)
+static int pmix_connect(struct pmix *p)
 {
     int status = px.Init(&p->me, NULL, 0);
     if (status != PX_SUCCESS)
@@ -299,7 +299,7 @@ static int pmix_open(struct boot **out)
                             .node_fd = -1,
                             .launcher = "pmix",
                             .backend = &boot_pmix};
-    rc = greet(p);
+    rc = pmix_connect(p);
     if (rc) {
         free((void *)p->boot.parent);
         pmix_close(&p->boot);
@@ -325,7 +325,7 @@ static int pmix_put(struct boot *b, const char *key, const void *val, size_t len
     v.data.bo.bytes = (char *)val; /* copied, not changed */
     v.data.bo.size = len;
     int status = px.Put(PX_SCOPE_GLOBAL, name, &v);
-    return status == PX_SUCCESS ? 0 : refused("PMIx_Put", status);
+    return status == PX_SUCCESS ? 0 : pmix_error("PMIx_Put", status);
 }
 
 /*
@@ -334,17 +334,17 @@ static int pmix_put(struct boot *b, const char *key, const void *val, size_t len
  * be relied on: with PMIx 4.2.2 under Slurm 22.05 values of a second fence are not found, and 32 of 50 jobs
  * with a single one hung in PMIx_Get.
  */
-static int pmix_fence(struct boot *b, bool values)
+static int pmix_fence(struct boot *b)
 {
     (void)b;
     struct px_info collect = {.key = PX_COLLECT, .value = {.type = PX_BOOL, .data.flag = true}};
-    int status = values ? px.Commit() : PX_SUCCESS;
+    int status = px.Commit();
     if (status != PX_SUCCESS)
-        return refused("PMIx_Commit", status);
+        return pmix_error("PMIx_Commit", status);
     struct answer *w = answer_new();
     if (!w)
         return err_set(MPI_ERR_NO_MEM, "Out of memory while waiting for the other ranks.");
-    status = px.Fence_nb(NULL, 0, values ? &collect : NULL, values, answer_come, w);
+    status = px.Fence_nb(NULL, 0, &collect, 1, answer_come, w);
     if (status == PX_SUCCESS) {
         /* One that is late still has the pointer: it is never freed. The job ends anyway. */
         if (!answer_wait(w))
@@ -355,7 +355,7 @@ static int pmix_fence(struct boot *b, bool values)
         status = w->status;
     }
     answer_free(w);
-    return status == PX_SUCCESS || status == PX_OPERATION_SUCCEEDED ? 0 : refused("PMIx_Fence", status);
+    return status == PX_SUCCESS || status == PX_OPERATION_SUCCEEDED ? 0 : pmix_error("PMIx_Fence", status);
 }
 
 static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
@@ -371,7 +371,7 @@ static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, 
     if (status == PX_ERR_NOT_FOUND)
         return err_set(MPI_ERR_OTHER, "Rank %u did not publish the start-up key %s.", rank, key);
     if (status != PX_SUCCESS)
-        return refused("PMIx_Get", status);
+        return pmix_error("PMIx_Get", status);
     int rc = 0;
     char *copy = NULL;
     size_t n = v->type == PX_BYTE_OBJECT ? v->data.bo.size : 0;
@@ -396,7 +396,7 @@ static int pmix_finalize(struct boot *b)
     death_watcher_stop(&pmix_of(b)->watcher);
     __atomic_store_n(&served, NULL, __ATOMIC_RELEASE);
     int status = px.Finalize(NULL, 0);
-    return status == PX_SUCCESS ? 0 : refused("PMIx_Finalize", status);
+    return status == PX_SUCCESS ? 0 : pmix_error("PMIx_Finalize", status);
 }
 
 static bool pmix_abort(struct boot *b, int code, const char *msg)

@@ -102,7 +102,7 @@ static void on_started(int status, char *nspace, void *ctx)
     answer_come(status, s->answer);
 }
 
-static int ask(px_spawn_nb spawn, const struct px_app *apps, int n, char id[BOOT_SPAWN_ID])
+static int spawn_request(px_spawn_nb spawn, const struct px_app *apps, int n, char id[BOOT_SPAWN_ID])
 {
     struct started *s = calloc(1, sizeof(*s));
     if (!s || !(s->answer = answer_new())) {
@@ -128,7 +128,7 @@ int pmix_spawn_ask(px_spawn_nb spawn, const struct boot *b, const struct boot_pr
     bool good = apps != NULL;
     for (int i = 0; i < n && good; i++)
         good = app_fill(&apps[i], &programs[i], b, port);
-    int status = good ? ask(spawn, apps, n, id) : PX_NO_MEMORY;
+    int status = good ? spawn_request(spawn, apps, n, id) : PX_NO_MEMORY;
     for (int i = 0; i < n && apps; i++)
         app_free(&apps[i]);
     free(apps);

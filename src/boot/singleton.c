@@ -74,7 +74,7 @@ static int singleton_open(struct boot **out)
     return 0;
 }
 
-static struct entry *find(struct singleton *s, const char *key)
+static struct entry *singleton_find_key(struct singleton *s, const char *key)
 {
     struct entry *e = s->entries;
     while (e && strcmp(e->key, key) != 0)
@@ -96,7 +96,7 @@ static void *copy_bytes(const void *val, size_t len)
 static int singleton_put(struct boot *b, const char *key, const void *val, size_t len)
 {
     struct singleton *s = container_of(b, struct singleton, boot);
-    struct entry *e = find(s, key);
+    struct entry *e = singleton_find_key(s, key);
     bool fresh = !e;
     if (fresh)
         e = calloc(1, sizeof(*e));
@@ -120,16 +120,15 @@ static int singleton_put(struct boot *b, const char *key, const void *val, size_
     return 0;
 }
 
-static int singleton_fence(struct boot *b, bool values)
+static int singleton_fence(struct boot *b)
 {
     (void)b;
-    (void)values;
     return 0;
 }
 
 static int singleton_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
-    struct entry *e = find(container_of(b, struct singleton, boot), key);
+    struct entry *e = singleton_find_key(container_of(b, struct singleton, boot), key);
     (void)rank; /* there is one only */
     if (!e)
         return err_set(MPI_ERR_OTHER, "Nothing was published under the start-up key %s.", key);

@@ -36,7 +36,7 @@ struct words {
 };
 
 /* Takes the word, which may be NULL for want of memory. */
-static void take(struct words *w, char *word)
+static void words_take(struct words *w, char *word)
 {
     char **more = realloc(w->v, (w->n + 2) * sizeof(*more));
     if (more)
@@ -50,16 +50,16 @@ static void take(struct words *w, char *word)
     w->v[w->n] = NULL;
 }
 
-static void add(struct words *w, const char *word)
+static void words_add(struct words *w, const char *word)
 {
-    take(w, strdup(word));
+    words_take(w, strdup(word));
 }
 
 static void add_option(struct words *w, const char *name, const char *value)
 {
     if (value) {
-        add(w, name);
-        add(w, value);
+        words_add(w, name);
+        words_add(w, value);
     }
 }
 
@@ -76,8 +76,8 @@ static void add_variables(struct words *w, const char *lines)
     while (lines && *lines) {
         size_t len = strcspn(lines, "\n");
         if (len > 0) {
-            add(w, "-env");
-            take(w, strndup(lines, len));
+            words_add(w, "-env");
+            words_take(w, strndup(lines, len));
         }
         lines += len + (lines[len] == '\n');
     }
@@ -93,14 +93,14 @@ static int add_program(struct words *w, const struct boot_program *program)
                host ? host : "localhost"); /* not those of a batch system: a single process shares memory */
     add_option(w, "-wdir", program_info(program, "wdir"));
     add_variables(w, program_info(program, "env"));
-    take(w, program_command(program));
+    words_take(w, program_command(program));
     for (char *const *arg = program->argv; arg && *arg; arg++) {
         if (strcmp(*arg, ":") == 0)
             return err_set(MPI_ERR_SPAWN,
                            "An argument of %s is \":\", which mpiexec takes for the beginning of another "
                            "program. Start this program with mpiexec, too.",
                            program->command);
-        add(w, *arg);
+        words_add(w, *arg);
     }
     return 0;
 }
@@ -219,7 +219,7 @@ static int write_command(const struct boot_program *programs, int n, int *fd)
     int rc = 0;
     for (int i = 0; i < n && !rc; i++) {
         if (i > 0)
-            add(&words, ":");
+            words_add(&words, ":");
         rc = add_program(&words, &programs[i]);
     }
     *fd = rc || words.failed ? -1 : command_write(words.v);
@@ -237,8 +237,8 @@ static int run_mpiexec(struct singleton_spawn *s, char *path, const char *port, 
     snprintf(kept, sizeof(kept), "%d:%u", getpid(), count);
     snprintf(file, sizeof(file), "%d", KEEP_COMMAND_FD);
     for (char **at = environ; at && *at; at++)
-        add(&env, *at);
-    take(&env, asprintf(&parent, ENV_PARENT "=%s", port) < 0 ? NULL : parent);
+        words_add(&env, *at);
+    words_take(&env, asprintf(&parent, ENV_PARENT "=%s", port) < 0 ? NULL : parent);
     int rc =
         env.failed ? err_set(MPI_ERR_NO_MEM, "Out of memory for the environment of spawned processes.") : 0;
     if (!rc) {

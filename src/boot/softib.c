@@ -62,7 +62,7 @@ static bool one_machine(const struct softib_node *nodes, uint32_t n)
 }
 
 /* A rail for each network that every node is on, as far as numbers can tell. */
-static uint32_t rails(const struct softib_node *nodes, uint32_t n)
+static uint32_t softib_count_rails(const struct softib_node *nodes, uint32_t n)
 {
     uint32_t least = ADDRESSES_MAX;
     for (uint32_t i = 0; i < n; i++)
@@ -96,7 +96,7 @@ char *softib_describe(const struct softib_node *nodes, uint32_t n, uint64_t job)
     if (one_machine(nodes, n)) {
         fprintf(f, "nodes=%u name=%016llx", n, (unsigned long long)job);
     } else {
-        fprintf(f, "nodes=%u ports=%u wire=tcp base=%u name=%016llx", n, rails(nodes, n), base,
+        fprintf(f, "nodes=%u ports=%u wire=tcp base=%u name=%016llx", n, softib_count_rails(nodes, n), base,
                 (unsigned long long)job);
         for (uint32_t i = 0; i < n; i++)
             describe_node(f, nodes, i, base);
@@ -118,7 +118,7 @@ static int publish_node(struct boot *b)
 }
 
 /* That rank did not come here: it found a port of its own, and this one did not. */
-static int different(struct boot *b, uint32_t rank)
+static int softib_error_differs(struct boot *b, uint32_t rank)
 {
     return err_set(
         MPI_ERR_OTHER,
@@ -137,7 +137,7 @@ static int collect_nodes(struct boot *b, struct softib_node *nodes)
         if (b->node_of[r] != next)
             continue;
         if (boot_get(b, r, "softib.node", &value, &len) != 0)
-            return different(b, r);
+            return softib_error_differs(b, r);
         if (len == sizeof(*nodes)) {
             memcpy(&nodes[next], value, len);
             nodes[next].machine[sizeof(nodes->machine) - 1] = '\0';

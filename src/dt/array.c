@@ -97,7 +97,7 @@ static int check_order(int ndims, int order)
 }
 
 /* The dimension that is the i-th fastest. */
-static int dimension(int i, int ndims, int order)
+static int array_fast_dimension(int i, int ndims, int order)
 {
     return order == MPI_ORDER_C ? ndims - 1 - i : i;
 }
@@ -138,7 +138,7 @@ int dtype_subarray(int ndims, struct ivec sizes, struct ivec subsizes, struct iv
     if (rc)
         return rc;
     for (int i = 0; !rc && i < ndims; i++) {
-        int d = dimension(i, ndims, order);
+        int d = array_fast_dimension(i, ndims, order);
         rc = array_slice(&a, ivec_get(starts, d), ivec_get(subsizes, d));
         if (!rc)
             rc = array_close(&a, ivec_get(sizes, d));
@@ -274,7 +274,7 @@ int dtype_darray(const struct darray *d, struct dtype *old, struct dtype **out)
     if (rc)
         return rc;
     for (int i = 0; !rc && i < d->ndims; i++) {
-        struct share s = share_of(d, dimension(i, d->ndims, d->order));
+        struct share s = share_of(d, array_fast_dimension(i, d->ndims, d->order));
         rc = array_share(&a, &s);
         if (!rc)
             rc = array_close(&a, s.size);

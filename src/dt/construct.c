@@ -20,7 +20,7 @@ static int bad_reach(void)
 }
 
 /* Gives the type its recipe; drops the type when there was no memory for it. */
-static int finish(struct dtype *t, struct dt_recipe *r, struct dtype **out)
+static int recipe_finish(struct dtype *t, struct dt_recipe *r, struct dtype **out)
 {
     if (!r) {
         dtype_release(t);
@@ -44,7 +44,7 @@ int dtype_contiguous(MPI_Count count, struct dtype *old, bool wide, struct dtype
         recipe_number(r, wide, count);
         recipe_type(r, old);
     }
-    return finish(t, r, out);
+    return recipe_finish(t, r, out);
 }
 
 int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old, bool wide,
@@ -66,7 +66,7 @@ int dtype_vector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struc
         recipe_number(r, wide, stride);
         recipe_type(r, old);
     }
-    return finish(t, r, out);
+    return recipe_finish(t, r, out);
 }
 
 int dtype_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, struct dtype *old, bool wide,
@@ -85,7 +85,7 @@ int dtype_hvector(MPI_Count count, MPI_Count blocklength, MPI_Count stride, stru
         recipe_bytes(r, wide, stride);
         recipe_type(r, old);
     }
-    return finish(t, r, out);
+    return recipe_finish(t, r, out);
 }
 
 /* Blocks at listed displacements. blocklengths.p is NULL when all are `blocklength`; types is NULL when all
@@ -157,7 +157,7 @@ static int build_blocks(const struct blocks *b, int combiner, bool wide, bool by
 {
     struct dtype *t;
     int rc = make_blocks(b, &t);
-    return rc ? rc : finish(t, blocks_recipe(b, combiner, wide, bytes), out);
+    return rc ? rc : recipe_finish(t, blocks_recipe(b, combiner, wide, bytes), out);
 }
 
 int dtype_indexed(MPI_Count count, struct ivec blocklengths, struct ivec displacements, struct dtype *old,
@@ -232,7 +232,7 @@ int dtype_resized(struct dtype *old, MPI_Count lb, MPI_Count extent, bool wide, 
         recipe_bytes(r, wide, extent);
         recipe_type(r, old);
     }
-    return finish(t, r, out);
+    return recipe_finish(t, r, out);
 }
 
 int dtype_dup(struct dtype *old, struct dtype **out)
@@ -244,6 +244,6 @@ int dtype_dup(struct dtype *old, struct dtype **out)
     struct dt_recipe *r = recipe_new(MPI_COMBINER_DUP, 0, 0, 0, 1);
     if (r)
         recipe_type(r, old);
-    rc = finish(t, r, out);
+    rc = recipe_finish(t, r, out);
     return rc || !old->committed ? rc : dtype_commit(t);
 }

@@ -16,7 +16,7 @@ void dt_get_count(const struct dtype *t, MPI_Count bytes, MPI_Count *count)
 
 /* Walks `in` units (bytes or elements) into a sequence of t and returns the number of the other unit; -1
  * when it ends inside a basic element. */
-static MPI_Count convert(const struct dtype *t, MPI_Count in, bool to_elements);
+static MPI_Count count_convert(const struct dtype *t, MPI_Count in, bool to_elements);
 
 static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elements)
 {
@@ -31,7 +31,7 @@ static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elem
         MPI_Count part_in = part->count * (to_elements ? p->size : p->elements);
         if (part_in == 0)
             continue;
-        MPI_Count more = convert(p, MIN(in, part_in), to_elements);
+        MPI_Count more = count_convert(p, MIN(in, part_in), to_elements);
         if (more < 0)
             return -1;
         out += more;
@@ -40,7 +40,7 @@ static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elem
     return out;
 }
 
-static MPI_Count convert(const struct dtype *t, MPI_Count in, bool to_elements)
+static MPI_Count count_convert(const struct dtype *t, MPI_Count in, bool to_elements)
 {
     MPI_Count unit_in = to_elements ? t->size : t->elements, unit_out = to_elements ? t->elements : t->size;
     MPI_Count whole, rest = in % unit_in;
@@ -60,7 +60,7 @@ void dt_get_elements(const struct dtype *t, MPI_Count bytes, MPI_Count *elements
         *elements = bytes == 0 ? 0 : MPI_UNDEFINED;
         return;
     }
-    MPI_Count n = convert(t, bytes, true);
+    MPI_Count n = count_convert(t, bytes, true);
     *elements = n < 0 ? MPI_UNDEFINED : n;
 }
 
@@ -68,7 +68,7 @@ int dt_set_elements(const struct dtype *t, MPI_Count elements, MPI_Count *bytes)
 {
     if (t->size == 0 && elements > 0)
         return err_set(MPI_ERR_ARG, "the datatype has no elements");
-    *bytes = elements == 0 ? 0 : convert(t, elements, false);
+    *bytes = elements == 0 ? 0 : count_convert(t, elements, false);
     return *bytes >= 0 ? 0
                        : err_set(MPI_ERR_COUNT, "%lld elements of the datatype have more than 2^63 bytes",
                                  (long long)elements);

@@ -109,7 +109,7 @@ static int move_mixed(const struct device_move *m, struct dt_cursor *c, size_t l
     return rc;
 }
 
-static int move(struct dt_cursor *c, void *dense, size_t len, bool unpacks)
+static int device_copy(struct dt_cursor *c, void *dense, size_t len, bool unpacks)
 {
     struct device_move m = {.dense = dense, .unpacks = unpacks};
     char *device;
@@ -143,12 +143,12 @@ static int move(struct dt_cursor *c, void *dense, size_t len, bool unpacks)
 
 int dt_device_pack(struct dt_cursor *c, void *out, size_t len)
 {
-    return len ? move(c, out, len, false) : 0;
+    return len ? device_copy(c, out, len, false) : 0;
 }
 
 int dt_device_unpack(struct dt_cursor *c, const void *in, size_t len)
 {
-    return len ? move(c, (void *)(uintptr_t)in, len, true) : 0;
+    return len ? device_copy(c, (void *)(uintptr_t)in, len, true) : 0;
 }
 
 bool dt_device_holds(const struct dtype *t, MPI_Count count, const void *buffer)

@@ -25,7 +25,7 @@ MPI_Count dt_external_size(const struct dtype *t, MPI_Count count)
 }
 
 /* Copies n bytes, most significant first on the outside. */
-static void turn(char *to, const char *from, size_t n)
+static void external_swap_bytes(char *to, const char *from, size_t n)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     memcpy(to, from, n);
@@ -36,12 +36,12 @@ static void turn(char *to, const char *from, size_t n)
 }
 
 /* Integers that are narrower outside. */
-static int shrink(char *to, size_t narrow, const char *from, size_t wide, bool is_signed)
+static int external_shrink_int(char *to, size_t narrow, const char *from, size_t wide, bool is_signed)
 {
     int64_t value = 0;
     uint64_t bits = 0;
     char native[16];
-    turn(native, from, wide);
+    external_swap_bytes(native, from, wide);
     for (size_t i = 0; i < wide; i++)
         bits = bits << 8 | (unsigned char)native[i];
     value = wide == 4 && is_signed ? (int32_t)bits : (int64_t)bits;
@@ -53,12 +53,12 @@ static int shrink(char *to, size_t narrow, const char *from, size_t wide, bool i
                           narrow);
 }
 
-static void widen(char *to, size_t wide, const char *from, size_t narrow, bool is_signed)
+static void external_widen_int(char *to, size_t wide, const char *from, size_t narrow, bool is_signed)
 {
     char outside[16];
     memset(outside, is_signed && (from[0] & 0x80) ? 0xff : 0, sizeof(outside));
     memcpy(outside + wide - narrow, from, narrow);
-    turn(to, outside, wide);
+    external_swap_bytes(to, outside, wide);
 }
 
 static bool is_signed_kind(const struct dt_kind_info *k)
@@ -72,29 +72,29 @@ static void long_double_out(char *to, const char *from)
     long double native;
     memcpy(&native, from, sizeof(native));
     num_f128 quad = native;
-    turn(to, (const char *)&quad, sizeof(quad));
+    external_swap_bytes(to, (const char *)&quad, sizeof(quad));
 }
 
 static void long_double_in(char *to, const char *from)
 {
     num_f128 quad;
-    turn((char *)&quad, from, sizeof(quad));
+    external_swap_bytes((char *)&quad, from, sizeof(quad));
     long double native = (long double)quad;
     memcpy(to, &native, sizeof(native));
 }
 #else
 static void long_double_out(char *to, const char *from)
 {
-    turn(to, from, sizeof(long double));
+    external_swap_bytes(to, from, sizeof(long double));
 }
 
 static void long_double_in(char *to, const char *from)
 {
-    turn(to, from, sizeof(long double));
+    external_swap_bytes(to, from, sizeof(long double));
 }
 #endif
 
-static int halves(const struct dt_kind_info *k)
+static int external_count_halves(const struct dt_kind_info *k)
 {
     return k->num >= NUM_C16 && k->num <= NUM_C128 ? 2 : 1;
 }
@@ -108,7 +108,7 @@ static int visit_out(void *context, struct dtype *basic, MPI_Count count, char *
 {
     struct conversion *c = context;
     const struct dt_kind_info *k = &dt_kinds[basic->kind];
-    int n = halves(k);
+    int n = external_count_halves(k);
     size_t inner = (size_t)basic->size / n, outer = k->external / (size_t)n;
     bool extended = k->num == NUM_FL || k->num == NUM_CL;
     if (inner == 1 && outer == 1) { /* nothing to turn around */
@@ -121,9 +121,9 @@ static int visit_out(void *context, struct dtype *basic, MPI_Count count, char *
         if (extended)
             long_double_out(c->outside, at);
         else if (inner == outer)
-            turn(c->outside, at, inner);
+            external_swap_bytes(c->outside, at, inner);
         else
-            rc = shrink(c->outside, outer, at, inner, is_signed_kind(k));
+            rc = external_shrink_int(c->outside, outer, at, inner, is_signed_kind(k));
         c->rc = c->rc ? c->rc : rc;
     }
     return 0;
@@ -133,7 +133,7 @@ static int visit_in(void *context, struct dtype *basic, MPI_Count count, char *a
 {
     struct conversion *c = context;
     const struct dt_kind_info *k = &dt_kinds[basic->kind];
-    int n = halves(k);
+    int n = external_count_halves(k);
     size_t inner = (size_t)basic->size / n, outer = k->external / (size_t)n;
     bool extended = k->num == NUM_FL || k->num == NUM_CL;
     if (inner == 1 && outer == 1) {
@@ -145,9 +145,9 @@ static int visit_in(void *context, struct dtype *basic, MPI_Count count, char *a
         if (extended)
             long_double_in(at, c->outside);
         else if (inner == outer)
-            turn(at, c->outside, inner);
+            external_swap_bytes(at, c->outside, inner);
         else
-            widen(at, inner, c->outside, outer, is_signed_kind(k));
+            external_widen_int(at, inner, c->outside, outer, is_signed_kind(k));
     }
     return 0;
 }

@@ -9,7 +9,7 @@
 
 #define FORCE_INLINE static inline __attribute__((always_inline))
 
-FORCE_INLINE void move(char *mem, char *buf, size_t len, bool unpack)
+FORCE_INLINE void move_bytes(char *mem, char *buf, size_t len, bool unpack)
 {
     if (unpack)
         memcpy(mem, buf, len);
@@ -21,15 +21,15 @@ FORCE_INLINE void move(char *mem, char *buf, size_t len, bool unpack)
 FORCE_INLINE void move_words(char *mem, int64_t stride, uint64_t count, char *buf, size_t len, bool unpack)
 {
     for (; count >= 4; count -= 4) {
-        move(mem, buf, len, unpack);
-        move(mem + stride, buf + len, len, unpack);
-        move(mem + 2 * stride, buf + 2 * len, len, unpack);
-        move(mem + 3 * stride, buf + 3 * len, len, unpack);
+        move_bytes(mem, buf, len, unpack);
+        move_bytes(mem + stride, buf + len, len, unpack);
+        move_bytes(mem + 2 * stride, buf + 2 * len, len, unpack);
+        move_bytes(mem + 3 * stride, buf + 3 * len, len, unpack);
         mem += 4 * stride;
         buf += 4 * len;
     }
     for (; count > 0; count--) {
-        move(mem, buf, len, unpack);
+        move_bytes(mem, buf, len, unpack);
         mem += stride;
         buf += len;
     }
@@ -65,7 +65,7 @@ FORCE_INLINE void move_strided(char *mem, int64_t stride, uint64_t count, char *
         return;
     default:
         for (uint64_t i = 0; i < count; i++)
-            move(mem + (int64_t)i * stride, buf + i * len, len, unpack);
+            move_bytes(mem + (int64_t)i * stride, buf + i * len, len, unpack);
     }
 }
 
@@ -73,7 +73,7 @@ FORCE_INLINE void move_gather(char *mem, const int64_t *offset, uint64_t count, 
                               bool unpack)
 {
     for (uint64_t i = 0; i < count; i++)
-        move(mem + offset[i], buf + i * len, len, unpack);
+        move_bytes(mem + offset[i], buf + i * len, len, unpack);
 }
 
 FORCE_INLINE void move_index(char *mem, const int64_t *offset, uint64_t count, char *buf, uint64_t len,
@@ -99,18 +99,18 @@ FORCE_INLINE void move_index(char *mem, const int64_t *offset, uint64_t count, c
 FORCE_INLINE void move_field(char *mem, char *buf, size_t len, bool unpack)
 {
     if (len > 16) {
-        move(mem, buf, len, unpack);
+        move_bytes(mem, buf, len, unpack);
     } else if (len >= 8) {
-        move(mem, buf, 8, unpack);
-        move(mem + len - 8, buf + len - 8, 8, unpack);
+        move_bytes(mem, buf, 8, unpack);
+        move_bytes(mem + len - 8, buf + len - 8, 8, unpack);
     } else if (len >= 4) {
-        move(mem, buf, 4, unpack);
-        move(mem + len - 4, buf + len - 4, 4, unpack);
+        move_bytes(mem, buf, 4, unpack);
+        move_bytes(mem + len - 4, buf + len - 4, 4, unpack);
     } else {
         if (len & 2)
-            move(mem + (len & 1), buf + (len & 1), 2, unpack);
+            move_bytes(mem + (len & 1), buf + (len & 1), 2, unpack);
         if (len & 1)
-            move(mem, buf, 1, unpack);
+            move_bytes(mem, buf, 1, unpack);
     }
 }
 
@@ -192,7 +192,7 @@ FORCE_INLINE void range_index(const struct dt_node *n, char *mem, uint64_t from,
     uint64_t len = n->index.length, first = from / len, skip = from % len;
     if (skip) {
         uint64_t part = MIN(len - skip, to - from);
-        move(mem + offset[first] + skip, buf, part, unpack);
+        move_bytes(mem + offset[first] + skip, buf, part, unpack);
         from += part;
         buf += part;
         first++;
@@ -200,7 +200,7 @@ FORCE_INLINE void range_index(const struct dt_node *n, char *mem, uint64_t from,
     uint64_t whole = (to - from) / len, tail = to - from - whole * len;
     move_index(mem, offset + first, whole, buf, len, unpack);
     if (tail)
-        move(mem + offset[first + whole], buf + whole * len, tail, unpack);
+        move_bytes(mem + offset[first + whole], buf + whole * len, tail, unpack);
 }
 
 /* The entry that holds packed byte `at`, by bisection. `start` is that of the first of `count` entries, which lie `stride`
@@ -228,7 +228,7 @@ FORCE_INLINE void range_blocks(const struct dt_node *n, char *mem, uint64_t from
     }
     for (uint64_t i = entry_find(&e->start, sizeof(*e), n->blocks.count, from); from < to; i++) {
         uint64_t part = MIN(e[i + 1].start, to) - from;
-        move(mem + e[i].offset + (from - e[i].start), buf, part, unpack);
+        move_bytes(mem + e[i].offset + (from - e[i].start), buf, part, unpack);
         from += part;
         buf += part;
     }
@@ -251,7 +251,7 @@ FORCE_INLINE void move_range(const struct dt_node *n, char *mem, uint64_t from, 
 {
     switch (n->type) {
     case NODE_BLOCK:
-        move(mem + from, buf, to - from, unpack);
+        move_bytes(mem + from, buf, to - from, unpack);
         return;
     case NODE_LOOP:
         range_loop(n, mem, from, to, buf, unpack);

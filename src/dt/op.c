@@ -98,16 +98,16 @@ static op_kernel *find_kernel(const struct op *op, const struct dtype *t)
     return op_kernel_for(op->code, dt_kinds[t->kind].num);
 }
 
-static const char *describe(const struct dtype *t)
+static const char *op_describe_type(const struct dtype *t)
 {
     return t->name[0]          ? t->name
            : t->obj.predefined ? "a predefined type without a name"
                                : "a derived datatype";
 }
 
-static int undefined(const struct op *op, const struct dtype *t)
+static int op_error_undefined(const struct op *op, const struct dtype *t)
 {
-    return err_set(MPI_ERR_OP, "%s is not defined for %s", rules[op->code].name, describe(t));
+    return err_set(MPI_ERR_OP, "%s is not defined for %s", rules[op->code].name, op_describe_type(t));
 }
 
 int op_check(const struct op *op, const struct dtype *t)
@@ -119,10 +119,10 @@ int op_check(const struct op *op, const struct dtype *t)
                        rules[op->code].name);
     unsigned class = is_pair(t) ? CLASS_PAIR : dt_kinds[t->kind].class;
     if (!t->obj.predefined || !(rules[op->code].classes & 1u << class))
-        return undefined(op, t);
+        return op_error_undefined(op, t);
     if (!find_kernel(op, t))
         return err_set(MPI_ERR_OP, "this build has no arithmetic for %s, so %s cannot be applied to it",
-                       describe(t), rules[op->code].name);
+                       op_describe_type(t), rules[op->code].name);
     return 0;
 }
 

@@ -28,7 +28,7 @@ static bool same_recipe(const struct dt_recipe *a, const struct dt_recipe *b)
 }
 
 /* The type kept for this recipe, or a new one of this shape. Takes both over. */
-static int keep(struct dt_recipe *r, struct dt_shape *shape, struct dtype **out)
+static int unnamed_cache(struct dt_recipe *r, struct dt_shape *shape, struct dtype **out)
 {
     for (struct kept *k = kept; r && k; k = k->next) {
         if (same_recipe(k->type->recipe, r)) {
@@ -70,7 +70,7 @@ static int keep_alias(int combiner, int n, const int *numbers, enum dt_kind kind
     struct dt_shape *shape = dt_shape_new(1, 0, 1);
     if (shape)
         shape->part[0] = (struct dt_part){1, 0, dt_predefined(dt_kinds[kind].handle)};
-    return keep(r, shape, out);
+    return unnamed_cache(r, shape, out);
 }
 
 /* What SELECTED_REAL_KIND and SELECTED_INT_KIND of the Fortran compiler choose from, smallest first. */
@@ -161,7 +161,7 @@ int dtype_value_index(struct dtype *value, struct dtype *index, struct dtype **o
         shape->part[0] = (struct dt_part){1, 0, value};
         shape->part[1] = (struct dt_part){1, ALIGN_UP(value->size, index->align), index};
     }
-    return keep(r, shape, out);
+    return unnamed_cache(r, shape, out);
 }
 
 /* Half precision is here too: gfortran has no such kind, other compilers and languages do. */

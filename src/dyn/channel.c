@@ -51,7 +51,7 @@ int channel_wait(struct proc *p, int fd, short events, uint64_t deadline)
     return n > 0 ? 0 : err_set(MPI_ERR_PORT, "the other side of the connection does not answer");
 }
 
-static int lost(const char *what)
+static int channel_lost_error(const char *what)
 {
     return err_set(MPI_ERR_PORT, "the connection between the two groups was lost while %s: %s", what,
                    errno ? strerror(errno) : "the other side has closed it");
@@ -65,7 +65,7 @@ static int write_all(struct channel *c, const void *data, size_t len, uint64_t d
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
-            return lost("sending");
+            return channel_lost_error("sending");
         int rc = n < 0 ? channel_wait(c->proc, c->fd, POLLOUT, deadline) : 0;
         if (rc)
             return rc;
@@ -84,7 +84,7 @@ static int read_all(struct channel *c, void *data, size_t len, uint64_t deadline
         if (n < 0 && errno == EINTR)
             continue;
         if (n == 0 || (n < 0 && errno != EAGAIN))
-            return lost("receiving");
+            return channel_lost_error("receiving");
         int rc = n < 0 ? channel_wait(c->proc, c->fd, POLLIN, deadline) : 0;
         if (rc)
             return rc;
@@ -141,8 +141,8 @@ bool channel_is_lost(const struct channel *c)
     return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
-static void seal(const struct channel *c, bool by_acceptor, uint64_t number, const void *data, uint32_t len,
-                 uint8_t out[SHA256_SIZE])
+static void channel_seal_frame(const struct channel *c, bool by_acceptor, uint64_t number, const void *data,
+                               uint32_t len, uint8_t out[SHA256_SIZE])
 {
     struct hmac_sha256 h;
     uint8_t direction = by_acceptor;
@@ -159,7 +159,7 @@ int channel_send(struct channel *c, const void *data, size_t len)
     uint8_t code[SHA256_SIZE];
     uint32_t length = (uint32_t)len;
     uint64_t deadline = deadline_in(SILENCE_SECONDS);
-    seal(c, c->accepts, c->sent++, data, length, code);
+    channel_seal_frame(c, c->accepts, c->sent++, data, length, code);
     int rc = write_all(c, &length, sizeof(length), deadline);
     rc = rc ? rc : write_all(c, data, len, deadline);
     return rc ? rc : write_all(c, code, sizeof(code), deadline);
@@ -180,7 +180,7 @@ int channel_receive(struct channel *c, void **data, size_t *len)
     rc = read_all(c, bytes, length, deadline);
     rc = rc ? rc : read_all(c, code, sizeof(code), deadline);
     if (rc == 0) {
-        seal(c, !c->accepts, c->received++, bytes, length, want);
+        channel_seal_frame(c, !c->accepts, c->received++, bytes, length, want);
         rc = secret_equal(code, want, sizeof(code)) ? 0 : handshake_error(HANDSHAKE_STRANGER);
     }
     if (rc) {

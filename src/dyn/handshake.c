@@ -28,7 +28,7 @@ static void compute_code(const struct handshake *h, const char *label, uint8_t o
     hmac_sha256_end(&m, out);
 }
 
-static void expect(struct handshake *h, size_t len)
+static void handshake_expect(struct handshake *h, size_t len)
 {
     h->in_len = len;
     h->in_done = 0;
@@ -55,7 +55,7 @@ int handshake_begin(struct handshake *h, bool accepts, const uint8_t key[HANDSHA
     memcpy(h->mine.magic, magic, sizeof(magic));
     if (getrandom(h->mine.nonce, HANDSHAKE_NONCE, 0) != HANDSHAKE_NONCE)
         return err_set(MPI_ERR_PORT, "the kernel gave no random bytes");
-    expect(h, accepts ? sizeof(h->theirs) : sizeof(h->theirs) + SHA256_SIZE);
+    handshake_expect(h, accepts ? sizeof(h->theirs) : sizeof(h->theirs) + SHA256_SIZE);
     if (!accepts)
         send_later(h, &h->mine, sizeof(h->mine));
     return 0;
@@ -85,7 +85,7 @@ static bool handle_input(struct handshake *h)
         if (h->accepts) {
             send_later(h, &h->mine, sizeof(h->mine));
             send_code(h, "accept");
-            expect(h, SHA256_SIZE);
+            handshake_expect(h, SHA256_SIZE);
             return true;
         }
         code += sizeof(h->theirs);

@@ -50,5 +50,5 @@ int meet_join(struct proc *p, int fd, struct comm **out)
     bool accepts;
     int rc = draw_lots(p, fd, &accepts);
     rc = rc ? rc : channel_open(&channel, p, fd, false, accepts, no_key);
-    return rc ? rc : meet(p->self, 0, &channel, 0, "joined with", out);
+    return rc ? rc : meet_connect_groups(p->self, 0, &channel, 0, "joined with", out);
 }

@@ -26,15 +26,18 @@ static struct dtype *byte_type(void)
     return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
 }
 
-static struct coll_side bytes(const void *data, size_t len)
+static struct coll_side side_of_bytes(const void *data, size_t len)
 {
     return (struct coll_side){.buf = (void *)(uintptr_t)data, .count = (MPI_Count)len, .type = byte_type()};
 }
 
 int share_bytes(struct comm *comm, int root, void *data, size_t len)
 {
-    struct coll_args a = {
-        .kind = COLL_BCAST, .name = "MPI_Bcast", .comm = comm, .root = root, .recv = bytes(data, len)};
+    struct coll_args a = {.kind = COLL_BCAST,
+                          .name = "MPI_Bcast",
+                          .comm = comm,
+                          .root = root,
+                          .recv = side_of_bytes(data, len)};
     return coll_run(&a);
 }
 
@@ -52,14 +55,14 @@ struct entry {
 };
 
 /* The entries of all ranks, at the root. */
-static int gather(struct comm *comm, int root, const struct entry *mine, struct entry *all)
+static int meet_gather_entries(struct comm *comm, int root, const struct entry *mine, struct entry *all)
 {
     struct coll_args a = {.kind = COLL_GATHER,
                           .name = "MPI_Gather",
                           .comm = comm,
                           .root = root,
-                          .send = bytes(mine, sizeof(*mine)),
-                          .recv = bytes(comm->rank == root ? all : NULL, sizeof(*mine))};
+                          .send = side_of_bytes(mine, sizeof(*mine)),
+                          .recv = side_of_bytes(comm->rank == root ? all : NULL, sizeof(*mine))};
     if (comm->rank != root)
         a.recv = (struct coll_side){0};
     return coll_run(&a);
@@ -74,8 +77,8 @@ static int first_error(const struct entry *all, int n)
 }
 
 /* At the root: sends a verdict to the other root and receives the other's. their_cards: allocated; NULL: none are expected. */
-static int swap(struct channel *c, const struct verdict *mine, const struct net_card *cards,
-                struct verdict *theirs, struct net_card **their_cards)
+static int meet_swap_verdicts(struct channel *c, const struct verdict *mine, const struct net_card *cards,
+                              struct verdict *theirs, struct net_card **their_cards)
 {
     const size_t size = sizeof(*mine) + mine->count * sizeof(*cards);
     const struct net_card *came;
@@ -122,7 +125,7 @@ static int swap_cards(struct comm *comm, struct channel *c, const struct entry *
     if (getrandom(&mine.tag, sizeof(mine.tag), 0) < 0)
         mine.tag = (int32_t)comm->proc->net->world;
     mine.tag &= 0x3fffffff;
-    int swapped = swap(c, &mine, cards, theirs, their_cards);
+    int swapped = meet_swap_verdicts(c, &mine, cards, theirs, their_cards);
     free(cards);
     if (c->accepts)
         theirs->tag = mine.tag;
@@ -147,16 +150,16 @@ static int learn_cards(struct comm *comm, const struct verdict *v, const struct 
 }
 
 /* Second swap: can everybody reach everybody? */
-static int settle(struct comm *comm, int root, struct channel *c, int error)
+static int meet_check_reachable(struct comm *comm, int root, struct channel *c, int error)
 {
     struct entry mine = {.verdict = verdict_of(error)};
     struct entry *all = comm->rank == root ? calloc((size_t)comm->size, sizeof(*all)) : NULL;
-    int rc = gather(comm, root, &mine, all);
+    int rc = meet_gather_entries(comm, root, &mine, all);
     if (comm->rank == root) {
         struct verdict theirs;
         rc = rc ? rc : first_error(all, comm->size);
         struct verdict v = verdict_of(rc);
-        int swapped = swap(c, &v, NULL, &theirs, NULL);
+        int swapped = meet_swap_verdicts(c, &v, NULL, &theirs, NULL);
         rc = rc ? verdict_error(&v) : swapped;
     }
     free(all);
@@ -196,12 +199,12 @@ static void take_leave(struct channel *channel)
 {
     struct verdict theirs;
     const struct verdict mine = verdict_of(0);
-    swap(channel, &mine, NULL, &theirs, NULL);
+    meet_swap_verdicts(channel, &mine, NULL, &theirs, NULL);
 }
 
 /* Both groups know each other's processes: the rest is as for any intercommunicator. */
-static int agree(struct comm *comm, int root, struct channel *channel, const struct verdict *v,
-                 const uint32_t *numbers, const char *how, struct comm **out)
+static int meet_agree_groups(struct comm *comm, int root, struct channel *channel, const struct verdict *v,
+                             const uint32_t *numbers, const char *how, struct comm **out)
 {
     struct creation *c;
     struct group *remote;
@@ -242,17 +245,17 @@ static int meet_others(struct comm *comm, int root, struct channel *channel, str
         rc = numbers ? learn_cards(comm, v, cards, numbers)
                      : err_set(MPI_ERR_NO_MEM, "out of memory for %u processes", v->count);
     KILL_POINT(meet_cards_learned);
-    rc = settle(comm, root, channel, rc);
+    rc = meet_check_reachable(comm, root, channel, rc);
     KILL_POINT(meet_settled);
-    rc = rc ? rc : agree(comm, root, channel, v, numbers, how, out);
+    rc = rc ? rc : meet_agree_groups(comm, root, channel, v, numbers, how, out);
     for (uint32_t i = 0; numbers && i < v->count; i++)
         net_guest_drop(comm->proc->net, numbers[i]);
     free(numbers);
     return rc;
 }
 
-int meet(struct comm *comm, int root, struct channel *channel, int root_error, const char *how,
-         struct comm **out)
+int meet_connect_groups(struct comm *comm, int root, struct channel *channel, int root_error, const char *how,
+                        struct comm **out)
 {
     struct entry mine;
     struct entry *all = NULL;
@@ -268,7 +271,7 @@ int meet(struct comm *comm, int root, struct channel *channel, int root_error, c
     mine.verdict = verdict_of(net_card(comm->proc->net, &mine.card));
     if (is_root)
         all = calloc((size_t)comm->size, sizeof(*all));
-    rc = gather(comm, root, &mine, all);
+    rc = meet_gather_entries(comm, root, &mine, all);
     if (is_root) {
         rc = rc ? rc : swap_cards(comm, channel, all, &v, &cards);
         if (rc)
@@ -292,7 +295,7 @@ int meet_accept(struct comm *comm, int root, const char *port, struct comm **out
 {
     struct channel channel = {.fd = -1};
     int rc = comm->rank == root ? port_accept(comm->proc, port, NULL, &channel) : 0;
-    return meet(comm, root, &channel, rc, "clients of", out);
+    return meet_connect_groups(comm, root, &channel, rc, "clients of", out);
 }
 
 static int connect_root(struct comm *comm, const char *port, const struct info *info, struct channel *channel)
@@ -313,5 +316,5 @@ int meet_connect(struct comm *comm, int root, const char *port, const struct inf
 {
     struct channel channel = {.fd = -1};
     int rc = comm->rank == root ? connect_root(comm, port, info, &channel) : 0;
-    return meet(comm, root, &channel, rc, how, out);
+    return meet_connect_groups(comm, root, &channel, rc, how, out);
 }

@@ -11,8 +11,8 @@
 
 /* Collective over an intracommunicator. The root has a channel to the root of the other group, or an error (with its
  * sentence) that all shall return; elsewhere both are ignored. Closes the channel. `how`: for the label. */
-int meet(struct comm *comm, int root, struct channel *channel, int root_error, const char *how,
-         struct comm **out);
+int meet_connect_groups(struct comm *comm, int root, struct channel *channel, int root_error, const char *how,
+                        struct comm **out);
 
 /* MPI_Comm_accept, MPI_Comm_connect, MPI_Comm_join. info: of the root, with the key timeout (seconds); may be NULL. */
 int meet_accept(struct comm *comm, int root, const char *port, struct comm **out);

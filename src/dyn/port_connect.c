@@ -153,7 +153,7 @@ static void add_lines(struct connector *c)
 }
 
 /* The line that has proved itself, or NULL. *alive: there are lines that may do so later. */
-static struct line *advance(struct connector *c, bool *alive)
+static struct line *connector_advance(struct connector *c, bool *alive)
 {
     *alive = false;
     for (int i = 0; i < c->n; i++) {
@@ -205,7 +205,7 @@ int port_connect(struct proc *p, const char *name, unsigned seconds, struct chan
     if (!port_name_parse(name, &c.name))
         return err_set(MPI_ERR_PORT, "\"%.60s\" is not the name of a port", name);
     add_lines(&c);
-    while (!(proved = advance(&c, &alive)) && alive && !(late = clock_ns() > deadline))
+    while (!(proved = connector_advance(&c, &alive)) && alive && !(late = clock_ns() > deadline))
         wait_for_lines(p, &c, &w);
     net_wait_end(p->net, &w);
     if (proved) {

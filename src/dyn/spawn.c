@@ -69,7 +69,7 @@ static int count_of(const struct spawn_program *program, int *count)
 /* ---- the request ---- */
 
 /* from->info, which `to` points into, is the caller's to give back. */
-static int translate(const struct spawn_program *from, struct boot_program *to)
+static int spawn_translate_program(const struct spawn_program *from, struct boot_program *to)
 {
     int n = from->info ? from->info->count : 0;
     const char **words = calloc(2 * (size_t)n + 1, sizeof(*words));
@@ -84,7 +84,7 @@ static int translate(const struct spawn_program *from, struct boot_program *to)
     return count_of(from, &to->count);
 }
 
-static int check(const struct spawn_program *programs, int n)
+static int spawn_check_programs(const struct spawn_program *programs, int n)
 {
     for (int i = 0; i < n; i++) {
         if (!programs[i].command || !*programs[i].command)
@@ -95,9 +95,10 @@ static int check(const struct spawn_program *programs, int n)
     return n > 0 ? 0 : err_set(MPI_ERR_ARG, "count is %d; it must be at least 1", n);
 }
 
-static int request(struct proc *p, const struct spawn_program *programs, int n, const char *port, char *id)
+static int spawn_request_launcher(struct proc *p, const struct spawn_program *programs, int n,
+                                  const char *port, char *id)
 {
-    int rc = check(programs, n);
+    int rc = spawn_check_programs(programs, n);
     struct boot_program *list = rc ? NULL : calloc((size_t)n, sizeof(*list));
     if (!list)
         return rc ? rc : err_set(MPI_ERR_NO_MEM, "out of memory: cannot spawn %d programs", n);
@@ -107,7 +108,7 @@ static int request(struct proc *p, const struct spawn_program *programs, int n, 
     for (int i = 0; i < n && !rc; i++) {
         own[i] = programs[i];
         rc = spawn_info(programs[i].info, &own[i].info);
-        rc = rc ? rc : translate(&own[i], &list[i]);
+        rc = rc ? rc : spawn_translate_program(&own[i], &list[i]);
     }
     rc = rc ? rc : boot_spawn(p->boot, list, n, port, id);
     for (int i = 0; i < n; i++) {
@@ -127,7 +128,7 @@ struct waiting {
     uint64_t since, next;
 };
 
-static int look(void *arg)
+static int spawn_poll_answer(void *arg)
 {
     struct waiting *w = arg;
     uint64_t now = clock_ns();
@@ -148,16 +149,16 @@ static bool spawns_here(const struct proc *p, const struct spawn_program *progra
     return p->boot->one_machine;
 }
 
-static int start(struct proc *p, const struct spawn_program *programs, int n, struct channel *channel)
+static int spawn_start(struct proc *p, const struct spawn_program *programs, int n, struct channel *channel)
 {
     char port[MPI_MAX_PORT_NAME];
     struct waiting w = {.proc = p};
-    struct port_watch watch = {look, &w};
+    struct port_watch watch = {spawn_poll_answer, &w};
     int rc = port_open(p, spawns_here(p, programs, n) ? PORT_MACHINE : PORT_NETWORK, port);
     if (rc)
         return rc;
     KILL_POINT(spawn_port_open);
-    rc = request(p, programs, n, port, w.id);
+    rc = spawn_request_launcher(p, programs, n, port, w.id);
     KILL_POINT(spawn_requested);
     w.since = clock_ns();
     w.next = w.since + LOOK_NS;
@@ -169,13 +170,13 @@ static int start(struct proc *p, const struct spawn_program *programs, int n, st
     return rc;
 }
 
-int spawn(struct comm *comm, int root, const struct spawn_program *programs, int n, struct comm **out,
-          int *errcodes)
+int spawn_programs(struct comm *comm, int root, const struct spawn_program *programs, int n,
+                   struct comm **out, int *errcodes)
 {
     struct channel channel = {.fd = -1};
     bool is_root = comm->rank == root;
-    int rc = is_root ? start(comm->proc, programs, n, &channel) : 0;
-    rc = meet(comm, root, &channel, rc, "children of", out);
+    int rc = is_root ? spawn_start(comm->proc, programs, n, &channel) : 0;
+    rc = meet_connect_groups(comm, root, &channel, rc, "children of", out);
     if (!errcodes)
         return rc;
     /* Only the root knows how many there are. */

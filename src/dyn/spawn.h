@@ -17,8 +17,8 @@ struct spawn_program {
 };
 
 /* errcodes: MPI_ERRCODES_IGNORE, or one for each process that was wanted. */
-int spawn(struct comm *comm, int root, const struct spawn_program *programs, int n, struct comm **out,
-          int *errcodes);
+int spawn_programs(struct comm *comm, int root, const struct spawn_program *programs, int n,
+                   struct comm **out, int *errcodes);
 
 /* In MPI_Init of a job that was spawned: meets its parents. p->parent is the result. */
 int spawn_meet_parents(struct proc *p);

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "dyn/spawn.h"
 
-static char *trim(char *text)
+static char *spawn_info_trim(char *text)
 {
     while (isspace((unsigned char)*text))
         text++;
@@ -25,15 +25,15 @@ static char *trim(char *text)
 /* "wdir = /tmp"; a key that the program has set counts more. */
 static int take_line(struct info *info, char *line, const char *path, int number)
 {
-    char *key = trim(line), *equals = strchr(key, '=');
+    char *key = spawn_info_trim(line), *equals = strchr(key, '=');
     if (*key == '\0' || *key == '#')
         return 0;
     if (!equals || equals == key)
         return err_set(MPI_ERR_INFO_VALUE, "line %d of %.200s, the info key file, is not \"key = value\"",
                        number, path);
     *equals = '\0';
-    key = trim(key);
-    char *value = trim(equals + 1);
+    key = spawn_info_trim(key);
+    char *value = spawn_info_trim(equals + 1);
     if (strlen(key) >= MPI_MAX_INFO_KEY || strlen(value) >= MPI_MAX_INFO_VAL)
         return err_set(MPI_ERR_INFO_VALUE, "line %d of %.200s, the info key file, is too long", number, path);
     return info_get(info, key) ? 0 : info_set(info, key, value);

@@ -6,33 +6,33 @@
 #include <string.h>
 
 /* What lies in data[]. */
-static uint64_t *mine(struct agree *a) /* contributed here */
+static uint64_t *agree_mine(struct agree *a) /* contributed here */
 {
     return a->data;
 }
-static uint64_t *sum(struct agree *a) /* AND of what is known in this epoch */
+static uint64_t *agree_sum(struct agree *a) /* AND of what is known in this epoch */
 {
     return a->data + a->nwords;
 }
-static uint64_t *value(struct agree *a) /* the decision */
+static uint64_t *agree_value(struct agree *a) /* the decision */
 {
     return a->data + 2 * (size_t)a->nwords;
 }
-static uint64_t *set(struct agree *a, unsigned which)
+static uint64_t *agree_set(struct agree *a, unsigned which)
 {
     return a->data + 3 * (size_t)a->nwords + which * (size_t)a->nbits;
 }
-#define HAVE(a)     set(a, 0) /* whose contribution is in the sum */
-#define DEAD(a)     set(a, 1)
-#define GONE(a)     set(a, 2) /* the dead of the decision */
-#define INFORMED(a) set(a, 3) /* places that were sent the decision in this epoch */
+#define HAVE(a)     agree_set(a, 0) /* whose contribution is in the sum */
+#define DEAD(a)     agree_set(a, 1)
+#define GONE(a)     agree_set(a, 2) /* the dead of the decision */
+#define INFORMED(a) agree_set(a, 3) /* places that were sent the decision in this epoch */
 #define SETS        4
 
-static bool has(const uint64_t *s, uint32_t i)
+static bool set_contains(const uint64_t *s, uint32_t i)
 {
     return s[i / 64] >> i % 64 & 1;
 }
-static void add(uint64_t *s, uint32_t i)
+static void set_add(uint64_t *s, uint32_t i)
 {
     s[i / 64] |= (uint64_t)1 << i % 64;
 }
@@ -45,16 +45,16 @@ size_t agree_size(uint32_t n, uint32_t nwords)
 static void sum_clear(struct agree *a)
 {
     const size_t ands = a->nwords - a->nmost;
-    memset(sum(a), 0xff, ands * sizeof(uint64_t));
-    memset(sum(a) + ands, 0, a->nmost * sizeof(uint64_t));
+    memset(agree_sum(a), 0xff, ands * sizeof(uint64_t));
+    memset(agree_sum(a) + ands, 0, a->nmost * sizeof(uint64_t));
 }
 
 static void sum_add(struct agree *a, const uint64_t *words)
 {
     for (uint32_t i = 0; i < a->nwords - a->nmost; i++)
-        sum(a)[i] &= words[i];
+        agree_sum(a)[i] &= words[i];
     for (uint32_t i = a->nwords - a->nmost; i < a->nwords; i++)
-        sum(a)[i] = words[i] > sum(a)[i] ? words[i] : sum(a)[i];
+        agree_sum(a)[i] = words[i] > agree_sum(a)[i] ? words[i] : agree_sum(a)[i];
 }
 
 size_t agree_message_size(const struct agree *a)
@@ -81,12 +81,12 @@ void agree_most(struct agree *a, uint32_t nmost)
 
 const uint64_t *agree_words(const struct agree *a)
 {
-    return value((struct agree *)(uintptr_t)a);
+    return agree_value((struct agree *)(uintptr_t)a);
 }
 
 bool agree_gone(const struct agree *a, uint32_t rank)
 {
-    return has(GONE((struct agree *)(uintptr_t)a), rank);
+    return set_contains(GONE((struct agree *)(uintptr_t)a), rank);
 }
 
 /* ---- the tree: places among the living members ---- */
@@ -95,14 +95,14 @@ static uint32_t place_of(struct agree *a, uint32_t rank)
 {
     uint32_t place = 0;
     for (uint32_t i = 0; i < rank; i++)
-        place += !has(DEAD(a), i);
+        place += !set_contains(DEAD(a), i);
     return place;
 }
 
 static uint32_t rank_at(struct agree *a, uint32_t place)
 {
     for (uint32_t i = 0; i < a->n; i++)
-        if (!has(DEAD(a), i) && place-- == 0)
+        if (!set_contains(DEAD(a), i) && place-- == 0)
             return i;
     return a->n;
 }
@@ -117,9 +117,9 @@ static bool subtree_is_here(struct agree *a, uint32_t place)
 {
     uint32_t span = span_of(place, a->n), at = 0;
     for (uint32_t i = 0; i < a->n; i++) {
-        if (has(DEAD(a), i))
+        if (set_contains(DEAD(a), i))
             continue;
-        if (at >= place && at - place < span && !has(HAVE(a), i))
+        if (at >= place && at - place < span && !set_contains(HAVE(a), i))
             return false;
         at++;
     }
@@ -128,24 +128,24 @@ static bool subtree_is_here(struct agree *a, uint32_t place)
 
 /* ---- what is sent ---- */
 
-static void send(struct agree *a, const struct agree_out *out, uint32_t to, enum agree_kind kind,
-                 bool decision)
+static void agree_send_frame(struct agree *a, const struct agree_out *out, uint32_t to, enum agree_kind kind,
+                             bool decision)
 {
     struct agree_message *m = out->scratch;
     const size_t words = a->nwords * sizeof(uint64_t), bits = a->nbits * sizeof(uint64_t);
     *m = (struct agree_message){.kind = kind, .epoch = a->epoch, .decided = decision};
-    memcpy(m->data, decision ? value(a) : sum(a), words);
+    memcpy(m->data, decision ? agree_value(a) : agree_sum(a), words);
     memcpy(m->data + a->nwords, HAVE(a), bits);
     memcpy(m->data + a->nwords + a->nbits, decision ? GONE(a) : DEAD(a), bits);
     out->send(out->arg, to, m);
 }
 
-static void tell(struct agree *a, const struct agree_out *out, uint32_t to)
+static void agree_send_state(struct agree *a, const struct agree_out *out, uint32_t to)
 {
-    if (has(INFORMED(a), to))
+    if (set_contains(INFORMED(a), to))
         return;
-    add(INFORMED(a), to);
-    send(a, out, to, AGREE_DOWN, true);
+    set_add(INFORMED(a), to);
+    agree_send_frame(a, out, to, AGREE_DOWN, true);
 }
 
 static void tell_children(struct agree *a, const struct agree_out *out, uint32_t place)
@@ -154,11 +154,11 @@ static void tell_children(struct agree *a, const struct agree_out *out, uint32_t
         uint32_t child = rank_at(a, place + bit);
         if (child == a->n)
             break;
-        tell(a, out, child);
+        agree_send_state(a, out, child);
     }
 }
 
-static void decide(struct agree *a)
+static void agree_decide(struct agree *a)
 {
     a->decided = true;
     a->decided_epoch = a->epoch;
@@ -167,18 +167,18 @@ static void decide(struct agree *a)
 static void try_to_decide(struct agree *a)
 {
     if (a->decided || a->has_received_decision) {
-        decide(a);
+        agree_decide(a);
         return;
     }
     if (!a->begun || !subtree_is_here(a, 0))
         return;
-    memcpy(value(a), sum(a), a->nwords * sizeof(uint64_t));
+    memcpy(agree_value(a), agree_sum(a), a->nwords * sizeof(uint64_t));
     memcpy(GONE(a), DEAD(a), a->nbits * sizeof(uint64_t));
-    decide(a);
+    agree_decide(a);
 }
 
 /* Does whatever is possible now. */
-static void advance(struct agree *a, const struct agree_out *out)
+static void agree_advance(struct agree *a, const struct agree_out *out)
 {
     const uint32_t place = place_of(a, a->me);
     if (a->epoch == a->me)
@@ -197,15 +197,15 @@ static void advance(struct agree *a, const struct agree_out *out)
         return;
     a->sent_to = parent;
     a->dirty = false;
-    send(a, out, parent, AGREE_UP, decision);
+    agree_send_frame(a, out, parent, AGREE_UP, decision);
 }
 
 /* ---- what happens ---- */
 
-static void contribute(struct agree *a)
+static void agree_contribute(struct agree *a)
 {
-    sum_add(a, mine(a));
-    add(HAVE(a), a->me);
+    sum_add(a, agree_mine(a));
+    set_add(HAVE(a), a->me);
     a->dirty = true;
 }
 
@@ -213,8 +213,8 @@ static void contribute(struct agree *a)
 static void enter_epoch(struct agree *a, uint32_t epoch)
 {
     for (uint32_t i = a->epoch; i < epoch; i++)
-        add(DEAD(a), i);
-    while (epoch < a->n && has(DEAD(a), epoch))
+        set_add(DEAD(a), i);
+    while (epoch < a->n && set_contains(DEAD(a), epoch))
         epoch++;
     if (epoch == a->epoch)
         return;
@@ -226,31 +226,31 @@ static void enter_epoch(struct agree *a, uint32_t epoch)
     sum_clear(a);
     a->dirty = true;
     if (a->begun)
-        contribute(a);
+        agree_contribute(a);
 }
 
 void agree_begin(struct agree *a, const uint64_t *words, const struct agree_out *out)
 {
-    memcpy(mine(a), words, a->nwords * sizeof(uint64_t));
+    memcpy(agree_mine(a), words, a->nwords * sizeof(uint64_t));
     a->begun = true;
-    contribute(a);
-    advance(a, out);
+    agree_contribute(a);
+    agree_advance(a, out);
 }
 
 void agree_died(struct agree *a, uint32_t rank, const struct agree_out *out)
 {
-    if (rank >= a->n || rank == a->me || has(DEAD(a), rank))
+    if (rank >= a->n || rank == a->me || set_contains(DEAD(a), rank))
         return;
-    add(DEAD(a), rank);
+    set_add(DEAD(a), rank);
     enter_epoch(a, a->epoch);
-    advance(a, out);
+    agree_advance(a, out);
 }
 
 static void take_decision(struct agree *a, const struct agree_message *m)
 {
     if (a->decided) /* the same, confirmed by a new root */
         return;
-    memcpy(value(a), m->data, a->nwords * sizeof(uint64_t));
+    memcpy(agree_value(a), m->data, a->nwords * sizeof(uint64_t));
     memcpy(GONE(a), m->data + a->nwords + a->nbits, a->nbits * sizeof(uint64_t));
 }
 
@@ -273,7 +273,7 @@ void agree_hear(struct agree *a, uint32_t from, const struct agree_message *m, c
         return;
     if (m->kind == AGREE_DOWN) {
         take_decision(a, m);
-        decide(a);
+        agree_decide(a);
     } else if (m->decided) {
         if (!a->has_received_decision) {
             take_decision(a, m);
@@ -283,7 +283,7 @@ void agree_hear(struct agree *a, uint32_t from, const struct agree_message *m, c
     } else {
         take_contributions(a, m);
     }
-    advance(a, out);
+    agree_advance(a, out);
     if (m->kind == AGREE_UP && a->decided && a->decided_epoch == a->epoch)
-        tell(a, out, from);
+        agree_send_state(a, out, from);
 }

@@ -33,7 +33,7 @@ struct ft_request {
     struct net_hook again;
 };
 
-static void release(struct request *base)
+static void ft_request_release(struct request *base)
 {
     struct ft_request *r = container_of(base, struct ft_request, base);
     comm_release(r->comm);
@@ -41,7 +41,7 @@ static void release(struct request *base)
     objmem_free(r);
 }
 
-static const struct request_ops ft_ops = {.name = "agreement", .release = release};
+static const struct request_ops ft_ops = {.name = "agreement", .release = ft_request_release};
 
 static struct ft_request *request_new(struct comm *c)
 {
@@ -55,7 +55,7 @@ static struct ft_request *request_new(struct comm *c)
 
 /* ---- agreement ---- */
 
-static bool bit(const uint64_t *set, uint32_t i)
+static bool set_has_bit(const uint64_t *set, uint32_t i)
 {
     return set[i / 64] >> i % 64 & 1;
 }
@@ -68,7 +68,7 @@ static void agree_over(struct ft_round *round, void *arg)
     int error = 0;
     *r->flag = (int)(uint32_t)words[0];
     for (uint32_t i = 0; i < round->members.n; i++)
-        if (agree_gone(round->agree, i) && !bit(words + 1, i))
+        if (agree_gone(round->agree, i) && !set_has_bit(words + 1, i))
             error = err_set(MPIX_ERR_PROC_FAILED,
                             "a process of %s has died, and not all other members have acknowledged it with "
                             "MPIX_Comm_ack_failed",
@@ -132,7 +132,8 @@ static int shrink_begin(struct ft_request *r);
 
 /* Of one side, without those that the agreement says are gone. This process knows it of all of them from now on, too: the launcher may
  * have told it of some only. */
-static int living(struct comm *c, const struct group *side, const struct ft_round *round, struct group **out)
+static int group_living(struct comm *c, const struct group *side, const struct ft_round *round,
+                        struct group **out)
 {
     uint32_t *numbers = malloc(((size_t)side->size + 1) * sizeof(*numbers));
     int n = 0;
@@ -152,13 +153,13 @@ static int living(struct comm *c, const struct group *side, const struct ft_roun
     return rc;
 }
 
-static int make(struct ft_request *r, const struct ft_round *round, const uint32_t ids[2])
+static int ft_request_make(struct ft_request *r, const struct ft_round *round, const uint32_t ids[2])
 {
     struct comm *c = r->comm;
     struct group *group = NULL, *remote = NULL;
-    int rc = living(c, c->group, round, &group);
+    int rc = group_living(c, c->group, round, &group);
     if (!rc && c->remote)
-        rc = living(c, c->remote, round, &remote);
+        rc = group_living(c, c->remote, round, &remote);
     if (rc) {
         group_release(group);
         return rc;
@@ -223,7 +224,7 @@ static void shrink_over(struct ft_round *round, void *arg)
         context_numbers(ids, wanted, words[SHRINK_EPOCH]);
         for (int i = 0; i < wanted; i++)
             context_id_take(p, ids[i]);
-        error = make(r, round, ids);
+        error = ft_request_make(r, round, ids);
     } else {
         error = shrink_again(r, words[SHRINK_OFFERED]);
         if (!error)
@@ -283,8 +284,8 @@ int ft_shrink_start(struct comm *c, MPI_Comm *made, struct request **out)
 
 /* ---- events ---- */
 
-static void arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
-                    size_t len)
+static void ft_frame_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
+                             size_t len)
 {
     struct proc *p = arg;
     CHECK(h->context < 1u << 31, "a fault-tolerance message names an invalid communicator");
@@ -308,7 +309,7 @@ static void comm_born(struct comm *c)
 }
 
 /* MPI_Finalize: nobody leaves while others may need it. */
-static int quiesce(struct proc *p)
+static int ft_quiesce(struct proc *p)
 {
     int flag = 1, rc = ft_agree(p->world, &flag);
     return rc == MPIX_ERR_PROC_FAILED ? MPI_SUCCESS : rc;
@@ -320,7 +321,7 @@ static int meet_again(struct comm *c)
     return ft_agree(c, &flag);
 }
 
-static void closing(struct proc *p)
+static void ft_closing(struct proc *p)
 {
     struct ft *ft = p->ft;
     p2p_on_fault_frame(p->p2p, NULL, NULL);
@@ -349,11 +350,11 @@ int ft_open(struct proc *p)
     p->member_died = member_died;
     p->comm_born = comm_born;
     p->comm_left = ft_round_leave;
-    p->ft_closing = closing;
+    p->ft_closing = ft_closing;
     if (p->net->lost) {
-        p->quiesce = quiesce;
+        p->quiesce = ft_quiesce;
         p->meet_again = meet_again;
     }
-    p2p_on_fault_frame(p->p2p, arrived, p);
+    p2p_on_fault_frame(p->p2p, ft_frame_arrived, p);
     return MPI_SUCCESS;
 }

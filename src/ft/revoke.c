@@ -13,13 +13,13 @@
 #include "obj/epoch.h"
 #include "obj/fault.h"
 
-static void tell(struct comm *c, uint32_t number)
+static void revoke_notify_rank(struct comm *c, uint32_t number)
 {
     struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_REVOKE, .context = c->context};
     ft_send(c->proc, number, &h, NULL, 0);
 }
 
-static void flood(struct comm *c)
+static void revoke_notify_all(struct comm *c)
 {
     struct ft_members m;
     CHECK_MEMORY(ft_members_open(c, &m) == 0, "the revocation of a communicator");
@@ -31,9 +31,9 @@ static void flood(struct comm *c)
             m.numbers[n++] = m.numbers[i];
     }
     for (uint32_t distance = 1; distance < n; distance *= 2) {
-        tell(c, m.numbers[(me + distance) % n]);
+        revoke_notify_rank(c, m.numbers[(me + distance) % n]);
         if ((me + distance) % n != (me + n - distance) % n)
-            tell(c, m.numbers[(me + n - distance) % n]);
+            revoke_notify_rank(c, m.numbers[(me + n - distance) % n]);
     }
     ft_members_close(&m);
 }
@@ -41,7 +41,7 @@ static void flood(struct comm *c)
 void ft_revoke(struct comm *c)
 {
     if (comm_revoke(c))
-        flood(c);
+        revoke_notify_all(c);
 }
 
 static bool is_member(const struct comm *c, uint32_t number)
@@ -96,5 +96,5 @@ void ft_revoke_died(struct proc *p, uint32_t number)
 {
     for (uint32_t id = 0; id < CONTEXT_IDS; id++)
         if (p->comms[id] && comm_is_revoked(p->comms[id]) && is_member(p->comms[id], number))
-            flood(p->comms[id]);
+            revoke_notify_all(p->comms[id]);
 }

@@ -142,7 +142,7 @@ static uint32_t first_open(const struct ft *ft, const struct comm *c)
     return first;
 }
 
-static void look(struct ft_round *r)
+static void round_check_deaths(struct ft_round *r)
 {
     if (r->is_reported || !r->agree->decided || !r->agree->begun)
         return;
@@ -152,14 +152,14 @@ static void look(struct ft_round *r)
         forget_below(r->proc->ft, r->context, keep_from(r->agree));
 }
 
-static void hear(struct ft_round *r, uint32_t from, const void *payload, size_t len)
+static void round_receive(struct ft_round *r, uint32_t from, const void *payload, size_t len)
 {
     struct agree_out out = out_of(r);
     CHECK(len == agree_message_size(r->agree),
           "an agreement message has the wrong length: all processes of this communicator must make the same "
           "fault-tolerance calls in the same order");
     agree_hear(r->agree, from, payload, &out);
-    look(r);
+    round_check_deaths(r);
 }
 
 void ft_round_free(struct ft_round *r)
@@ -171,7 +171,7 @@ void ft_round_free(struct ft_round *r)
     free(r);
 }
 
-static struct ft_round *find(struct ft *ft, uint32_t context, uint32_t number)
+static struct ft_round *round_find(struct ft *ft, uint32_t context, uint32_t number)
 {
     list_foreach(pos, &ft->rounds)
     {
@@ -183,13 +183,13 @@ static struct ft_round *find(struct ft *ft, uint32_t context, uint32_t number)
 }
 
 /* Inside the functions below, callers may still use a round that is spent. */
-static void enter(struct ft *ft)
+static void ft_enter(struct ft *ft)
 {
     ft->inside++;
 }
 
 /* Nobody dies where a death ends the job: who has the decision has passed it on. */
-static void leave(struct proc *p)
+static void ft_leave(struct proc *p)
 {
     struct ft *ft = p->ft;
     const bool all = !p->net->lost;
@@ -204,7 +204,7 @@ static void leave(struct proc *p)
     }
 }
 
-static void spend(struct ft *ft, uint32_t context)
+static void round_spend(struct ft *ft, uint32_t context)
 {
     list_foreach(pos, &ft->rounds)
     {
@@ -262,7 +262,7 @@ static void hear_early(struct ft *ft, struct ft_round *r)
         if (e->context != r->context || e->number != r->number)
             continue;
         list_remove(&e->link);
-        hear(r, e->from, e->message, e->len);
+        round_receive(r, e->from, e->message, e->len);
         free(e);
     }
 }
@@ -278,17 +278,17 @@ static int too_large(const struct ft_round *r)
     return 0;
 }
 
-static void start(struct ft_round *r, const uint64_t *words)
+static void round_start(struct ft_round *r, const uint64_t *words)
 {
     struct proc *p = r->proc;
     struct agree_out out = out_of(r);
-    enter(p->ft);
+    ft_enter(p->ft);
     list_append(&p->ft->rounds, &r->link);
     tell_dead(r);
     agree_begin(r->agree, words, &out);
     hear_early(p->ft, r);
-    look(r);
-    leave(p);
+    round_check_deaths(r);
+    ft_leave(p);
 }
 
 int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint32_t nmost,
@@ -309,7 +309,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
     r->over = over;
     r->arg = arg;
     c->unquiet = true; /* words about this agreement may come when the communicator is gone */
-    start(r, all);
+    round_start(r, all);
     free(all);
     return MPI_SUCCESS;
 }
@@ -319,7 +319,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
 static void all_left(struct ft_round *r, void *arg)
 {
     (void)arg;
-    spend(r->proc->ft, r->context);
+    round_spend(r->proc->ft, r->context);
 }
 
 /* Guests that have parted since, of whose death nobody will tell. */
@@ -331,7 +331,7 @@ static void look_again(struct ft *ft)
         if (r->number != FT_FAREWELL || r->is_reported)
             continue;
         tell_dead(r);
-        look(r);
+        round_check_deaths(r);
     }
 }
 
@@ -345,19 +345,19 @@ void ft_round_leave(struct comm *c)
     CHECK_MEMORY(r != NULL, "the end of a communicator");
     r->number = FT_FAREWELL;
     r->over = all_left;
-    enter(p->ft);
+    ft_enter(p->ft);
     look_again(p->ft);
-    start(r, &nothing);
-    leave(p);
+    round_start(r, &nothing);
+    ft_leave(p);
 }
 
 void ft_round_left(struct proc *p, uint32_t context)
 {
     if (!context_is_gone(p, context))
         return;
-    enter(p->ft);
-    spend(p->ft, context);
-    leave(p);
+    ft_enter(p->ft);
+    round_spend(p->ft, context);
+    ft_leave(p);
 }
 
 /* ---- events ---- */
@@ -375,11 +375,11 @@ void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_head
     struct ft *ft = p->ft;
     const struct comm *c = comm_of_context(p, h->context);
     uint32_t number = (uint32_t)h->tag, from = (uint32_t)h->source;
-    struct ft_round *r = find(ft, h->context, number);
+    struct ft_round *r = round_find(ft, h->context, number);
     if (r) {
-        enter(ft);
-        hear(r, from, payload, len);
-        leave(p);
+        ft_enter(ft);
+        round_receive(r, from, payload, len);
+        ft_leave(p);
         return;
     }
     if (!c && context_is_gone(p, h->context)) {
@@ -399,7 +399,7 @@ void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_head
 void ft_round_died(struct proc *p, uint32_t number)
 {
     struct ft *ft = p->ft;
-    enter(ft);
+    ft_enter(ft);
     list_foreach(pos, &ft->rounds)
     {
         struct ft_round *r = list_entry(pos, struct ft_round, link);
@@ -407,9 +407,9 @@ void ft_round_died(struct proc *p, uint32_t number)
         for (uint32_t i = 0; i < r->members.n; i++)
             if (r->members.numbers[i] == number) {
                 agree_died(r->agree, i, &out);
-                look(r);
+                round_check_deaths(r);
                 break;
             }
     }
-    leave(p);
+    ft_leave(p);
 }

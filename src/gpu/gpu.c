@@ -53,7 +53,7 @@ static struct {
     void *staging; /* list of free buffers; the first word of each points to the next */
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "MPI is not initialised"};
 
-static void watch(void *const *what)
+static void gpu_watch_libraries(void *const *what)
 {
     __atomic_store_n(&gpu_watched, what, __ATOMIC_RELEASE);
 }
@@ -64,7 +64,7 @@ static const struct gpu_ops *active_ops(void)
 }
 
 /* Uses the GPU library if the process has it; else watches for libraries that are loaded from now on. */
-static bool activate(bool required)
+static bool gpu_activate(bool required)
 {
     for (int turn = 0; turn < 8; turn++) {
         void *const *end = required ? &never : library_watch_end();
@@ -73,10 +73,10 @@ static bool activate(bool required)
             if (gpu.on_activate)
                 gpu.on_activate();
             __atomic_store_n(&gpu.ops, &gpu_cuda_ops, __ATOMIC_RELEASE);
-            watch(&always);
+            gpu_watch_libraries(&always);
             return true;
         }
-        watch(end ? end : &never);
+        gpu_watch_libraries(end ? end : &never);
         if (required || (end && __atomic_load_n(end, __ATOMIC_ACQUIRE) == NULL))
             return false;
     }
@@ -90,7 +90,7 @@ int gpu_open(void)
     if (gpu_mode.value == GPU_OFF)
         gpu.reason = "FISHPLATE_GPU=off";
     else if (!gpu.ops)
-        active = activate(gpu_mode.value == GPU_CUDA);
+        active = gpu_activate(gpu_mode.value == GPU_CUDA);
     pthread_mutex_unlock(&gpu.lock);
     if (!active && gpu_mode.value == GPU_CUDA)
         return err_set(
@@ -104,7 +104,7 @@ int gpu_open(void)
 void gpu_close(void)
 {
     pthread_mutex_lock(&gpu.lock);
-    watch(&never);
+    gpu_watch_libraries(&never);
     if (gpu.ops) {
         gpu_imports_clear(&gpu.imports, gpu.ops);
         for (void *it = gpu.staging, *next; it; it = next) {
@@ -157,7 +157,7 @@ enum gpu_memory_kind gpu_classify_address(const void *address)
     if (!ops) { /* a library was loaded */
         pthread_mutex_lock(&gpu.lock);
         if (!gpu.ops)
-            activate(false);
+            gpu_activate(false);
         pthread_mutex_unlock(&gpu.lock);
         if (!(ops = active_ops()))
             return GPU_MEMORY_HOST;

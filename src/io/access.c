@@ -454,7 +454,7 @@ static int transfer_pieces(struct transfer *t)
     }
 }
 
-static int transfer(struct access *a)
+static int access_move_data(struct access *a)
 {
     struct transfer t = {.a = a, .most = UINT64_MAX / 4};
     char *block;
@@ -494,13 +494,13 @@ int access_transfer(struct access *a)
     if (a->length == 0)
         return 0;
     if (!locks)
-        return transfer(a);
+        return access_move_data(a);
     lock_range(a, &from, &length);
     rc = posix_lock(a->file, a->write, from, length);
     if (rc)
         return rc;
     a->locked = true;
-    rc = transfer(a);
+    rc = access_move_data(a);
     posix_unlock(a->file, from, length);
     return rc;
 }

@@ -22,7 +22,6 @@ int agree_error(struct comm *c, const char *name, int rc);
 /* MPI_ERR_NOT_SAME when the n values differ between ranks; `what` names them for people. */
 int agree_same(struct comm *c, const char *name, const char *what, const int64_t *values, int n);
 int agree_bcast(struct comm *c, void *data, size_t len);
-int agree_barrier(struct comm *c);
 /* recv[rank] = each rank's value. */
 int agree_gather(struct comm *c, int64_t value, int64_t *recv);
 

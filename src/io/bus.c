@@ -21,7 +21,7 @@ static int files;
 static struct sigaction before;
 
 /* From the page that is gone to the end of the mapping: what is behind it is gone as well, or is written again. */
-static bool fill(struct bus_watch *w, const siginfo_t *info)
+static bool bus_map_zeros(struct bus_watch *w, const siginfo_t *info)
 {
     if (!w || info->si_code != BUS_ADRERR)
         return false;
@@ -38,7 +38,7 @@ static bool fill(struct bus_watch *w, const siginfo_t *info)
 static void on_bus(int sig, siginfo_t *info, void *context)
 {
     const int saved = errno;
-    if (!fill(watching, info)) {
+    if (!bus_map_zeros(watching, info)) {
         if (before.sa_flags & SA_SIGINFO) {
             before.sa_sigaction(sig, info, context);
         } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {

@@ -50,7 +50,7 @@ static int *find_nodes(const struct file *f, int *count)
 }
 
 /* Round after round one rank of every node, so that any first few of the list are on as many nodes as there are. */
-static int pick(const int *node, int ranks, int nodes, int wanted, int per_node, int *out)
+static int aggregators_pick(const int *node, int ranks, int nodes, int wanted, int per_node, int *out)
 {
     int n = 0;
     for (int turn = 0; turn < per_node && n < wanted; turn++) {
@@ -97,8 +97,8 @@ int collective_choose(struct file *f)
     const int64_t wanted = f->hints.cb_nodes          ? f->hints.cb_nodes
                            : f->hints.striping_factor ? for_stripes(f->hints.striping_factor, most)
                                                       : ranks;
-    f->naggregators =
-        pick(node, ranks, f->nnodes, (int)MIN(wanted, ranks), (int)MIN(per_node, ranks), f->aggregators);
+    f->naggregators = aggregators_pick(node, ranks, f->nnodes, (int)MIN(wanted, ranks),
+                                       (int)MIN(per_node, ranks), f->aggregators);
     free(node);
     return 0;
 }

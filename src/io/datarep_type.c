@@ -30,18 +30,18 @@ struct numbers {
     bool wide;
 };
 
-static MPI_Count number(struct numbers x, MPI_Count i)
+static MPI_Count numbers_get(struct numbers x, MPI_Count i)
 {
     return x.wide ? x.r->large[i] : x.r->integer[i];
 }
 
-static struct ivec list(struct numbers x, MPI_Count from)
+static struct ivec numbers_list(struct numbers x, MPI_Count from)
 {
     return x.wide ? ivec_wide(x.r->large + from) : ivec_int(x.r->integer + from);
 }
 
 /* Byte displacements behind `from` numbers: addresses of the small form. */
-static struct ivec bytes(struct numbers x, MPI_Count from)
+static struct ivec numbers_displacements(struct numbers x, MPI_Count from)
 {
     return x.wide ? ivec_wide(x.r->large + from) : ivec_wide(x.r->address);
 }
@@ -52,7 +52,7 @@ static int remake_array(struct numbers x, struct dtype *old, struct dtype **out)
     if (r->combiner == MPI_COMBINER_SUBARRAY) {
         const int n = r->integer[0];
         const MPI_Count at = x.wide ? 0 : 1;
-        return dtype_subarray(n, list(x, at), list(x, at + n), list(x, at + 2 * n),
+        return dtype_subarray(n, numbers_list(x, at), numbers_list(x, at + n), numbers_list(x, at + 2 * n),
                               r->integer[r->integers - 1], old, out);
     }
     const int n = r->integer[2];
@@ -60,7 +60,7 @@ static int remake_array(struct numbers x, struct dtype *old, struct dtype **out)
     const struct darray d = {.size = r->integer[0],
                              .rank = r->integer[1],
                              .ndims = n,
-                             .gsizes = list(x, x.wide ? 0 : 3),
+                             .gsizes = numbers_list(x, x.wide ? 0 : 3),
                              .distribs = rest,
                              .dargs = rest + n,
                              .psizes = rest + 2 * n,
@@ -68,29 +68,35 @@ static int remake_array(struct numbers x, struct dtype *old, struct dtype **out)
     return dtype_darray(&d, old, out);
 }
 
-static int remake(const struct dt_recipe *r, struct dtype *const *old, const MPI_Datatype *handles,
-                  struct dtype **out)
+static int recipe_remake(const struct dt_recipe *r, struct dtype *const *old, const MPI_Datatype *handles,
+                         struct dtype **out)
 {
     const struct numbers x = {r, r->counts > 0};
     switch (r->combiner) {
     case MPI_COMBINER_CONTIGUOUS:
-        return dtype_contiguous(number(x, 0), old[0], true, out);
+        return dtype_contiguous(numbers_get(x, 0), old[0], true, out);
     case MPI_COMBINER_VECTOR:
-        return dtype_vector(number(x, 0), number(x, 1), number(x, 2), old[0], true, out);
+        return dtype_vector(numbers_get(x, 0), numbers_get(x, 1), numbers_get(x, 2), old[0], true, out);
     case MPI_COMBINER_HVECTOR:
-        return dtype_hvector(number(x, 0), number(x, 1), ivec_get(bytes(x, 2), 0), old[0], true, out);
+        return dtype_hvector(numbers_get(x, 0), numbers_get(x, 1), ivec_get(numbers_displacements(x, 2), 0),
+                             old[0], true, out);
     case MPI_COMBINER_INDEXED:
-        return dtype_indexed(number(x, 0), list(x, 1), list(x, 1 + number(x, 0)), old[0], out);
+        return dtype_indexed(numbers_get(x, 0), numbers_list(x, 1), numbers_list(x, 1 + numbers_get(x, 0)),
+                             old[0], out);
     case MPI_COMBINER_HINDEXED:
-        return dtype_hindexed(number(x, 0), list(x, 1), bytes(x, 1 + number(x, 0)), old[0], out);
+        return dtype_hindexed(numbers_get(x, 0), numbers_list(x, 1),
+                              numbers_displacements(x, 1 + numbers_get(x, 0)), old[0], out);
     case MPI_COMBINER_INDEXED_BLOCK:
-        return dtype_indexed_block(number(x, 0), number(x, 1), list(x, 2), old[0], out);
+        return dtype_indexed_block(numbers_get(x, 0), numbers_get(x, 1), numbers_list(x, 2), old[0], out);
     case MPI_COMBINER_HINDEXED_BLOCK:
-        return dtype_hindexed_block(number(x, 0), number(x, 1), bytes(x, 2), old[0], true, out);
+        return dtype_hindexed_block(numbers_get(x, 0), numbers_get(x, 1), numbers_displacements(x, 2), old[0],
+                                    true, out);
     case MPI_COMBINER_STRUCT:
-        return dtype_struct(number(x, 0), list(x, 1), bytes(x, 1 + number(x, 0)), handles, out);
+        return dtype_struct(numbers_get(x, 0), numbers_list(x, 1),
+                            numbers_displacements(x, 1 + numbers_get(x, 0)), handles, out);
     case MPI_COMBINER_RESIZED:
-        return dtype_resized(old[0], ivec_get(bytes(x, 0), 0), ivec_get(bytes(x, 0), 1), true, out);
+        return dtype_resized(old[0], ivec_get(numbers_displacements(x, 0), 0),
+                             ivec_get(numbers_displacements(x, 0), 1), true, out);
     case MPI_COMBINER_SUBARRAY:
     case MPI_COMBINER_DARRAY:
         return remake_array(x, old[0], out);
@@ -116,7 +122,7 @@ static int derived_type(const struct datarep *rep, struct dtype *t, struct dtype
         handles[made] = dtype_handle(old[made]);
     }
     if (!rc)
-        rc = remake(r, old, handles, out);
+        rc = recipe_remake(r, old, handles, out);
     while (made > 0)
         dtype_release(old[--made]);
     free(old);

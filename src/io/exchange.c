@@ -47,7 +47,7 @@ static void message_done(struct request *m)
     io_op_ready(f->exchange->op);
 }
 
-static void watch(struct exchange *x, struct flight *f, int rc, struct request *m)
+static void exchange_watch_request(struct exchange *x, struct flight *f, int rc, struct request *m)
 {
     exchange_note(x, rc);
     if (rc)
@@ -70,7 +70,7 @@ void exchange_send(struct exchange *x, struct flight *f, int rank, enum exchange
     if (!rc)
         rc = p2p_isend(c->proc->p2p, data, (MPI_Count)len, dtype_from(MPI_BYTE), peer,
                        comm_envelope(c, c->rank, x->op->tag | (int)kind), SEND_STANDARD, &m);
-    watch(x, f, rc, m);
+    exchange_watch_request(x, f, rc, m);
 }
 
 void exchange_receive(struct exchange *x, struct flight *f, int rank, enum exchange_message kind, void *data,
@@ -80,7 +80,7 @@ void exchange_receive(struct exchange *x, struct flight *f, int rank, enum excha
     struct request *m = NULL;
     const int rc = p2p_irecv(c->proc->p2p, data, (MPI_Count)room, dtype_from(MPI_BYTE),
                              comm_envelope(c, rank, x->op->tag | (int)kind), &m);
-    watch(x, f, rc, m);
+    exchange_watch_request(x, f, rc, m);
 }
 
 static void plan_domains(struct exchange *x, int64_t span, int64_t align)
@@ -102,7 +102,7 @@ static void plan_stripes(struct exchange *x, int64_t stripe)
 }
 
 /* Domains and rounds, the same at all ranks. */
-static void plan(struct exchange *x)
+static void exchange_plan(struct exchange *x)
 {
     const struct file *f = x->file;
     const int64_t align = f->hints.striping_unit ? f->hints.striping_unit : DOMAIN_ALIGN;
@@ -196,7 +196,7 @@ int exchange_open(struct io_op *op, struct exchange **out)
     x->file = op->file;
     x->write = op->access.write;
     x->end = INT64_MAX;
-    plan(x);
+    exchange_plan(x);
     if (!slots_open(x))
         return MPI_ERR_NO_MEM;
     for (int i = 0; i < x->aggregators; i++)
@@ -206,7 +206,7 @@ int exchange_open(struct io_op *op, struct exchange **out)
 }
 
 /* As an aggregator. Receives are posted before a window is written, so that data moves meanwhile. */
-static bool serve(struct exchange *x)
+static bool exchange_serve(struct exchange *x)
 {
     bool moved = false;
     struct server *asked = &x->servers[x->asked % SLOTS], *answered = &x->servers[x->answered % SLOTS];
@@ -235,7 +235,7 @@ static bool serve(struct exchange *x)
     return moved;
 }
 
-static bool over(const struct exchange *x)
+static bool exchange_is_over(const struct exchange *x)
 {
     bool busy = x->sent < x->rounds || (x->me >= 0 && x->done < x->rounds);
     for (int i = 0; i < SLOTS; i++)
@@ -254,7 +254,7 @@ bool exchange_advance(struct exchange *x)
             moved = true;
         }
         if (x->me >= 0)
-            moved = serve(x) || moved;
+            moved = exchange_serve(x) || moved;
         for (int i = 0; i < SLOTS; i++) {
             if (x->clients[i].busy && x->clients[i].flight.pending == 0) {
                 client_finish(x, &x->clients[i]);
@@ -262,7 +262,7 @@ bool exchange_advance(struct exchange *x)
             }
         }
     } while (moved);
-    return over(x);
+    return exchange_is_over(x);
 }
 
 int exchange_close(struct exchange *x, int64_t *end)

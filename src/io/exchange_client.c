@@ -27,7 +27,8 @@ static void add_piece(struct part *p, uint32_t at, uint32_t len, int64_t *room)
 }
 
 /* My pieces in [from, to): the next of the stream, as many as lie there. */
-static void describe(struct exchange *x, struct part *p, uint64_t *position, int64_t from, int64_t to)
+static void client_list_pieces(struct exchange *x, struct part *p, uint64_t *position, int64_t from,
+                               int64_t to)
 {
     const struct access *a = &x->op->access;
     struct view_walk w;
@@ -104,7 +105,7 @@ void client_begin(struct exchange *x, struct client *c, int round)
         p->active = true;
         if (x->domain == 0)
             x->position[i] = exchange_position(x, from);
-        describe(x, p, &x->position[i], from, to);
+        client_list_pieces(x, p, &x->position[i], from, to);
         begin_part(x, c, x->file->aggregators[i], p);
     }
 }

@@ -35,7 +35,7 @@ void server_heads(struct exchange *x, struct server *s, int round)
     }
 }
 
-static void *need(size_t size)
+static void *server_allocate(size_t size)
 {
     void *memory = malloc(size);
     CHECK_MEMORY(memory, "the data of a collective file operation");
@@ -52,7 +52,7 @@ void server_bodies(struct exchange *x, struct server *s)
         CHECK(p->head.pieces > 0 && p->head.bytes > 0 && p->head.bytes <= x->window &&
                   p->head.pieces <= p->head.bytes && p->head.first >= 0 && p->head.first <= x->window,
               "a rank sent an invalid request of a collective file operation");
-        p->pieces = need((size_t)p->head.pieces * sizeof(*p->pieces));
+        p->pieces = server_allocate((size_t)p->head.pieces * sizeof(*p->pieces));
         p->pieces[0] = (struct piece){(uint32_t)p->head.first, (uint32_t)p->head.bytes};
         if (p->head.pieces > 1)
             exchange_receive(x, &s->bodies, r, MESSAGE_PIECES, p->pieces,
@@ -61,7 +61,7 @@ void server_bodies(struct exchange *x, struct server *s)
             continue;
         char *to = window_of(x, s) + p->head.first;
         if (p->head.pieces > 1)
-            to = p->data = need((size_t)p->head.bytes);
+            to = p->data = server_allocate((size_t)p->head.bytes);
         exchange_receive(x, &s->bodies, r, MESSAGE_DATA, to, (uint64_t)p->head.bytes);
     }
 }
@@ -72,7 +72,7 @@ static void check_piece(const struct exchange *x, const struct piece *piece)
           "a rank sent a piece of a collective file operation that is outside its window");
 }
 
-static void mark(uint64_t *bits, uint32_t from, uint32_t len)
+static void server_mark_bits(uint64_t *bits, uint32_t from, uint32_t len)
 {
     const uint32_t to = from + len, first = from / 64, last = (to - 1) / 64;
     const uint64_t head = ~(uint64_t)0 << from % 64, tail = ~(uint64_t)0 >> (63 - (to - 1) % 64);
@@ -98,7 +98,8 @@ static uint32_t next_bit(const uint64_t *bits, uint32_t at, uint32_t limit, bool
 }
 
 /* Puts a rank's data into the window, unless it was received there. */
-static void place(struct exchange *x, const struct server *s, const struct part *p, const char *data)
+static void server_place_data(struct exchange *x, const struct server *s, const struct part *p,
+                              const char *data)
 {
     for (int64_t i = 0; i < p->head.pieces; i++) {
         const struct piece *piece = &p->pieces[i];
@@ -109,7 +110,7 @@ static void place(struct exchange *x, const struct server *s, const struct part 
             memcpy(window_of(x, s) + piece->at, data, piece->len);
             data += piece->len;
         }
-        mark(x->buffers->filled, piece->at, piece->len);
+        server_mark_bits(x->buffers->filled, piece->at, piece->len);
     }
 }
 
@@ -136,7 +137,7 @@ static void write_window(struct exchange *x, struct server *s)
     for (int r = 0; r < c->size; r++) {
         const struct part *p = r == c->rank ? own_part(x, s) : &s->parts[r];
         if (s->parts[r].active && p->head.pieces > 0)
-            place(x, s, p, r == c->rank ? own_data(x, p) : p->data);
+            server_place_data(x, s, p, r == c->rank ? own_data(x, p) : p->data);
     }
     bool held;
     int rc = posix_guard(x->file, false, from, to - from, &held);
@@ -152,7 +153,7 @@ static void write_window(struct exchange *x, struct server *s)
 }
 
 /* The stretch of the window that somebody wants. */
-static void wanted(struct exchange *x, struct server *s, uint32_t *low, uint32_t *high)
+static void server_wanted_range(struct exchange *x, struct server *s, uint32_t *low, uint32_t *high)
 {
     const struct comm *c = x->file->comm;
     *low = UINT32_MAX;
@@ -168,8 +169,8 @@ static void wanted(struct exchange *x, struct server *s, uint32_t *low, uint32_t
 }
 
 /* Collects a rank's pieces, up to the end of what was read. */
-static uint64_t collect(const struct exchange *x, const struct server *s, const struct part *p, uint32_t have,
-                        char *out)
+static uint64_t server_collect_pieces(const struct exchange *x, const struct server *s, const struct part *p,
+                                      uint32_t have, char *out)
 {
     uint64_t done = 0;
     for (int64_t i = 0; i < p->head.pieces && p->pieces[i].at < have; i++) {
@@ -188,8 +189,8 @@ static void answer_rank(struct exchange *x, struct server *s, int r, struct answ
     p->answer = answer;
     exchange_send(x, &s->bodies, r, MESSAGE_ANSWER, &p->answer, sizeof(p->answer));
     if (p->head.pieces > 1) {
-        p->data = need((size_t)p->head.bytes);
-        len = collect(x, s, p, have, p->data);
+        p->data = server_allocate((size_t)p->head.bytes);
+        len = server_collect_pieces(x, s, p, have, p->data);
         data = p->data;
     }
     exchange_send(x, &s->bodies, r, MESSAGE_ANSWER_DATA, data, len);
@@ -199,7 +200,7 @@ static void answer_self(struct exchange *x, const struct server *s, struct answe
 {
     struct part *p = own_part(x, s);
     p->answer = answer;
-    collect(x, s, p, have, (char *)(uintptr_t)own_data(x, p));
+    server_collect_pieces(x, s, p, have, (char *)(uintptr_t)own_data(x, p));
 }
 
 static void read_window(struct exchange *x, struct server *s)
@@ -214,7 +215,7 @@ static void read_window(struct exchange *x, struct server *s)
     if (rc)
         low = high = 0; /* the others wait for an answer all the same */
     else
-        wanted(x, s, &low, &high);
+        server_wanted_range(x, s, &low, &high);
     if (high == 0 && !rc)
         return;
     if (!rc)

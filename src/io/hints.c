@@ -177,7 +177,7 @@ static int set_choice(struct info *i, const char *key, enum io_choice value)
     return info_set(i, key, value == IO_AUTOMATIC ? "automatic" : value == IO_ENABLE ? "enable" : "disable");
 }
 
-static int fill(const struct io_hints *h, int aggregators, struct info *i)
+static int io_hints_fill(const struct io_hints *h, int aggregators, struct info *i)
 {
     int rc = set_choice(i, "romio_cb_read", h->cb_read);
     rc = rc ? rc : set_choice(i, "romio_cb_write", h->cb_write);
@@ -203,7 +203,7 @@ int io_hints_used(const struct io_hints *h, const char *name, int aggregators, s
     struct info *i;
     int rc = info_create(&i);
     if (!rc)
-        rc = fill(h, aggregators, i);
+        rc = io_hints_fill(h, aggregators, i);
     if (!rc && strlen(name) < MPI_MAX_INFO_VAL)
         rc = info_set(i, "filename", name);
     if (rc)

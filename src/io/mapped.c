@@ -69,7 +69,7 @@ void mapped_forget(struct file *f)
  * A file that is long enough may have become so just now: ext4 publishes the new length first and then clears what lies between the old
  * end and the new one, under the file's lock in the kernel (seen on Linux 6.18; XFS was not tried). A mapping does not ask for that lock, and what is stored before
  * that is lost. So it is asked for here, by a call that takes it and costs little. */
-static bool lengthen(struct file *f, int64_t to)
+static bool mapped_lengthen_file(struct file *f, int64_t to)
 {
     struct stat st;
     if (fstat(f->fd, &st) != 0 || !S_ISREG(st.st_mode))
@@ -85,7 +85,7 @@ bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int
 {
     const int64_t begin = from - from % sysconf(_SC_PAGESIZE);
     m->length = (size_t)(to - begin);
-    if (!f->maps || !lengthen(f, reach))
+    if (!f->maps || !mapped_lengthen_file(f, reach))
         return false;
     m->at = mmap(NULL, m->length, PROT_READ | PROT_WRITE, MAP_SHARED, f->fd, begin);
     if (m->at == MAP_FAILED)

@@ -10,7 +10,7 @@
 #include "io/agree.h"
 #include "io/collective.h"
 
-static void release(struct request *base)
+static void io_op_release(struct request *base)
 {
     struct io_op *op = container_of(base, struct io_op, base);
     list_remove(&op->link);
@@ -19,7 +19,7 @@ static void release(struct request *base)
     objmem_free(op);
 }
 
-static const struct request_ops file_ops = {.name = "file operation", .release = release};
+static const struct request_ops file_ops = {.name = "file operation", .release = io_op_release};
 
 struct file *io_op_file(const struct request *r)
 {
@@ -85,17 +85,17 @@ int io_op_quiesce(struct file *f)
     return 0;
 }
 
-static void note(struct io_op *op, int rc)
+static void io_op_record_error(struct io_op *op, int rc)
 {
     if (rc && !op->error)
         op->error = rc;
 }
 
 /* Without the others' records nothing can go on. */
-static void lose(struct io_op *op, int rc)
+static void io_op_lose(struct io_op *op, int rc)
 {
     op->lost = op->lost || rc != 0;
-    note(op, agree_broken(op->file->comm, op->file->name, rc));
+    io_op_record_error(op, agree_broken(op->file->comm, op->file->name, rc));
 }
 
 static void small_done(struct request *r)
@@ -107,7 +107,7 @@ static void small_done(struct request *r)
 static void small_start(struct io_op *op, struct request *r, struct coll_args *args)
 {
     if (op->blocking) {
-        lose(op, coll_run(args));
+        io_op_lose(op, coll_run(args));
         return;
     }
     r->on_complete = small_done;
@@ -121,13 +121,13 @@ static bool small_over(struct io_op *op, struct request **r)
         return true;
     if (!atomic_load_explicit(&(*r)->complete, memory_order_acquire))
         return false;
-    lose(op, (*r)->error);
+    io_op_lose(op, (*r)->error);
     request_free(*r);
     *r = NULL;
     return true;
 }
 
-static void describe(struct io_op *op)
+static void io_op_describe(struct io_op *op)
 {
     const struct access *a = &op->access;
     int64_t at;
@@ -156,7 +156,7 @@ static void verdict_args(struct io_op *op, struct coll_args *args)
 }
 
 /* After the records are there: each for itself, or through aggregators. */
-static void choose(struct io_op *op)
+static void io_op_choose(struct io_op *op)
 {
     const struct file *f = op->file;
     struct access *a = &op->access;
@@ -165,7 +165,7 @@ static void choose(struct io_op *op)
         return;
     const bool buffers = !f->atomic && collective_buffers(f, a->write, op->all);
     if (!buffers) {
-        note(op, access_transfer(a));
+        io_op_record_error(op, access_transfer(a));
         return;
     }
     const int rc = exchange_open(op, &op->exchange);
@@ -173,27 +173,27 @@ static void choose(struct io_op *op)
     op->stage = IO_EXCHANGING;
 }
 
-static void exchanged(struct io_op *op)
+static void io_op_exchanged(struct io_op *op)
 {
     struct access *a = &op->access;
     int64_t end;
-    note(op, agree_broken(op->file->comm, op->file->name, exchange_close(op->exchange, &end)));
+    io_op_record_error(op, agree_broken(op->file->comm, op->file->name, exchange_close(op->exchange, &end)));
     a->moved = op->error ? 0 : a->length;
     if (!op->error && !a->write)
         a->moved = view_position(&a->view, a->start, a->start + a->length, end) - a->start;
     op->stage = IO_JUDGING;
 }
 
-static void finish(struct io_op *op)
+static void io_op_finish(struct io_op *op)
 {
     if (op->access.write)
-        note(op, agree_decode(op->code, op->file->comm, op->file->name));
+        io_op_record_error(op, agree_decode(op->code, op->file->comm, op->file->name));
     op->error = access_close(&op->access, op->error, &op->base.bytes);
     op->stage = IO_DONE;
 }
 
 /* One step; true when it can go on at once. */
-static bool step(struct io_op *op)
+static bool io_op_step(struct io_op *op)
 {
     struct coll_args args;
     switch (op->stage) {
@@ -205,19 +205,19 @@ static bool step(struct io_op *op)
     case IO_GATHERING:
         if (!small_over(op, &op->gather))
             return false;
-        choose(op);
+        io_op_choose(op);
         if (op->stage == IO_JUDGING)
             break;
         return true;
     case IO_EXCHANGING:
         if (!exchange_advance(op->exchange))
             return false;
-        exchanged(op);
+        io_op_exchanged(op);
         break;
     case IO_JUDGING:
         if (!small_over(op, &op->verdict))
             return false;
-        finish(op);
+        io_op_finish(op);
         return false;
     default:
         return false;
@@ -231,10 +231,10 @@ static bool step(struct io_op *op)
     return true;
 }
 
-static void advance(struct io_op *op)
+static void io_op_advance(struct io_op *op)
 {
     op->running = true;
-    while (step(op))
+    while (io_op_step(op))
         ;
     op->running = false;
     if (op->stage == IO_DONE) /* the last touch: a request that the user gave up is freed now */
@@ -246,12 +246,12 @@ static int progress_hook(struct net_hook *hook)
     struct io_op *op = container_of(hook, struct io_op, hook);
     list_remove(&hook->link);
     op->linked = false;
-    advance(op);
+    io_op_advance(op);
     return 1;
 }
 
 /* The collectives it will need, numbered now. */
-static int prepare(struct io_op *op)
+static int io_op_prepare(struct io_op *op)
 {
     struct coll_args args;
     struct file *f = op->file;
@@ -260,7 +260,7 @@ static int prepare(struct io_op *op)
         return err_set(MPI_ERR_NO_MEM, "%s: out of memory for the records of %d ranks", f->name,
                        f->comm->size);
     op->tag = (int)(f->sequence++ & 0xffffff) << 3;
-    describe(op);
+    io_op_describe(op);
     if (op->blocking)
         return 0;
     gather_args(op, &args);
@@ -272,7 +272,7 @@ static int prepare(struct io_op *op)
     return rc;
 }
 
-static int begin(struct access *a, int rc, bool blocking, struct io_op **out)
+static int io_op_begin(struct access *a, int rc, bool blocking, struct io_op **out)
 {
     struct io_op *op;
     MPI_Count bytes;
@@ -280,23 +280,23 @@ static int begin(struct access *a, int rc, bool blocking, struct io_op **out)
     if (failed)
         return access_close(a, failed, &bytes);
     op->access = *a;
-    note(op, rc);
+    io_op_record_error(op, rc);
     op->blocking = blocking;
-    rc = agree_broken(op->file->comm, op->file->name, prepare(op));
+    rc = agree_broken(op->file->comm, op->file->name, io_op_prepare(op));
     if (rc) {
         access_close(&op->access, rc, &bytes);
         request_free(&op->base);
         return rc;
     }
     *out = op;
-    advance(op);
+    io_op_advance(op);
     return 0;
 }
 
 int io_op_start(struct access *a, int rc, struct request **out)
 {
     struct io_op *op;
-    rc = begin(a, rc, false, &op);
+    rc = io_op_begin(a, rc, false, &op);
     if (!rc)
         *out = &op->base;
     return rc;
@@ -306,7 +306,7 @@ int io_op_run(struct access *a, int rc, MPI_Count *bytes)
 {
     struct io_op *op;
     struct net *net = a->file->comm->proc->net;
-    rc = begin(a, rc, true, &op);
+    rc = io_op_begin(a, rc, true, &op);
     if (rc)
         return rc;
     const struct net_named what = {"data of a file from other ranks", NET_NOBODY, false};
@@ -314,7 +314,7 @@ int io_op_run(struct access *a, int rc, MPI_Count *bytes)
     while (op->stage != IO_DONE) {
         if (op->linked) {
             op->linked = false;
-            advance(op);
+            io_op_advance(op);
         } else {
             net_wait_step(net, &w);
         }

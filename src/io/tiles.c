@@ -18,41 +18,42 @@
 
 enum { TILE_OK, TILE_DISP, TILE_EXTENT, TILE_SUM, TILE_WORDS };
 
-static uint64_t times(uint64_t a, uint64_t b)
+static uint64_t tiles_multiply(uint64_t a, uint64_t b)
 {
     const num_u128 product = (num_u128)a * b;
     const uint64_t sum = (uint64_t)(product & PRIME) + (uint64_t)(product >> 61);
     return sum >= PRIME ? sum - PRIME : sum;
 }
 
-static uint64_t power(uint64_t exponent)
+static uint64_t tiles_power(uint64_t exponent)
 {
     uint64_t result = 1;
-    for (uint64_t base = BASE; exponent > 0; exponent >>= 1, base = times(base, base))
+    for (uint64_t base = BASE; exponent > 0; exponent >>= 1, base = tiles_multiply(base, base))
         if (exponent & 1)
-            result = times(result, base);
+            result = tiles_multiply(result, base);
     return result;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
+static uint64_t tiles_add(uint64_t a, uint64_t b)
 {
     return (a + b) % PRIME;
 }
 
-static uint64_t stretch(uint64_t from, uint64_t to)
+static uint64_t tiles_stretch(uint64_t from, uint64_t to)
 {
-    return plus(power(to), PRIME - power(from));
+    return tiles_add(tiles_power(to), PRIME - tiles_power(from));
 }
 
 /* A piece [at, at + n) of the file within one period; it may go over its end. */
 static uint64_t piece_sum(uint64_t at, uint64_t n, uint64_t period)
 {
     at %= period;
-    return at + n <= period ? stretch(at, at + n) : plus(stretch(at, period), stretch(0, at + n - period));
+    return at + n <= period ? tiles_stretch(at, at + n)
+                            : tiles_add(tiles_stretch(at, period), tiles_stretch(0, at + n - period));
 }
 
 /* What this rank's view covers; false when it has a form that tiles_agree does not look at. */
-static bool cover(const struct view *v, int64_t out[TILE_WORDS])
+static bool tiles_cover_view(const struct view *v, int64_t out[TILE_WORDS])
 {
     const struct dtype *tile = v->tile;
     struct dt_cursor c;
@@ -65,7 +66,7 @@ static bool cover(const struct view *v, int64_t out[TILE_WORDS])
     for (int i = 0; (n = dt_cursor_next(&c, SIZE_MAX / 2, &piece)) > 0; i++) {
         if (i == PIECES_MAX)
             return false;
-        sum = plus(sum, piece_sum((uint64_t)v->disp + (uintptr_t)piece, n, (uint64_t)tile->extent));
+        sum = tiles_add(sum, piece_sum((uint64_t)v->disp + (uintptr_t)piece, n, (uint64_t)tile->extent));
     }
     out[TILE_DISP] = v->disp;
     out[TILE_EXTENT] = tile->extent;
@@ -83,17 +84,17 @@ int tiles_agree(struct file *f)
         return 0;
     int64_t *all = malloc((size_t)ranks * sizeof(mine));
     CHECK_MEMORY(all, "the views of a file");
-    mine[TILE_OK] = f->guards && file_reads(f) && cover(&f->view, mine);
+    mine[TILE_OK] = f->guards && file_reads(f) && tiles_cover_view(&f->view, mine);
     agree_args_gather(&args, f->comm, mine, all, TILE_WORDS);
     const int rc = agree_broken(f->comm, f->name, coll_run(&args));
     bool tiled = !rc;
     for (int r = 0; tiled && r < ranks; r++) {
         const int64_t *other = all + (size_t)r * TILE_WORDS;
         tiled = other[TILE_OK] && other[TILE_EXTENT] == all[TILE_EXTENT];
-        sum = plus(sum, (uint64_t)other[TILE_SUM]);
+        sum = tiles_add(sum, (uint64_t)other[TILE_SUM]);
         from = MAX(from, other[TILE_DISP]);
     }
-    if (tiled && sum == stretch(0, (uint64_t)all[TILE_EXTENT]))
+    if (tiled && sum == tiles_stretch(0, (uint64_t)all[TILE_EXTENT]))
         f->view.tiled_from = from;
     free(all);
     return rc;

@@ -15,7 +15,7 @@
 
 enum { GATHER, GATHERED, SWAP_RECORDS, SWAPPED, DOWN_HEAD, SPREAD, FINISH, OVER };
 
-static void run(struct assembly *a);
+static void assembly_run(struct assembly *a);
 
 static size_t words_size(const struct assembly *a)
 {
@@ -57,7 +57,7 @@ static void message_done(struct request *r)
     if (r->error && !a->error)
         a->error = r->error;
     if (--a->pending == 0 && !a->stepping)
-        run(a);
+        assembly_run(a);
 }
 
 static void message_posted(struct assembly *a, int rc, struct request *r)
@@ -122,7 +122,7 @@ static void join_words(struct assembly *a, const char *from)
     }
 }
 
-static int allocate(struct assembly *a)
+static int assembly_allocate(struct assembly *a)
 {
     int size = a->gang.members->size;
     size_t span = (size_t)subtree_span(a->place, size);
@@ -138,7 +138,7 @@ static int allocate(struct assembly *a)
     return MPI_SUCCESS;
 }
 
-static void gather(struct assembly *a)
+static void assembly_gather(struct assembly *a)
 {
     int size = a->gang.members->size;
     char *into = a->staging;
@@ -152,7 +152,7 @@ static void gather(struct assembly *a)
 }
 
 /* Folds what the children sent into `up`. */
-static void fold(struct assembly *a)
+static void assembly_fold(struct assembly *a)
 {
     int size = a->gang.members->size;
     const char *from = a->staging;
@@ -205,9 +205,9 @@ static void bridge_receive(struct assembly *a, void *data, size_t len)
     receive_from(a, env, data, len);
 }
 
-static void gathered(struct assembly *a)
+static void assembly_gathered(struct assembly *a)
 {
-    fold(a);
+    assembly_fold(a);
     if (a->place > 0) {
         int size = a->gang.members->size;
         int parent = a->place & (a->place - 1);
@@ -262,7 +262,7 @@ static void swap_records(struct assembly *a)
 }
 
 /* The leader has everything. */
-static void swapped(struct assembly *a)
+static void assembly_swapped(struct assembly *a)
 {
     a->state = SPREAD;
     if (a->record_size && !a->records && allocate_records(a))
@@ -294,7 +294,7 @@ static void spread_head(struct assembly *a, bool records)
     a->state = FINISH;
 }
 
-static void spread(struct assembly *a)
+static void assembly_spread(struct assembly *a)
 {
     spread_head(a, a->record_size > 0);
 }
@@ -313,7 +313,7 @@ static void give_up(struct assembly *a)
     spread_head(a, false);
 }
 
-static void finish(struct assembly *a)
+static void assembly_finish(struct assembly *a)
 {
     free(a->up);
     free(a->staging);
@@ -322,40 +322,40 @@ static void finish(struct assembly *a)
     a->state = OVER;
 }
 
-static void step(struct assembly *a)
+static void assembly_step(struct assembly *a)
 {
     switch (a->state) {
     case GATHER:
-        gather(a);
+        assembly_gather(a);
         break;
     case GATHERED:
-        gathered(a);
+        assembly_gathered(a);
         break;
     case SWAP_RECORDS:
         swap_records(a);
         break;
     case SWAPPED:
-        swapped(a);
+        assembly_swapped(a);
         break;
     case DOWN_HEAD:
         down_head(a);
         break;
     case SPREAD:
-        spread(a);
+        assembly_spread(a);
         break;
     default:
-        finish(a);
+        assembly_finish(a);
     }
 }
 
-static void run(struct assembly *a)
+static void assembly_run(struct assembly *a)
 {
     a->stepping = true;
     while (a->pending == 0 && a->state != OVER) {
         if (a->error && a->state < FINISH)
             give_up(a);
         else
-            step(a);
+            assembly_step(a);
     }
     a->stepping = false;
     if (a->state != OVER)
@@ -373,9 +373,9 @@ void assembly_start(struct assembly *a)
     a->error = MPI_SUCCESS;
     a->records = NULL;
     a->others = 0;
-    a->error = allocate(a);
+    a->error = assembly_allocate(a);
     list_append(&a->gang.proc->assemblies, &a->link);
-    run(a);
+    assembly_run(a);
 }
 
 void assembly_lose_other(struct assembly *a)

@@ -246,7 +246,7 @@ int attr_set(struct proc *p, enum attr_kind kind, void *handle, struct attr_set 
     return rc;
 }
 
-static void *predefined(struct attr_table *t, int keyval)
+static void *attr_predefined_value(struct attr_table *t, int keyval)
 {
     switch (keyval) {
     case MPI_TAG_UB:
@@ -273,7 +273,7 @@ static void *predefined(struct attr_table *t, int keyval)
 int attr_get(struct proc *p, enum attr_kind kind, struct attr_set *set, int keyval, void **value, bool *found)
 {
     if (kind == ATTR_COMM && ((keyval >= MPI_TAG_UB && keyval <= MPI_UNIVERSE_SIZE) || keyval == MPIX_FT)) {
-        void *word = predefined(p->keyvals, keyval);
+        void *word = attr_predefined_value(p->keyvals, keyval);
         *found = word != NULL;
         if (word)
             *value = word;

@@ -79,7 +79,7 @@ bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t 
 
 /* Where to look for shared ids: leaders draw a number, the others agree to any. Creations beside each other
  * then seldom meet, and if they do, they part on the next attempt. */
-static uint64_t draw(const struct agreement *g)
+static uint64_t context_draw_start(const struct agreement *g)
 {
     const struct gang *gang = &g->round.gang;
     if (gang->members->rank != gang->leader)
@@ -92,7 +92,7 @@ static uint64_t draw(const struct agreement *g)
 
 static void first_round(struct agreement *g);
 
-static void conclude(struct agreement *g, int error)
+static void agreement_conclude(struct agreement *g, int error)
 {
     g->error = error;
     g->round.records = g->records;
@@ -106,18 +106,18 @@ static void claim_over(struct assembly *a)
     struct proc *p = a->gang.proc;
     p->context_claims--;
     if (!a->error && g->words[0] & GOT_THEM) {
-        conclude(g, MPI_SUCCESS);
+        agreement_conclude(g, MPI_SUCCESS);
         return;
     }
     for (int i = 0; i < g->wanted && g->claimed; i++)
         context_id_put(p, g->ids[i]);
     if (a->error)
-        conclude(g, a->error);
+        agreement_conclude(g, a->error);
     else
         first_round(g);
 }
 
-static void claim(struct agreement *g)
+static void agreement_claim(struct agreement *g)
 {
     struct proc *p = g->round.gang.proc;
     g->claimed = true;
@@ -149,21 +149,22 @@ static void first_round_over(struct assembly *a)
     g->others = MAX(g->others, a->others);
     a->record_size = 0; /* once is enough */
     if (a->error || g->local_error) {
-        conclude(g, g->local_error ? g->local_error : a->error);
+        agreement_conclude(g, g->local_error ? g->local_error : a->error);
     } else if (!(g->words[0] & ALL_WELL)) {
-        conclude(g, err_set(MPI_ERR_OTHER, "another process of the communicator failed to create its part"));
+        agreement_conclude(
+            g, err_set(MPI_ERR_OTHER, "another process of the communicator failed to create its part"));
     } else if (context_pick(mask, 0, CONTEXT_SINGLE_WORDS, 0, g->wanted, g->ids)) {
         context_numbers(g->ids, g->wanted, epoch);
         for (int i = 0; i < g->wanted; i++)
             context_id_take(p, g->ids[i]);
-        conclude(g, MPI_SUCCESS);
+        agreement_conclude(g, MPI_SUCCESS);
     } else if (context_pick(mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS, (uint32_t)g->words[1], g->wanted,
                             g->ids)) {
         context_numbers(g->ids, g->wanted, epoch);
-        claim(g);
+        agreement_claim(g);
     } else if (g->words[0] & CALM && g->scraped) {
-        conclude(g, err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
-                            CONTEXT_IDS - 64));
+        agreement_conclude(g, err_set(MPI_ERR_OTHER, "more than %d communicators exist at once; free some",
+                                      CONTEXT_IDS - 64));
     } else {
         g->scraped = g->words[0] & CALM;
         first_round(g);
@@ -175,7 +176,7 @@ static void first_round(struct agreement *g)
     struct proc *p = g->round.gang.proc;
     contexts_return(p, g->scraped);
     g->words[0] = (g->local_error ? 0 : ALL_WELL) | (p->context_claims ? 0 : CALM);
-    g->words[1] = draw(g);
+    g->words[1] = context_draw_start(g);
     memcpy(g->words + 2, p->context_mask, sizeof(p->context_mask));
     if (p->context_busy)
         memset(g->words + 2, 0, CONTEXT_SINGLE_WORDS * sizeof(uint64_t));

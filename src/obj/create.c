@@ -320,7 +320,7 @@ int comm_create(struct comm *parent, struct group *group, struct comm **out)
     return creation_run(c, out);
 }
 
-static int quiesced(struct creation *c)
+static int creation_quiesced(struct creation *c)
 {
     (void)c;
     return MPI_SUCCESS; /* the ids agreed on go back at once */
@@ -330,6 +330,6 @@ int comm_quiesce(struct comm *comm)
 {
     struct comm *nothing;
     struct creation *c;
-    int rc = creation_open(comm, "", quiesced, &c);
+    int rc = creation_open(comm, "", creation_quiesced, &c);
     return rc ? rc : creation_run(c, &nothing);
 }

@@ -47,7 +47,7 @@ static int compare_power(int64_t base, int exponent, int64_t n)
     return (power > n) - (power < n);
 }
 
-static void remember(struct search *s)
+static void search_record_best(struct search *s)
 {
     int64_t gap = (int64_t)s->chosen[0] - s->chosen[s->factors - 1];
     int i = s->factors - 1;
@@ -60,21 +60,21 @@ static void remember(struct search *s)
 }
 
 /* Can factors that all lie within the best gap below `largest` still have this product? */
-static bool hopeless(const struct search *s, int64_t largest, int left, int64_t rest)
+static bool search_is_hopeless(const struct search *s, int64_t largest, int left, int64_t rest)
 {
     int64_t least = largest - s->best_gap;
     return least > 1 && compare_power(least, left, rest) > 0;
 }
 
 /* Chooses the factors from number `depth` on, none above the one before, so that their product is `rest`. */
-static void choose(struct search *s, int depth, int rest)
+static void search_choose_factors(struct search *s, int depth, int rest)
 {
     int left = s->factors - depth;
     int cap = depth ? s->chosen[depth - 1] : rest;
     if (left == 1) {
         s->chosen[depth] = rest;
         if (rest <= cap)
-            remember(s);
+            search_record_best(s);
         return;
     }
     for (int i = 0; i < s->ndivisors && s->divisors[i] <= cap && s->best_gap > 0; i++) {
@@ -82,17 +82,17 @@ static void choose(struct search *s, int depth, int rest)
         if (rest % d ||
             compare_power(d, left, rest) < 0) /* no divisor, or too small for the others to catch up */
             continue;
-        bool lost = hopeless(s, depth ? s->chosen[0] : d, left - 1, rest / d);
+        bool lost = search_is_hopeless(s, depth ? s->chosen[0] : d, left - 1, rest / d);
         if (lost && depth == 0) /* and a larger first factor loses all the more */
             return;
         if (lost)
             continue;
         s->chosen[depth] = d;
-        choose(s, depth + 1, rest / d);
+        search_choose_factors(s, depth + 1, rest / d);
     }
 }
 
-static void factorise(int n, int factors, int *out)
+static void dims_factorise(int n, int factors, int *out)
 {
     struct search s = {.best_gap = INT64_MAX};
     for (int i = 0; i < factors; i++)
@@ -103,7 +103,7 @@ static void factorise(int n, int factors, int *out)
     }
     s.factors = factors < FACTORS_MAX ? factors : FACTORS_MAX;
     find_divisors(&s, n);
-    choose(&s, 0, n);
+    search_choose_factors(&s, 0, n);
     memcpy(out, s.best, (size_t)s.factors * sizeof(int));
 }
 
@@ -130,7 +130,7 @@ int dims_create(int nodes, int ndims, int *dims)
     int *factors = malloc((size_t)unset * sizeof(*factors));
     if (!factors)
         return err_set(MPI_ERR_NO_MEM, "out of memory for %d dimensions", unset);
-    factorise((int)(nodes / given), unset, factors);
+    dims_factorise((int)(nodes / given), unset, factors);
     for (int i = 0, next = 0; i < ndims; i++)
         if (dims[i] == 0)
             dims[i] = factors[next++];

@@ -116,8 +116,8 @@ int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sou
 }
 
 /* Both ends of every edge that this process declared. */
-static int collect(struct comm *c, int n, const int *sources, const int *degrees, const int *destinations,
-                   const int *weights, struct ends *declared)
+static int graph_collect_edges(struct comm *c, int n, const int *sources, const int *degrees,
+                               const int *destinations, const int *weights, struct ends *declared)
 {
     int64_t total = 0;
     for (int i = 0; i < n; i++) {
@@ -226,8 +226,8 @@ static bool outbox_empty(struct outbox *out)
 }
 
 /* Runs the exchange; the communicator comes out of the same creation that ends it. */
-static int exchange(struct comm *c, struct ends *declared, struct ends *mine, int local_error,
-                    struct comm **out)
+static int graph_exchange_ends(struct comm *c, struct ends *declared, struct ends *mine, int local_error,
+                               struct comm **out)
 {
     struct creation *create;
     struct outbox sent = {0};
@@ -292,9 +292,9 @@ int dist_graph_create(struct comm *parent, int n, const int *sources, const int 
     struct ends declared = {0}, mine = {0};
     if (parent->remote)
         return err_set(MPI_ERR_COMM, "%s is an intercommunicator", comm_label(parent));
-    int local_error = collect(parent, n, sources, degrees, destinations, weights, &declared);
+    int local_error = graph_collect_edges(parent, n, sources, degrees, destinations, weights, &declared);
     struct comm *made = NULL;
-    int rc = exchange(parent, &declared, &mine, local_error, &made);
+    int rc = graph_exchange_ends(parent, &declared, &mine, local_error, &made);
     if (!rc)
         rc = topology_from_ends(&mine, weights != NULL, &made->topology);
     free(declared.list);

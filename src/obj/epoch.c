@@ -41,7 +41,7 @@ void context_retire(struct proc *p, uint32_t number)
     p->context_epochs->waiting[id / 64] |= 1ull << id % 64;
 }
 
-static int count(const uint64_t *mask, int from, int to)
+static int epoch_count_bits(const uint64_t *mask, int from, int to)
 {
     int n = 0;
     for (int i = from; i < to; i++)
@@ -51,9 +51,9 @@ static int count(const uint64_t *mask, int from, int to)
 
 static bool few_are_left(const struct proc *p)
 {
-    return (count(p->context_mask, 0, CONTEXT_SINGLE_WORDS) < FEW_SINGLE ||
-            count(p->context_mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS) < FEW_SHARED) &&
-           count(p->context_epochs->waiting, 0, CONTEXT_WORDS) >= MANY;
+    return (epoch_count_bits(p->context_mask, 0, CONTEXT_SINGLE_WORDS) < FEW_SINGLE ||
+            epoch_count_bits(p->context_mask, CONTEXT_SINGLE_WORDS, CONTEXT_WORDS) < FEW_SHARED) &&
+           epoch_count_bits(p->context_epochs->waiting, 0, CONTEXT_WORDS) >= MANY;
 }
 
 void contexts_return(struct proc *p, bool needed)

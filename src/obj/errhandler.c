@@ -174,8 +174,8 @@ static void describe_cause(int code, char *out, size_t size)
 }
 
 /* Three lines: the cause; which call failed, where; and why this ends the job. */
-static _Noreturn void die(struct proc *p, const struct errhandler *e, enum error_object on, void *object,
-                          int code, const char *function)
+static _Noreturn void errhandler_end_job(struct proc *p, const struct errhandler *e, enum error_object on,
+                                         void *object, int code, const char *function)
 {
     char cause[1024 + MPI_MAX_ERROR_STRING + 4], where[256], place[512], message[2560];
     int errclass = MPI_ERR_UNKNOWN;
@@ -203,7 +203,7 @@ int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object
     switch (e->action) {
     case ERRHANDLER_FATAL:
     case ERRHANDLER_ABORT:
-        die(p, e, on, object, code, function);
+        errhandler_end_job(p, e, on, object, code, function);
     case ERRHANDLER_CALL:
         return call_user(e, on, object, code);
     default:

@@ -63,7 +63,7 @@ static struct user_code *user_find(int code)
     return index >= 0 && index < user.count && user.codes[index].used ? &user.codes[index] : NULL;
 }
 
-static int unknown(int code)
+static int error_unknown_code(int code)
 {
     return err_set(MPI_ERR_ARG, "%d is not an error class or code", code);
 }
@@ -73,7 +73,7 @@ static int user_text(int code, char *out, int *len)
 {
     struct user_code *u = user_find(code);
     if (!u)
-        return unknown(code);
+        return error_unknown_code(code);
     *len = snprintf(out, MPI_MAX_ERROR_STRING, "%s", u->text ? u->text : "");
     return MPI_SUCCESS;
 }
@@ -102,7 +102,7 @@ int error_class_of(int code, int *errclass)
     if (u)
         *errclass = u->errclass;
     pthread_mutex_unlock(&user.lock);
-    return u ? MPI_SUCCESS : unknown(code);
+    return u ? MPI_SUCCESS : error_unknown_code(code);
 }
 
 int error_last_code(void)

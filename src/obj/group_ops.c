@@ -96,8 +96,8 @@ static int gathering_filter(struct gathering *s, const struct group *g, const st
     return MPI_SUCCESS;
 }
 
-static int filtered(uint32_t me, const struct group *g, const struct group *other, bool in_other,
-                    struct group **out)
+static int group_filter(uint32_t me, const struct group *g, const struct group *other, bool in_other,
+                        struct group **out)
 {
     struct gathering s;
     int rc = gathering_open(&s, (size_t)g->size);
@@ -129,16 +129,16 @@ int group_union(uint32_t me, struct group *a, struct group *b, struct group **ou
 
 int group_intersection(uint32_t me, struct group *a, struct group *b, struct group **out)
 {
-    return filtered(me, a, b, true, out);
+    return group_filter(me, a, b, true, out);
 }
 
 int group_difference(uint32_t me, struct group *a, struct group *b, struct group **out)
 {
-    return filtered(me, a, b, false, out);
+    return group_filter(me, a, b, false, out);
 }
 
 /* Marks a rank as named; a rank may be named only once. */
-static int mark(bool *named, const struct group *g, int rank)
+static int group_mark_rank(bool *named, const struct group *g, int rank)
 {
     if (rank < 0 || rank >= g->size)
         return err_set(MPI_ERR_RANK, "rank %d is not in the group, which has %d processes", rank, g->size);
@@ -148,7 +148,7 @@ static int mark(bool *named, const struct group *g, int rank)
     return MPI_SUCCESS;
 }
 
-static int excluding(uint32_t me, const struct group *g, const bool *named, struct group **out)
+static int group_exclude_named(uint32_t me, const struct group *g, const bool *named, struct group **out)
 {
     struct gathering s;
     int rc = gathering_open(&s, (size_t)g->size);
@@ -160,7 +160,8 @@ static int excluding(uint32_t me, const struct group *g, const bool *named, stru
     return gathering_finish(&s, me, out);
 }
 
-static int including(uint32_t me, const struct group *g, int n, const int *ranks, struct group **out)
+static int group_include_ranks(uint32_t me, const struct group *g, int n, const int *ranks,
+                               struct group **out)
 {
     struct gathering s;
     int rc = gathering_open(&s, (size_t)n);
@@ -179,9 +180,9 @@ static int by_list(uint32_t me, struct group *g, int n, const int *ranks, bool i
         return err_set(MPI_ERR_NO_MEM, "out of memory for a group of %d processes", g->size);
     int rc = MPI_SUCCESS;
     for (int i = 0; i < n && !rc; i++)
-        rc = mark(named, g, ranks[i]);
+        rc = group_mark_rank(named, g, ranks[i]);
     if (!rc)
-        rc = include ? including(me, g, n, ranks, out) : excluding(me, g, named, out);
+        rc = include ? group_include_ranks(me, g, n, ranks, out) : group_exclude_named(me, g, named, out);
     free(named);
     return rc;
 }

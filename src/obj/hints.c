@@ -14,7 +14,7 @@ static const char *const assertions[] = {
     "mpi_assert_strict_start_ordering",
 };
 
-static const char *canonical(const char *value)
+static const char *hint_canonical_value(const char *value)
 {
     if (!value)
         return NULL;
@@ -26,7 +26,7 @@ static const char *canonical(const char *value)
 int hints_apply(struct info **kept, const struct info *info)
 {
     for (size_t i = 0; info && i < COUNT_OF(assertions); i++) {
-        const char *value = canonical(info_get(info, assertions[i]));
+        const char *value = hint_canonical_value(info_get(info, assertions[i]));
         if (!value)
             continue;
         int rc = *kept ? MPI_SUCCESS : info_create(kept);

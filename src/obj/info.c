@@ -30,7 +30,7 @@ void info_release(struct info *i)
     objmem_free(i);
 }
 
-static struct info_pair *find(const struct info *i, const char *key)
+static struct info_pair *info_find_pair(const struct info *i, const char *key)
 {
     for (int k = 0; k < i->count; k++)
         if (strcmp(i->pairs[k].key, key) == 0)
@@ -43,7 +43,7 @@ static int no_memory(void)
     return err_set(MPI_ERR_NO_MEM, "out of memory for an info object");
 }
 
-static int append(struct info *i, const char *key, const char *value)
+static int info_append_pair(struct info *i, const char *key, const char *value)
 {
     if (i->count == i->capacity) {
         int capacity = i->capacity ? 2 * i->capacity : 4;
@@ -72,9 +72,9 @@ int info_set(struct info *i, const char *key, const char *value)
     if (value_len >= MPI_MAX_INFO_VAL)
         return err_set(MPI_ERR_INFO_VALUE, "the value of '%s' has %zu characters; %d are allowed", key,
                        value_len, MPI_MAX_INFO_VAL - 1);
-    struct info_pair *pair = find(i, key);
+    struct info_pair *pair = info_find_pair(i, key);
     if (!pair)
-        return append(i, key, value);
+        return info_append_pair(i, key, value);
     char *copy = strdup(value);
     if (!copy)
         return no_memory();
@@ -85,7 +85,7 @@ int info_set(struct info *i, const char *key, const char *value)
 
 int info_delete(struct info *i, const char *key)
 {
-    struct info_pair *pair = find(i, key);
+    struct info_pair *pair = info_find_pair(i, key);
     if (!pair)
         return err_set(MPI_ERR_INFO_NOKEY, "the info object has no key '%.*s'", MPI_MAX_INFO_KEY, key);
     free(pair->key);
@@ -103,7 +103,7 @@ int info_copy(const struct info *from, struct info **out)
     if (rc)
         return rc;
     for (int k = 0; k < from->count && !rc; k++)
-        rc = append(copy, from->pairs[k].key, from->pairs[k].value);
+        rc = info_append_pair(copy, from->pairs[k].key, from->pairs[k].value);
     if (rc) {
         info_release(copy);
         return rc;
@@ -114,7 +114,7 @@ int info_copy(const struct info *from, struct info **out)
 
 const char *info_get(const struct info *i, const char *key)
 {
-    struct info_pair *pair = find(i, key);
+    struct info_pair *pair = info_find_pair(i, key);
     return pair ? pair->value : NULL;
 }
 

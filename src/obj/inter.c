@@ -122,7 +122,8 @@ int intercomm_create(struct comm *local, int local_leader, struct comm *peer, in
     return rc || !mixed ? rc : try_create(local, local_leader, peer, remote_leader, tag, true, &mixed, out);
 }
 
-static int compose(const struct group *first, const struct group *second, uint32_t me, struct group **out)
+static int group_concatenate(const struct group *first, const struct group *second, uint32_t me,
+                             struct group **out)
 {
     uint32_t *table = malloc(((size_t)first->size + (size_t)second->size + 1) * sizeof(*table));
     if (!table)
@@ -156,8 +157,8 @@ static int build_merge(struct creation *c)
             return err_set(MPI_ERR_ARG, "processes of one group gave different values of high");
     bool mine_first = sides[0] != sides[1] ? sides[0] < sides[1] : comes_first(inter);
     struct group *merged;
-    int rc = mine_first ? compose(inter->group, inter->remote, inter->proc->rank, &merged)
-                        : compose(inter->remote, inter->group, inter->proc->rank, &merged);
+    int rc = mine_first ? group_concatenate(inter->group, inter->remote, inter->proc->rank, &merged)
+                        : group_concatenate(inter->remote, inter->group, inter->proc->rank, &merged);
     return rc ? rc : creation_make(c, merged, NULL);
 }
 

@@ -264,7 +264,7 @@ static void flush_buffered(struct proc *p)
     p->bsend = NULL;
 }
 
-static void park(struct proc *p)
+static void proc_park(struct proc *p)
 {
     static bool registered;
     if (!registered)
@@ -301,7 +301,7 @@ int proc_close(struct proc *p)
     if (p->world_used && keep)
         take_leave(p->boot);
     if (keep)
-        park(p);
+        proc_park(p);
     else
         layers_close(p->boot, p->net, p->p2p, true);
     biglock_destroy(&p->lock);

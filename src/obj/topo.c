@@ -24,7 +24,7 @@ static int topology_alloc(int kind, size_t words, struct topology **out, int **t
 }
 
 /* Copies n ints to *at, moves it on, and returns where they went. */
-static int *place(int **at, const int *from, int n)
+static int *topo_copy_ints(int **at, const int *from, int n)
 {
     int *to = *at;
     if (n > 0 && from)
@@ -54,8 +54,8 @@ int topology_cart(int ndims, const int *dims, const int *periods, struct topolog
         return rc;
     struct topology *t = *out;
     t->u.cart.ndims = ndims;
-    t->u.cart.dims = place(&at, dims, ndims);
-    t->u.cart.periods = place(&at, periods, ndims);
+    t->u.cart.dims = topo_copy_ints(&at, dims, ndims);
+    t->u.cart.periods = topo_copy_ints(&at, periods, ndims);
     for (int i = 0; i < ndims; i++)
         t->u.cart.periods[i] = periods[i] != 0;
     return MPI_SUCCESS;
@@ -71,8 +71,8 @@ int topology_graph(int nodes, const int *ends, const int *neighbors, struct topo
     struct topology *t = *out;
     t->u.graph.nodes = nodes;
     t->u.graph.edges = edges;
-    t->u.graph.ends = place(&at, ends, nodes);
-    t->u.graph.neighbors = place(&at, neighbors, edges);
+    t->u.graph.ends = topo_copy_ints(&at, ends, nodes);
+    t->u.graph.neighbors = topo_copy_ints(&at, neighbors, edges);
     return MPI_SUCCESS;
 }
 
@@ -87,10 +87,10 @@ int topology_dist(int indegree, const int *sources, const int *source_weights, i
     t->u.dist.indegree = indegree;
     t->u.dist.outdegree = outdegree;
     t->u.dist.weighted = source_weights || destination_weights;
-    t->u.dist.sources = place(&at, sources, indegree);
-    t->u.dist.source_weights = place(&at, source_weights, indegree);
-    t->u.dist.destinations = place(&at, destinations, outdegree);
-    t->u.dist.destination_weights = place(&at, destination_weights, outdegree);
+    t->u.dist.sources = topo_copy_ints(&at, sources, indegree);
+    t->u.dist.source_weights = topo_copy_ints(&at, source_weights, indegree);
+    t->u.dist.destinations = topo_copy_ints(&at, destinations, outdegree);
+    t->u.dist.destination_weights = topo_copy_ints(&at, destination_weights, outdegree);
     return MPI_SUCCESS;
 }
 
@@ -121,7 +121,7 @@ int cart_rank_of(const struct topology *t, const int *coords)
 
 /* Who is `disp` further along one dimension. Only that coordinate moves, so its stride is all that is needed.
  */
-static int along(const struct topology *t, int rank, int direction, int64_t disp)
+static int topo_rank_along(const struct topology *t, int rank, int direction, int64_t disp)
 {
     int extent = t->u.cart.dims[direction], stride = 1;
     for (int i = direction + 1; i < t->u.cart.ndims; i++)
@@ -139,8 +139,8 @@ static int along(const struct topology *t, int rank, int direction, int64_t disp
 
 void cart_shift(const struct topology *t, int rank, int direction, int disp, int *source, int *dest)
 {
-    *source = along(t, rank, direction, -(int64_t)disp);
-    *dest = along(t, rank, direction, disp);
+    *source = topo_rank_along(t, rank, direction, -(int64_t)disp);
+    *dest = topo_rank_along(t, rank, direction, disp);
 }
 
 static int no_topology(const struct comm *c)
@@ -180,8 +180,8 @@ int topology_neighbors(const struct comm *c, int *sources, int *destinations)
     if (rc)
         return rc;
     if (t->kind == MPI_DIST_GRAPH) {
-        place(&sources, t->u.dist.sources, indegree);
-        place(&destinations, t->u.dist.destinations, outdegree);
+        topo_copy_ints(&sources, t->u.dist.sources, indegree);
+        topo_copy_ints(&destinations, t->u.dist.destinations, outdegree);
         return MPI_SUCCESS;
     }
     if (t->kind == MPI_GRAPH)

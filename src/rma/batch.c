@@ -48,7 +48,8 @@ static void run_one_way(struct win_peer *p, int way)
 }
 
 /* In parts that two processors may do: as many as there are, and eight more. */
-static size_t cut(const struct net_piece *pieces, size_t count, size_t all, struct net_piece *parts)
+static size_t batch_split_pieces(const struct net_piece *pieces, size_t count, size_t all,
+                                 struct net_piece *parts)
 {
     const size_t part = MAX(PART_MIN, ALIGN_UP(all / LONGS + 1, (size_t)4096));
     size_t n = 0;
@@ -80,7 +81,7 @@ static void run_long(struct win_peer *p, int way)
     }
     b->longs[way] = 0;
     if (longest >= 2 * PART_MIN && box_reaches(p))
-        rc = box_share(p, way == PUT, parts, cut(pieces, count, all, parts));
+        rc = box_share(p, way == PUT, parts, batch_split_pieces(pieces, count, all, parts));
     else
         rc = p->peer->ops->move(p->peer, way == PUT, pieces, count);
     note_fault(p, rc);

@@ -114,7 +114,7 @@ static void do_share(struct net *net, struct box *b)
     }
 }
 
-static int serve(struct net *net, struct box *b)
+static int box_serve(struct net *net, struct box *b)
 {
     uint64_t asked = atomic_load_explicit(&b->asked, memory_order_relaxed);
     if (likely(asked % PHASES != ASKED) ||
@@ -130,14 +130,14 @@ static int serve(struct net *net, struct box *b)
     return 1;
 }
 
-static int progress(struct net_hook *hook)
+static int box_progress(struct net_hook *hook)
 {
     struct rma *r = container_of(hook, struct rma, box_hook);
-    return serve(r->proc->net, box_of(r->directory.mine));
+    return box_serve(r->proc->net, box_of(r->directory.mine));
 }
 
 /* Whoever sleeps is not asked. */
-static uint64_t rests(struct net_hook *hook, uint64_t now)
+static uint64_t box_rest_until(struct net_hook *hook, uint64_t now)
 {
     (void)hook, (void)now;
     return NET_FOREVER;
@@ -147,7 +147,7 @@ void box_open(struct rma *r)
 {
     if (r->box_hook.progress || !r->directory.node)
         return;
-    r->box_hook = (struct net_hook){.progress = progress, .rests = rests};
+    r->box_hook = (struct net_hook){.progress = box_progress, .rests = box_rest_until};
     list_append(&r->proc->net->hooks, &r->box_hook.link);
 }
 
@@ -167,7 +167,7 @@ bool box_reaches(const struct win_peer *p)
     return p->box && help != HELP_OFF && !net->lost && (help == HELP_ON || !net->oversubscribed);
 }
 
-static bool begin(struct win_peer *p)
+static bool box_begin(struct win_peer *p)
 {
     if (!box_reaches(p))
         return false;
@@ -181,12 +181,12 @@ static bool begin(struct win_peer *p)
     return atomic_compare_exchange_strong(&p->box->owner, &nobody, 1);
 }
 
-static void end(struct win_peer *p)
+static void box_end(struct win_peer *p)
 {
     atomic_store_explicit(&p->box->owner, 0, memory_order_release);
 }
 
-static uint64_t ask(struct box *b, enum wish wish, uint32_t count)
+static uint64_t box_post_request(struct box *b, enum wish wish, uint32_t count)
 {
     const uint64_t number = atomic_load_explicit(&b->asked, memory_order_relaxed) / PHASES + 1;
     b->wish = wish;
@@ -209,7 +209,7 @@ static void await_work(const struct box *b, uint64_t number)
 }
 
 /* True: the target has done it. False: it was taken back, and the target does not know of it. */
-static bool conclude(struct win_peer *p, uint64_t number)
+static bool box_conclude(struct win_peer *p, uint64_t number)
 {
     struct box *b = p->box;
     uint64_t asked = number * PHASES + ASKED;
@@ -232,7 +232,7 @@ static bool wait_for(struct win_peer *p, uint64_t number)
     struct box *mine = box_of(r->directory.mine);
     uint64_t since = 0;
     for (unsigned looks = 1; !is_answered(p->box, number); looks++) {
-        serve(r->proc->net, mine);
+        box_serve(r->proc->net, mine);
         if (looks % LOOKS_A_CLOCK != 0)
             continue;
         const uint64_t now = clock_ns();
@@ -240,11 +240,11 @@ static bool wait_for(struct win_peer *p, uint64_t number)
         if (now - since >= PATIENCE_NS)
             break;
     }
-    return conclude(p, number);
+    return box_conclude(p, number);
 }
 
 /* As many as fit. */
-static size_t fill(struct box *b, bool put, const struct net_piece *pieces, size_t count)
+static size_t box_fill(struct box *b, bool put, const struct net_piece *pieces, size_t count)
 {
     size_t at = 0, back = 0, n = 0;
     for (; n < count; n++) {
@@ -264,16 +264,16 @@ size_t box_move(struct win_peer *p, bool put, const struct net_piece *pieces, si
 {
     struct box *b = p->box;
     size_t done = 0, n;
-    if (pieces[0].length > SHORT_MAX || !begin(p))
+    if (pieces[0].length > SHORT_MAX || !box_begin(p))
         return 0;
-    while (done < count && (n = fill(b, put, pieces + done, count - done)) > 0 &&
-           wait_for(p, ask(b, put ? WISH_PUT : WISH_GET, (uint32_t)n))) {
+    while (done < count && (n = box_fill(b, put, pieces + done, count - done)) > 0 &&
+           wait_for(p, box_post_request(b, put ? WISH_PUT : WISH_GET, (uint32_t)n))) {
         const char *data = b->data;
         for (size_t i = done; i < done + n && !put; data += pieces[i++].length)
             memcpy(pieces[i].local, data, pieces[i].length);
         done += n;
     }
-    end(p);
+    box_end(p);
     counter_add(&helped, done);
     return done;
 }
@@ -291,17 +291,17 @@ int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size
     struct box *b = p->box;
     uint64_t k;
     int rc = 0;
-    if (count < 2 || count > BOX_PIECES || !begin(p))
+    if (count < 2 || count > BOX_PIECES || !box_begin(p))
         return move_each(p, put, pieces, count);
     b->ask.work.rank = p->win->proc->net->rank;
     b->ask.work.put = put;
     memcpy(b->ask.work.piece, pieces, count * sizeof(*pieces));
     atomic_store_explicit(&b->next, 0, memory_order_relaxed);
-    const uint64_t number = ask(b, WISH_SHARE, (uint32_t)count);
+    const uint64_t number = box_post_request(b, WISH_SHARE, (uint32_t)count);
     while (rc == 0 && (k = atomic_fetch_add(&b->next, 1)) < count)
         rc = p->peer->ops->move(p->peer, put, &pieces[k], 1);
-    const bool shared = conclude(p, number), failed = shared && b->failed;
-    end(p);
+    const bool shared = box_conclude(p, number), failed = shared && b->failed;
+    box_end(p);
     counter_add(&helped, shared && !failed);
     return failed ? move_each(p, put, pieces, count) : rc;
 }

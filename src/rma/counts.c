@@ -133,7 +133,7 @@ struct written {
     enum count_kind kind;
 };
 
-static int ask(void *arg)
+static int counts_send_request(void *arg)
 {
     const struct written *w = arg;
     struct peer *peer = w->to->peer;
@@ -148,7 +148,7 @@ bool counts_write(struct win_peer *to, enum count_kind kind)
     if (!n || !n->found)
         return false;
     struct written w = {.to = to, .word = to->win->serial << 32 | (n->sent[kind] + 1u), .kind = kind};
-    if (rma_insist(to, to->peer, ask, &w) != 0)
+    if (rma_insist(to, to->peer, counts_send_request, &w) != 0)
         return false;
     n->sent[kind]++;
     counter_add(&written, 1);

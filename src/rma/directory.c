@@ -150,7 +150,7 @@ static struct directory_known *note_of(const struct win *w, const struct peer *p
     return k;
 }
 
-static void remember(const struct win_peer *p)
+static void directory_remember(const struct win_peer *p)
 {
     struct directory_known *k = p->at.listed ? note_of(p->win, p->peer) : NULL;
     if (!k)
@@ -296,31 +296,32 @@ void where_arrived(struct win *w, struct win_peer *from)
         k->told = true;
 }
 
-static void told(struct win_peer *from, uint64_t serial, const void *payload, size_t len)
+static void directory_address_received(struct win_peer *from, uint64_t serial, const void *payload,
+                                       size_t len)
 {
     CHECK(len == sizeof(from->at), "a rank's description of its window has the wrong size");
     if (from->known || is_told(from))
         return;
     memcpy(&from->at, payload, sizeof(from->at));
     from->told = serial;
-    remember(from);
+    directory_remember(from);
 }
 
 void here_arrived(struct win_peer *from, const void *payload, size_t len)
 {
     CHECK(from->win->asking > 0, "a rank sent the description of its window without a request");
     from->win->asking--;
-    told(from, from->win->serial, payload, len);
+    directory_address_received(from, from->win->serial, payload, len);
 }
 
 /* It may come before this process knows that all have made the window, or when the window is gone and another has its number: then
  * it is not of this one. */
-void announced(struct win *w, const struct peer *peer, const struct frame_header *h, const void *payload,
-               size_t len)
+void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
+                         const void *payload, size_t len)
 {
     if (!w || h->source < 0 || h->source >= w->comm->size)
         return;
     struct win_peer *from = win_peer_from(w, h->source);
     if (from->peer == peer && h->word > from->told)
-        told(from, h->word, payload, len);
+        directory_address_received(from, h->word, payload, len);
 }

@@ -55,8 +55,8 @@ struct win_entry *directory_near(const struct win *w, int rank);
 int peer_know(struct win_peer *p);
 void where_arrived(struct win *w, struct win_peer *from);
 void here_arrived(struct win_peer *from, const void *payload, size_t len);
-void announced(struct win *w, const struct peer *peer, const struct frame_header *h, const void *payload,
-               size_t len);
+void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
+                         const void *payload, size_t len);
 bool directory_unasked(void *win); /* all that this process has asked was answered */
 /* To processes of other nodes that communicate with this one already, once: they need not ask. */
 void directory_announce(struct win *w, const struct comm *parent);

@@ -34,7 +34,7 @@ bool far_reaches(const struct win_peer *p)
     return p->at.locks_open && w->adapter && w->adapter->adds && p->peer->transport == w->adapter;
 }
 
-static void done(struct net_op *op, int status)
+static void far_op_done(struct net_op *op, int status)
 {
     struct far *f = container_of(op, struct far_request, op)->far;
     f->pending--;
@@ -76,7 +76,7 @@ struct asked {
     uint32_t word;
 };
 
-static int ask(void *arg)
+static int far_send_request(void *arg)
 {
     const struct asked *a = arg;
     struct far *f = a->far;
@@ -96,14 +96,14 @@ static int ask(void *arg)
     }
 }
 
-static void request(struct far *f, int i, enum what what, uint32_t word)
+static void far_post_atomic(struct far *f, int i, enum what what, uint32_t word)
 {
     struct asked a = {.far = f, .i = i, .what = what, .word = word};
-    f->request[i] = (struct far_request){.op = {.done = done, .once = true}, .far = f};
+    f->request[i] = (struct far_request){.op = {.done = far_op_done, .once = true}, .far = f};
     f->pending++;
-    int rc = rma_insist(f->to, f->to->peer, ask, &a);
+    int rc = rma_insist(f->to, f->to->peer, far_send_request, &a);
     if (rc)
-        done(&f->request[i].op, rc);
+        far_op_done(&f->request[i].op, rc);
 }
 
 static bool is_answered(void *arg)
@@ -116,11 +116,11 @@ static uint64_t far_do(struct far *f, const struct gate_step *step)
     int last = 0;
     for (int i = 0; i < step->count; i++) {
         f->value[i] = step->op[i].value;
-        request(f, i, step->op[i].add ? ADD : SET, step->op[i].word);
+        far_post_atomic(f, i, step->op[i].add ? ADD : SET, step->op[i].word);
         last = step->op[i].add ? i : last;
     }
     if (step->look)
-        request(f, REQUESTS - 1, LOOK, 0);
+        far_post_atomic(f, REQUESTS - 1, LOOK, 0);
     rma_wait(f->to->win->proc->rma, is_answered, f, false, "adapter at the lock of a window's memory");
     return f->old[last];
 }

@@ -17,22 +17,22 @@ static uint8_t word_of(enum gate_side side, enum gate_word word)
     return (uint8_t)(side == GATE_FAR ? word + GATE_SIDE : word);
 }
 
-static uint8_t mine(const struct gate_entry *e, enum gate_word word)
+static uint8_t entry_own_word(const struct gate_entry *e, enum gate_word word)
 {
     return word_of(e->side, word);
 }
 
-static enum gate_side other(const struct gate_entry *e)
+static enum gate_side entry_other_side(const struct gate_entry *e)
 {
     return e->side == GATE_NEAR ? GATE_FAR : GATE_NEAR;
 }
 
-static void push(struct gate_step *step, bool add, uint8_t word, uint64_t value)
+static void step_push(struct gate_step *step, bool add, uint8_t word, uint64_t value)
 {
     step->op[step->count++] = (struct gate_op){.add = add, .word = word, .value = value};
 }
 
-static bool look(struct gate_step *step)
+static bool step_look(struct gate_step *step)
 {
     step->look = true;
     return false;
@@ -42,46 +42,47 @@ void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one
 {
     *e = (struct gate_entry){.side = side, .shared = shared, .one_side = one_side, .stage = STAGE_NEW};
     *step = (struct gate_step){0};
-    push(step, true, mine(e, GATE_USERS), 1);
-    look(step);
+    step_push(step, true, entry_own_word(e, GATE_USERS), 1);
+    step_look(step);
 }
 
 /* A reader lets the next one of its side look. */
-static bool enter(struct gate_entry *e, struct gate_step *step)
+static bool entry_enter(struct gate_entry *e, struct gate_step *step)
 {
     e->stage = STAGE_INSIDE;
     if (e->shared)
-        push(step, true, mine(e, GATE_READ), 1);
+        step_push(step, true, entry_own_word(e, GATE_READ), 1);
     return true;
 }
 
 static bool yield_turn(struct gate_entry *e, struct gate_step *step)
 {
-    push(step, false, GATE_TURN, other(e));
+    step_push(step, false, GATE_TURN, entry_other_side(e));
     e->stage = STAGE_CONTEND;
-    return look(step);
+    return step_look(step);
 }
 
 /* First in the queue of its side. */
 static bool come_forward(struct gate_entry *e, const uint64_t *seen, struct gate_step *step)
 {
     if (e->one_side)
-        return enter(e, step);
+        return entry_enter(e, step);
     if (!e->shared) {
-        push(step, false, mine(e, GATE_WANT), 1);
+        step_push(step, false, entry_own_word(e, GATE_WANT), 1);
         return yield_turn(e, step);
     }
-    if (seen[word_of(other(e), GATE_WANT)] && seen[mine(e, GATE_INSIDE)])
-        return look(step); /* a writer of the other side waits: let those inside leave first */
-    push(step, true, mine(e, GATE_INSIDE), 1);
+    if (seen[word_of(entry_other_side(e), GATE_WANT)] && seen[entry_own_word(e, GATE_INSIDE)])
+        return step_look(step); /* a writer of the other side waits: let those inside leave first */
+    step_push(step, true, entry_own_word(e, GATE_INSIDE), 1);
     e->stage = STAGE_JOIN;
-    return look(step);
+    return step_look(step);
 }
 
 static bool is_excluded(const struct gate_entry *e, const uint64_t *seen)
 {
-    const bool writer = seen[word_of(other(e), GATE_WANT)], readers = seen[word_of(other(e), GATE_INSIDE)];
-    return (writer || (readers && !e->shared)) && seen[GATE_TURN] == (uint64_t)other(e);
+    const bool writer = seen[word_of(entry_other_side(e), GATE_WANT)],
+               readers = seen[word_of(entry_other_side(e), GATE_INSIDE)];
+    return (writer || (readers && !e->shared)) && seen[GATE_TURN] == (uint64_t)entry_other_side(e);
 }
 
 bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step)
@@ -93,27 +94,27 @@ bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct 
         e->stage = STAGE_QUEUE;
         /* fall through */
     case STAGE_QUEUE:
-        if (seen[mine(e, e->shared ? GATE_READ : GATE_WRITE)] != e->ticket)
-            return look(step);
+        if (seen[entry_own_word(e, e->shared ? GATE_READ : GATE_WRITE)] != e->ticket)
+            return step_look(step);
         return come_forward(e, seen, step);
     case STAGE_JOIN:
-        return old > 0 ? enter(e, step) : yield_turn(e, step);
+        return old > 0 ? entry_enter(e, step) : yield_turn(e, step);
     case STAGE_CONTEND:
-        return is_excluded(e, seen) ? look(step) : enter(e, step);
+        return is_excluded(e, seen) ? step_look(step) : entry_enter(e, step);
     case STAGE_INSIDE:
         return true;
     }
-    return look(step);
+    return step_look(step);
 }
 
 void gate_leave(const struct gate_entry *e, struct gate_step *step)
 {
     *step = (struct gate_step){0};
     if (!e->one_side && e->shared)
-        push(step, true, mine(e, GATE_INSIDE), UINT64_MAX); /* one less */
+        step_push(step, true, entry_own_word(e, GATE_INSIDE), UINT64_MAX); /* one less */
     else if (!e->one_side)
-        push(step, false, mine(e, GATE_WANT), 0);
+        step_push(step, false, entry_own_word(e, GATE_WANT), 0);
     if (!e->shared)
-        push(step, true, mine(e, GATE_READ), 1);
-    push(step, true, mine(e, GATE_WRITE), 1);
+        step_push(step, true, entry_own_word(e, GATE_READ), 1);
+    step_push(step, true, entry_own_word(e, GATE_WRITE), 1);
 }

@@ -27,7 +27,7 @@ static const struct {
     {"fishplate_help", "auto", (const char *const[]){"auto", "true", "false", NULL}},
 };
 
-static const char *accepted(const char *value, const char *const *allowed)
+static const char *hint_accepted_value(const char *value, const char *const *allowed)
 {
     if (!value || !allowed)
         return value;
@@ -41,7 +41,7 @@ int win_hints_apply(struct win *w, const struct info *info)
 {
     int rc = MPI_SUCCESS;
     for (size_t i = 0; info && i < COUNT_OF(hints) && !rc; i++) {
-        const char *value = accepted(info_get(info, hints[i].key), hints[i].allowed);
+        const char *value = hint_accepted_value(info_get(info, hints[i].key), hints[i].allowed);
         if (!value)
             continue;
         rc = w->info ? MPI_SUCCESS : info_create(&w->info);

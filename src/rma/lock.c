@@ -70,7 +70,7 @@ static bool is_granted(void *arg)
     return ((struct win_peer *)arg)->granted;
 }
 
-static int take(struct win_peer *p, int type, bool nocheck)
+static int lock_take(struct win_peer *p, int type, bool nocheck)
 {
     struct rma *r = p->win->proc->rma;
     if (!nocheck && p->slot) {
@@ -113,7 +113,7 @@ int peer_lock(struct win_peer *p, int type, bool nocheck)
                    ? MPI_SUCCESS
                    : win_error(p->win, MPI_ERR_RMA_SYNC, "rank %d is locked already", p->rank);
     p->asked = true;
-    int rc = take(p, type, nocheck);
+    int rc = lock_take(p, type, nocheck);
     p->asked = false;
     return rc;
 }
@@ -140,7 +140,7 @@ static int peer_unlock(struct win_peer *p)
 
 /* ---- the target, for other nodes ---- */
 
-static int grant(struct win *w)
+static int lock_grant(struct win *w)
 {
     int granted = 0;
     while (!list_empty(&w->waiting)) {
@@ -156,10 +156,10 @@ static int grant(struct win *w)
 }
 
 /* Ranks of this node, and adapters of others, let go without telling anyone: look now and then while somebody waits. */
-static int look(struct net_hook *hook)
+static int lock_poll_waiters(struct net_hook *hook)
 {
     struct win *w = container_of(hook, struct win, hook);
-    int granted = grant(w);
+    int granted = lock_grant(w);
     if (list_empty(&w->waiting)) {
         list_remove(&w->hook.link);
         w->proc->net->unrung--;
@@ -175,10 +175,10 @@ void lock_arrived(struct win *w, struct win_peer *from, int type)
     near_begin(&from->request.entry, w->my_slot, type, is_one_sided(w->mine), from->peer->rank);
     from->request.waiting = true;
     list_append(&w->waiting, &from->request.link);
-    grant(w);
+    lock_grant(w);
     if (list_empty(&w->waiting) || w->hooked)
         return;
-    w->hook.progress = look;
+    w->hook.progress = lock_poll_waiters;
     list_append(&w->proc->net->hooks, &w->hook.link);
     w->proc->net->unrung++;
     w->hooked = true;
@@ -189,7 +189,7 @@ void unlock_arrived(struct win *w, struct win_peer *from, int type)
     (void)from;
     CHECK(type == MPI_LOCK_SHARED || type == MPI_LOCK_EXCLUSIVE, "an unlock of an unknown kind arrived");
     near_leave(w->my_slot, type, is_one_sided(w->mine));
-    grant(w);
+    lock_grant(w);
 }
 
 /* ---- the calls ---- */

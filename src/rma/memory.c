@@ -62,7 +62,7 @@ static int allocate_private(struct win *w, const struct company *c)
 }
 
 /* In the node's memory if somebody else is there to use it and it can be had, else private. */
-static int allocate(struct win *w, const struct company *c)
+static int memory_allocate(struct win *w, const struct company *c)
 {
     const size_t len = ALIGN_UP((size_t)w->size, page_size());
     if (!c->here || len == 0 || net_span_alloc(w->proc->net, len, &w->span) != 0)
@@ -152,7 +152,7 @@ int win_memory_open(struct win *w)
     w->adapter = c.elsewhere ? adapter_of(w->proc->net) : NULL;
     int rc = directory_enter(w);
     if (!rc && w->flavor == MPI_WIN_FLAVOR_ALLOCATE)
-        rc = allocate(w, &c);
+        rc = memory_allocate(w, &c);
     else if (!rc && w->flavor == MPI_WIN_FLAVOR_SHARED)
         rc = check_together(w, &c);
     if (rc)

@@ -6,13 +6,13 @@
 #include "net/lost.h"
 #include "rma/engine.h"
 
-static void release(struct request *r)
+static void operation_release(struct request *r)
 {
     r->obj.magic = MAGIC_FREED;
     objmem_free(r);
 }
 
-static const struct request_ops request_kind = {.name = "one-sided operation", .release = release};
+static const struct request_ops request_kind = {.name = "one-sided operation", .release = operation_release};
 
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
                      struct rma_op **out)
@@ -42,7 +42,7 @@ int op_new_under_way(const struct rma_call *c, const struct rma_side *into, stru
     return MPI_SUCCESS;
 }
 
-static void finish(struct rma_op *o, int error)
+static void operation_finish(struct rma_op *o, int error)
 {
     ids_remove(&o->to->win->proc->rma->ids, o->cookie);
     if (o->registered)
@@ -62,14 +62,14 @@ void op_step(struct rma_op *o, uint64_t bytes)
         o->to->pending--;
     o->left -= bytes;
     if (o->left == 0 && !o->sending)
-        finish(o, o->error);
+        operation_finish(o, o->error);
 }
 
 void op_end_sending(struct rma_op *o)
 {
     o->sending = false;
     if (o->left == 0 || o->error)
-        finish(o, o->error);
+        operation_finish(o, o->error);
 }
 
 void op_fault(struct rma_op *o, int status)
@@ -91,7 +91,7 @@ void rma_member_died(struct proc *p, uint32_t number)
         o->to->pending = 0;
         o->error = win_lost(o->to->win, o->to);
         if (!o->sending)
-            finish(o, o->error);
+            operation_finish(o, o->error);
     }
 }
 

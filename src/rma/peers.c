@@ -15,7 +15,7 @@ static uint32_t place_of(const struct win *w, int rank)
     return at;
 }
 
-static bool grow(struct win *w)
+static bool peers_grow(struct win *w)
 {
     struct win_peer **old = w->table;
     const uint32_t size = w->table_size;
@@ -57,7 +57,7 @@ int win_peer_plain(struct win *w, int rank, struct win_peer **out)
             return MPI_SUCCESS;
         }
     }
-    if (2 * (w->table_used + 1) > w->table_size && !grow(w))
+    if (2 * (w->table_used + 1) > w->table_size && !peers_grow(w))
         return win_error(w, MPI_ERR_NO_MEM, "out of memory: cannot reach rank %d", rank);
     struct win_peer *p;
     int rc = peer_new(w, rank, &p);

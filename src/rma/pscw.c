@@ -43,7 +43,7 @@ static int tell_post(struct win *w, int rank)
     return MPI_SUCCESS;
 }
 
-static void unexpose(struct win *w)
+static void pscw_unexpose(struct win *w)
 {
     free(w->posted);
     w->posted = NULL;
@@ -52,7 +52,7 @@ static void unexpose(struct win *w)
 }
 
 /* Notes whose counters may say that they have completed. */
-static int expose(struct win *w, const int *ranks, int n)
+static int pscw_expose(struct win *w, const int *ranks, int n)
 {
     w->nposted = 0;
     w->posted = malloc((size_t)MAX(n, 1) * sizeof(struct win_peer *));
@@ -61,7 +61,7 @@ static int expose(struct win *w, const int *ranks, int n)
     for (int i = 0; i < n; i++) {
         int rc = win_peer_plain(w, ranks[i], &w->posted[w->nposted]);
         if (rc) {
-            unexpose(w);
+            pscw_unexpose(w);
             return rc;
         }
         w->nposted += ranks[i] != w->comm->rank && win_peer_is_far(w->posted[w->nposted]);
@@ -85,7 +85,7 @@ int win_post(struct win *w, struct group *group, int assertion)
     if (rc)
         return rc;
     atomic_thread_fence(memory_order_seq_cst);
-    rc = expose(w, ranks, group->size);
+    rc = pscw_expose(w, ranks, group->size);
     for (int i = 0; i < group->size && !rc && !(assertion & MPI_MODE_NOCHECK); i++)
         rc = tell_post(w, ranks[i]);
     free(ranks);
@@ -195,7 +195,7 @@ static void end_exposure(struct win *w)
 {
     w->completes -= w->expected;
     watch_waited(w);
-    unexpose(w);
+    pscw_unexpose(w);
     atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -203,7 +203,7 @@ static void end_exposure(struct win *w)
 static void give_up_exposure(struct win *w)
 {
     w->completes = 0;
-    unexpose(w);
+    pscw_unexpose(w);
 }
 
 int win_wait(struct win *w)

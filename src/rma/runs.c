@@ -5,7 +5,7 @@
 #include "rma/engine.h"
 
 /* Adds a piece to the last run if it goes on; false: it does not. */
-static bool extend(struct rma_run *run, uint64_t offset, uint64_t length)
+static bool run_extend(struct rma_run *run, uint64_t offset, uint64_t length)
 {
     if (run->count == 1 && offset == run->offset + run->length) {
         run->length += length;
@@ -32,7 +32,7 @@ size_t runs_next(struct dt_cursor *target, size_t room, int max, struct rma_run 
         if (length == 0)
             break;
         const uint64_t offset = (uint64_t)(uintptr_t)piece;
-        if (n == 0 || !extend(&runs[n - 1], offset, length)) {
+        if (n == 0 || !run_extend(&runs[n - 1], offset, length)) {
             if (n == max) {
                 dt_cursor_seek(target, before);
                 break;

@@ -58,15 +58,15 @@ static struct {
     } places[PLACES];
 } watch;
 
-static pid_t self(void)
+static pid_t stores_thread_id(void)
 {
     return (pid_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
 /* False: this thread has it already (a handler of the program's interrupted us). */
-static bool take(void)
+static bool stores_lock(void)
 {
-    const pid_t me = self();
+    const pid_t me = stores_thread_id();
     pid_t nobody = 0;
     while (!atomic_compare_exchange_weak(&watch.busy, &nobody, me)) {
         if (nobody == me)
@@ -77,13 +77,13 @@ static bool take(void)
     return true;
 }
 
-static void drop(void)
+static void stores_unlock(void)
 {
     atomic_store(&watch.busy, 0);
 }
 
 /* Not by way of libc, whose mprotect the hooks of the registration cache have replaced. */
-static void protect(uintptr_t lo, uintptr_t hi, bool writable)
+static void stores_protect(uintptr_t lo, uintptr_t hi, bool writable)
 {
     raw_syscall(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | (writable ? PROT_WRITE : 0), 0, 0, 0);
 }
@@ -94,7 +94,7 @@ static uintptr_t page_of(uintptr_t address)
 }
 
 /* Windows may overlap: one that is still looked at is preferred. */
-static struct stores *find(uintptr_t address)
+static struct stores *stores_find(uintptr_t address)
 {
     struct stores *found = NULL;
     for (int i = 0; i < WINDOWS; i++) {
@@ -105,7 +105,7 @@ static struct stores *find(uintptr_t address)
     return found;
 }
 
-static bool begins(const char *name, const char *const *with, size_t n)
+static bool stores_name_begins(const char *name, const char *const *with, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (strncmp(name, with[i], strlen(with[i])) == 0)
@@ -122,9 +122,9 @@ static enum whose whose_module(uintptr_t place)
         return PROGRAM;
     const char *slash = strrchr(it.dli_fname, '/');
     const char *name = slash ? slash + 1 : it.dli_fname;
-    return begins(name, ours, COUNT_OF(ours))           ? OURS
-           : begins(name, language, COUNT_OF(language)) ? C_LIBRARY
-                                                        : PROGRAM;
+    return stores_name_begins(name, ours, COUNT_OF(ours))           ? OURS
+           : stores_name_begins(name, language, COUNT_OF(language)) ? C_LIBRARY
+                                                                    : PROGRAM;
 }
 
 static enum whose whose_is(uintptr_t place)
@@ -157,7 +157,7 @@ static uintptr_t program_place(uintptr_t place)
     return 0;
 }
 
-static void note(struct stores *s, uintptr_t address, size_t length, uintptr_t place)
+static void stores_record(struct stores *s, uintptr_t address, size_t length, uintptr_t place)
 {
     const uint64_t now = clock_ns();
     if (address >= s->base + s->size || address + length <= s->base)
@@ -183,7 +183,7 @@ static void note_all(uintptr_t address, size_t length, uintptr_t place)
         struct stores *s = watch.all[i];
         /* What begins before a page is told of as its first byte. */
         if (s && address < s->hi && address + length > s->lo)
-            note(s, address, address == s->lo && !s->sharp ? 1 : length, place);
+            stores_record(s, address, address == s->lo && !s->sharp ? 1 : length, place);
     }
 }
 
@@ -198,7 +198,7 @@ static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *
 }
 
 /* Between the two signals no other may come: its handler would run with the page open. */
-static void step(struct stores *s, uintptr_t address, ucontext_t *u)
+static void stores_step(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uint64_t all = ~(uint64_t)0;
     watch.stepping = true;
@@ -207,25 +207,25 @@ static void step(struct stores *s, uintptr_t address, ucontext_t *u)
     memcpy(&watch.step_mask, &u->uc_sigmask, sizeof(watch.step_mask));
     all &= ~((uint64_t)1 << (SIGTRAP - 1) | (uint64_t)1 << (SIGSEGV - 1));
     memcpy(&u->uc_sigmask, &all, sizeof(all));
-    protect(watch.step_lo, MIN(watch.step_hi, s->hi), true);
+    stores_protect(watch.step_lo, MIN(watch.step_hi, s->hi), true);
     step_begin(u);
 }
 
 /* A store that has stopped here. True: the handler keeps `busy` until the instruction is done. */
-static bool stopped(struct stores *s, uintptr_t address, ucontext_t *u)
+static bool stores_has_stopped(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uintptr_t to;
     size_t bytes;
     if (--s->budget < 0) {
         s->open = true;
-        protect(s->lo, s->hi, true);
+        stores_protect(s->lo, s->hi, true);
         return false;
     }
     const uintptr_t place = program_place(step_place(u));
     if (step_block(u, &to, &bytes) && to == address) {
-        protect(s->lo, s->hi, true);
+        stores_protect(s->lo, s->hi, true);
         const size_t done = step_run_block(u, MIN(bytes, s->hi - to));
-        protect(s->lo, s->hi, false);
+        stores_protect(s->lo, s->hi, false);
         if (place && done > 0)
             note_all(to, done, place);
         if (done > 0)
@@ -233,36 +233,36 @@ static bool stopped(struct stores *s, uintptr_t address, ucontext_t *u)
     } else if (place) {
         note_all(address, step_store_size((const unsigned char *)step_place(u)), place);
     }
-    step(s, address, u);
+    stores_step(s, address, u);
     return true;
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context)
 {
     const uintptr_t address = (uintptr_t)info->si_addr;
-    struct stores *s = info->si_code == SEGV_ACCERR && step_is_store(context) ? find(address) : NULL;
+    struct stores *s = info->si_code == SEGV_ACCERR && step_is_store(context) ? stores_find(address) : NULL;
     if (!s) {
         pass_on(&watch.before_fault, sig, info, context);
         return;
     }
-    if (!take()) {
+    if (!stores_lock()) {
         /* The same instruction, in the next page; or a handler of the program's between our own lines: not seen. */
         const uintptr_t page = page_of(address);
-        protect(page, page + (uintptr_t)sysconf(_SC_PAGESIZE), true);
+        stores_protect(page, page + (uintptr_t)sysconf(_SC_PAGESIZE), true);
         if (watch.stepping)
             watch.step_hi = MAX(watch.step_hi, page + (uintptr_t)sysconf(_SC_PAGESIZE));
         return;
     }
-    s = find(address); /* it may have gone */
-    if (s && watch.depth == 0 && !s->open && stopped(s, address, context))
+    s = stores_find(address); /* it may have gone */
+    if (s && watch.depth == 0 && !s->open && stores_has_stopped(s, address, context))
         return;
-    drop();
+    stores_unlock();
 }
 
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
     ucontext_t *u = context;
-    if (atomic_load(&watch.busy) != self() || !watch.stepping) {
+    if (atomic_load(&watch.busy) != stores_thread_id() || !watch.stepping) {
         pass_on(&watch.before_trap, sig, info, context);
         return;
     }
@@ -271,10 +271,10 @@ static void on_trap(int sig, siginfo_t *info, void *context)
     for (int i = 0; i < WINDOWS; i++) {
         const struct stores *s = watch.all[i];
         if (s && !s->open && watch.step_lo < s->hi && watch.step_hi > s->lo)
-            protect(MAX(watch.step_lo, s->lo), MIN(watch.step_hi, s->hi), false);
+            stores_protect(MAX(watch.step_lo, s->lo), MIN(watch.step_hi, s->hi), false);
     }
     watch.stepping = false;
-    drop();
+    stores_unlock();
 }
 
 static bool handlers_are_ours(void)
@@ -284,7 +284,7 @@ static bool handlers_are_ours(void)
            sigaction(SIGTRAP, NULL, &trap) == 0 && trap.sa_sigaction == on_trap;
 }
 
-static bool install(void)
+static bool stores_install_handlers(void)
 {
     struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -297,7 +297,7 @@ static bool install(void)
            sigaction(SIGTRAP, &trap, &watch.before_trap) == 0;
 }
 
-static void uninstall(void)
+static void stores_restore_handlers(void)
 {
     if (!handlers_are_ours())
         return; /* the program's come after ours, and call them */
@@ -314,7 +314,7 @@ struct stores *stores_open(void *base, size_t size, bool whole)
     int free_one = 0;
     while (free_one < WINDOWS && watch.all[free_one])
         free_one++;
-    if (lo >= hi || free_one == WINDOWS || (watch.count == 0 && !install()))
+    if (lo >= hi || free_one == WINDOWS || (watch.count == 0 && !stores_install_handlers()))
         return NULL;
     struct stores *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (s == MAP_FAILED)
@@ -325,26 +325,26 @@ struct stores *stores_open(void *base, size_t size, bool whole)
     s->size = size;
     s->sharp = whole || lo == from;
     s->budget = BUDGET;
-    const bool mine = take();
+    const bool mine = stores_lock();
     watch.all[free_one] = s;
     watch.count++;
     if (mine)
-        drop();
+        stores_unlock();
     return s;
 }
 
 /* Inside of a call: its pages are open. */
 void stores_close(struct stores *s)
 {
-    const bool mine = take();
+    const bool mine = stores_lock();
     for (int i = 0; i < WINDOWS; i++)
         if (watch.all[i] == s)
             watch.all[i] = NULL;
-    protect(s->lo, s->hi, true);
+    stores_protect(s->lo, s->hi, true);
     if (--watch.count == 0)
-        uninstall();
+        stores_restore_handlers();
     if (mine)
-        drop();
+        stores_unlock();
     munmap(s, sizeof(*s));
 }
 
@@ -352,27 +352,27 @@ static void protect_all(bool writable)
 {
     for (int i = 0; i < WINDOWS && watch.count > 0; i++)
         if (watch.all[i] && !watch.all[i]->open)
-            protect(watch.all[i]->lo, watch.all[i]->hi, writable);
+            stores_protect(watch.all[i]->lo, watch.all[i]->hi, writable);
 }
 
 void stores_pause(void)
 {
-    const bool mine = take();
+    const bool mine = stores_lock();
     watch.calls++;
     if (watch.depth++ == 0)
         protect_all(true);
     if (mine)
-        drop();
+        stores_unlock();
 }
 
 void stores_resume(void)
 {
-    const bool mine = take();
+    const bool mine = stores_lock();
     watch.depth = MAX(watch.depth - 1, 0);
     if (watch.depth == 0 && watch.count > 0 && handlers_are_ours())
         protect_all(false);
     if (mine)
-        drop();
+        stores_unlock();
 }
 
 uint64_t stores_calls(void)

@@ -24,7 +24,7 @@ bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
     return dt_is_block(c->type, c->count, &gap) && dt_is_block(c->origin.type, c->origin.count, &gap);
 }
 
-static void done(struct net_op *op, int status)
+static void transfer_op_done(struct net_op *op, int status)
 {
     struct rma_op *o = container_of(op, struct rma_op, transfer);
     if (unlikely(status))
@@ -40,7 +40,7 @@ struct block {
     size_t len;
 };
 
-static int ask(void *arg)
+static int transfer_send_request(void *arg)
 {
     const struct block *b = arg;
     struct peer *peer = b->op->to->peer;
@@ -75,7 +75,7 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     }
     o->mem = mem;
     o->registered = true;
-    o->transfer = (struct net_op){.done = done};
+    o->transfer = (struct net_op){.done = transfer_op_done};
     op_asked(o);
     counter_add(&transfers, 1);
     dt_is_block(c->type, c->count, &gap);
@@ -84,7 +84,7 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
                           .local = local,
                           .remote = t->base + (uint64_t)(c->disp * t->unit + gap),
                           .len = len};
-    rc = rma_insist(to, to->peer, ask, &block);
+    rc = rma_insist(to, to->peer, transfer_send_request, &block);
     if (rc) {
         op_fault(o, rc);
         op_step(o, o->left);

@@ -103,7 +103,7 @@ static bool changes_by_operator(int kind)
     return kind >= RMA_IS_ACCUMULATE;
 }
 
-static bool conflict(const struct watched *a, const struct watched *b)
+static bool watched_conflict(const struct watched *a, const struct watched *b)
 {
     if (a->target != b->target || a->epoch != b->epoch || (a->kind == RMA_IS_GET && b->kind == RMA_IS_GET) ||
         (changes_by_operator(a->kind) && changes_by_operator(b->kind)))
@@ -121,8 +121,8 @@ static const char *name_of(int kind)
     return names[kind];
 }
 
-static void tell(const struct win *w, const char *what, int origin, const char *site,
-                 const struct watched *it)
+static void watch_report_conflict(const struct win *w, const char *what, int origin, const char *site,
+                                  const struct watched *it)
 {
     log_warn("window %s: the %s by rank %d at %s and the %s by rank %d at %s touch the same bytes of rank %d "
              "in one epoch. The result is undefined: synchronise between them, or use MPI_Accumulate for "
@@ -131,15 +131,15 @@ static void tell(const struct win *w, const char *what, int origin, const char *
 }
 
 /* Keeps it, if it is to be kept, and tells about the first one that it meets. */
-static void compare(struct win *w, struct list *others, const struct watched *it, bool keep)
+static void watch_compare(struct win *w, struct list *others, const struct watched *it, bool keep)
 {
     struct watched *copy = keep ? malloc(sizeof(*copy)) : NULL;
     list_foreach(pos, others)
     {
         const struct watched *o = list_entry(pos, struct watched, link);
-        if (!conflict(o, it))
+        if (!watched_conflict(o, it))
             continue;
-        tell(w, name_of(o->kind), o->origin, o->site, it);
+        watch_report_conflict(w, name_of(o->kind), o->origin, o->site, it);
         break;
     }
     if (!copy)
@@ -164,7 +164,7 @@ static void tell_store(const struct win *w, const struct store *s, const struct 
     Dl_info there;
     if (dladdr((void *)s->place, &there) && there.dli_fname)
         name_site(&there, s->place, site, sizeof(site));
-    tell(w, "store", w->comm->rank, site, it);
+    watch_report_conflict(w, "store", w->comm->rank, site, it);
 }
 
 /* Under a lock: what was stored while the operation was under way. */
@@ -235,7 +235,7 @@ void watch_waited(struct win *w)
     }
 }
 
-static void within(bool begins)
+static void watch_enter_library(bool begins)
 {
     if (begins)
         stores_pause();
@@ -253,8 +253,8 @@ static void tell_calls(struct proc *p)
         p->net->lock = &p->lock;
         biglock_take(&p->lock);
     }
-    p->within = within;
-    within(true);
+    p->within = watch_enter_library;
+    watch_enter_library(true);
 }
 
 /* Pages at the ends of memory that MPI has allocated hold nothing else. A progress thread works on windows while the program runs:
@@ -304,7 +304,7 @@ void watch_call(const struct rma_call *c, uint64_t offset)
     find_site(it.site, sizeof(it.site));
     it.began = clock_ns();
     /* A get with a request is over when that is, which may be at once. */
-    compare(w, &w->watch, &it, !(c->request && c->kind == RMA_IS_GET));
+    watch_compare(w, &w->watch, &it, !(c->request && c->kind == RMA_IS_GET));
     if (it.epoch == PASSIVE || win_peer_plain(w, c->rank, &to) != 0)
         return;
     if (c->rank != w->comm->rank) {
@@ -364,7 +364,7 @@ void watch_arrived(struct win *w, const char *payload, size_t len)
         list_remove(&o->link);
         list_append(&own, &o->link);
     }
-    compare(w, &w->seen, &it, true);
+    watch_compare(w, &w->seen, &it, true);
     while (!list_empty(&own)) {
         struct list *node = own.next;
         list_remove(node);
@@ -372,7 +372,7 @@ void watch_arrived(struct win *w, const char *payload, size_t len)
     }
 }
 
-static void forget(struct list *all, int target, uint32_t before)
+static void watch_forget_epoch(struct list *all, int target, uint32_t before)
 {
     list_foreach_safe(pos, after, all)
     {
@@ -406,8 +406,8 @@ void watch_forget(struct win *w, int rank)
         if (rank < 0 || o->target == rank)
             tell_passive(w, o);
     }
-    forget(&w->watch, rank, UINT32_MAX);
-    forget(&w->seen, -1, w->fences);
+    watch_forget_epoch(&w->watch, rank, UINT32_MAX);
+    watch_forget_epoch(&w->seen, -1, w->fences);
 }
 
 void watch_close(struct win *w)
@@ -415,6 +415,6 @@ void watch_close(struct win *w)
     if (w->stores)
         stores_close(w->stores);
     w->stores = NULL;
-    forget(&w->watch, -1, UINT32_MAX);
-    forget(&w->seen, -1, UINT32_MAX);
+    watch_forget_epoch(&w->watch, -1, UINT32_MAX);
+    watch_forget_epoch(&w->seen, -1, UINT32_MAX);
 }

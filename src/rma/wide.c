@@ -167,7 +167,7 @@ static void give_back(struct wide *x, const struct wide_request *r)
     x->idle[x->nidle++] = (uint8_t)(r - x->request);
 }
 
-static void done(struct net_op *op, int status)
+static void wide_op_done(struct net_op *op, int status)
 {
     struct wide_request *r = container_of(op, struct wide_request, op);
     struct wide *x = r->to->wide;
@@ -183,7 +183,7 @@ static void done(struct net_op *op, int status)
     op_step(r->of, sizeof(uint64_t));
 }
 
-static int ask(void *arg)
+static int wide_send_request(void *arg)
 {
     struct wide_request *r = arg;
     struct peer *peer = r->to->peer;
@@ -197,21 +197,21 @@ static bool has_idle(void *arg)
     return ((struct win_peer *)arg)->wide->nidle > 0;
 }
 
-static struct wide_request *post(struct win_peer *p, const struct net_atomic *change, uint64_t remote,
-                                 struct rma_op *of, char *into)
+static struct wide_request *wide_post_atomic(struct win_peer *p, const struct net_atomic *change,
+                                             uint64_t remote, struct rma_op *of, char *into)
 {
     struct wide *x = p->wide;
     if (x->nidle == 0)
         rma_wait(p->win->proc->rma, has_idle, p, false, "adapter that changes elements of a window");
     struct wide_request *r = &x->request[x->idle[--x->nidle]];
     *r = (struct wide_request){
-        .op.done = done, .to = p, .of = of, .into = into, .change = *change, .remote = remote};
+        .op.done = wide_op_done, .to = p, .of = of, .into = into, .change = *change, .remote = remote};
     if (of)
         op_asked(of);
     counter_add(&by_adapter, !change->swap || of);
-    int rc = rma_insist(p, p->peer, ask, r);
+    int rc = rma_insist(p, p->peer, wide_send_request, r);
     if (rc)
-        done(&r->op, rc);
+        wide_op_done(&r->op, rc);
     return r;
 }
 
@@ -223,7 +223,7 @@ static bool is_over(void *arg)
 static bool change_far(struct word *w, const struct net_atomic *change, uint64_t *old)
 {
     struct wide *x = w->to->wide;
-    struct wide_request *r = post(w->to, change, w->address, NULL, NULL);
+    struct wide_request *r = wide_post_atomic(w->to, change, w->address, NULL, NULL);
     rma_wait(w->win->proc->rma, is_over, r, false, "adapter that changes elements of a window");
     *old = x->old[r - x->request];
     if (r->status)
@@ -275,7 +275,8 @@ static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_
             change = swap_of(c->origin.buf, c->compare);
         else if (c->op->code != OP_NO_OP)
             memcpy(&change.operand, (const char *)c->origin.buf + 8 * i, sizeof(change.operand));
-        post(to, &change, address + 8 * (uint64_t)i, o, gives ? (char *)c->result.buf + 8 * i : NULL);
+        wide_post_atomic(to, &change, address + 8 * (uint64_t)i, o,
+                         gives ? (char *)c->result.buf + 8 * i : NULL);
     }
     op_end_sending(o);
     return MPI_SUCCESS;

@@ -20,7 +20,7 @@ struct queued_frame {
     char payload[];
 };
 
-static int resume(struct net_pending *item)
+static int wire_resume(struct net_pending *item)
 {
     struct queued_frame *f = container_of(item, struct queued_frame, pending);
     int rc = peer_send_now(f->to, &f->header, f->payload, f->len);
@@ -36,7 +36,7 @@ static void send_later(struct rma *r, struct peer *to, const struct frame_header
 {
     struct queued_frame *f = malloc(sizeof(*f) + len);
     CHECK_MEMORY(f, "a one-sided operation");
-    f->pending = (struct net_pending){.resume = resume};
+    f->pending = (struct net_pending){.resume = wire_resume};
     f->rma = r;
     f->to = to;
     f->header = *h;
@@ -109,7 +109,7 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
     if (unlikely(!w && r->proc->net->lost))
         return; /* it could not be made here, since a process died */
     if (unlikely(h->flags == RMA_HERE && !h->aux)) {
-        announced(w, peer, h, payload, len);
+        directory_announced(w, peer, h, payload, len);
         return;
     }
     CHECK(w != NULL, "a one-sided operation arrived for a window that does not exist");

@@ -79,7 +79,7 @@ static void do_exchange(void)
     if (boot_get(b, 0, "nobody", (void **)&text, &len) == 0)
         fail("a key that nobody put was found");
     for (int i = 0; i < 20; i++)
-        must(boot_barrier(b), "repeated barrier");
+        must(boot_fence(b), "repeated fence");
     /* More values, round after round: from one rank only, then from all. */
     for (uint32_t round = 0; round < 3; round++) {
         char key[32];

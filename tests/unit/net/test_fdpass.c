@@ -16,9 +16,8 @@
 static int fence_sockets[NODE_MAX][2]; /* [rank][0] is the parent's end */
 
 /* Everybody tells rank 0, and rank 0 tells everybody. */
-static int fence(struct boot *b, bool values)
+static int fence(struct boot *b)
 {
-    (void)values;
     char byte = 1;
     if (b->rank != 0)
         return write(fence_sockets[b->rank][1], &byte, 1) == 1 &&
