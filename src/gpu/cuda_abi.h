@@ -62,7 +62,8 @@ enum cuda_device_attribute {
     CUDA_DEVICE_DMA_BUF = 124,
 };
 
-enum { CUDA_STREAM_NON_BLOCKING = 1 };
+/* A default stream waits for the work of the legacy default stream that was issued before; a non-blocking one does not. */
+enum { CUDA_STREAM_DEFAULT = 0, CUDA_STREAM_NON_BLOCKING = 1 };
 enum { CUDA_EVENT_DISABLE_TIMING = 2 };
 enum { CUDA_IPC_LAZY_PEER_ACCESS = 1 };
 enum { CUDA_RANGE_DMA_BUF_FD = 1 };

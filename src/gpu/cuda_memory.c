@@ -72,9 +72,22 @@ int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd)
     return cuda.call.range_handle(fd, start, size, CUDA_RANGE_DMA_BUF_FD, 0) == CUDA_OK ? 0 : ERR_AGAIN;
 }
 
-int cuda_order_copies(uintptr_t address)
+/* From now on the program's synchronous copies to this allocation return when they are complete. Those that it has made before may still
+ * be in the legacy default stream. */
+int cuda_order_copies(uintptr_t address, bool *lasts)
 {
     const unsigned on = 1;
-    const cuda_result rc = cuda.call.pointer_set(&on, CUDA_POINTER_SYNC_MEMOPS, address);
-    return rc == CUDA_OK ? 0 : cuda_report_error(rc, "order copies of a buffer for an adapter");
+    cuda_context previous;
+    *lasts = cuda.call.pointer_set(&on, CUDA_POINTER_SYNC_MEMOPS, address) == CUDA_OK;
+    pthread_mutex_lock(&cuda.lock);
+    struct cuda_queue *q = cuda_get_copy_queue((void *)address, (void *)address);
+    cuda_result rc = q ? cuda.call.context_push(q->context) : CUDA_INVALID_CONTEXT;
+    if (rc == CUDA_OK) {
+        rc = cuda.call.stream_wait(NULL);
+        cuda.call.context_pop(&previous);
+    }
+    pthread_mutex_unlock(&cuda.lock);
+    return rc == CUDA_OK
+               ? 0
+               : cuda_report_error(rc, "complete copies to a buffer before another device accesses it");
 }

@@ -1,5 +1,9 @@
 /* cuda_queue.c: a queue for each context of the program in which memory is copied.
  *
+ * The streams are ordered behind the legacy default stream. A program's cuMemcpyHtoD from pageable memory may return before the
+ * bytes have reached the device, and memory of cuMemAllocAsync may be usable only behind the work of that stream: a stream that
+ * does not wait for it would read old bytes, or fault.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/cuda.h"
 
@@ -19,7 +23,7 @@ static struct cuda_queue *add_queue(cuda_context context, int retained_device)
     struct cuda_queue *q = &cuda.queues[cuda.queue_count];
     *q = (struct cuda_queue){
         .context = context, .device = retained_device, .is_retained = retained_device >= 0};
-    const cuda_result rc = cuda.call.stream_create(&q->stream, CUDA_STREAM_NON_BLOCKING);
+    const cuda_result rc = cuda.call.stream_create(&q->stream, CUDA_STREAM_DEFAULT);
     cuda.call.context_pop(&previous);
     if (rc != CUDA_OK)
         return NULL;

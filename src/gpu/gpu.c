@@ -319,8 +319,9 @@ int gpu_order_copies(const void *address)
     uint64_t *ordered = &gpu.ordered[range.id % ALLOCATIONS_CACHED];
     if (__atomic_load_n(ordered, __ATOMIC_RELAXED) == range.id)
         return 0;
-    const int rc = ops->order_copies((uintptr_t)address);
-    if (rc == 0)
+    bool lasts;
+    const int rc = ops->order_copies(range.start, &lasts);
+    if (rc == 0 && lasts)
         __atomic_store_n(ordered, range.id, __ATOMIC_RELAXED);
     return rc;
 }

@@ -117,7 +117,8 @@ void gpu_release_import(void *address);
 int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset);
 
 /* Waits for copies to the allocation that the program has issued by synchronous functions of the GPU library, which may return before
- * the copy is complete, and makes later ones wait. For memory that is about to be read; costs a GPU call once for each allocation. */
+ * the copy is complete, and makes later ones wait. For memory that another process or an adapter is about to read; costs GPU calls once
+ * for each allocation. */
 int gpu_order_copies(const void *address);
 
 /* The memory hooks report ranges that are unmapped: the cache of host memory forgets them. Without hooks

@@ -61,7 +61,7 @@ static int keep_copy(struct p2p_request *r)
 static int check_memory(const struct p2p_request *r)
 {
     if (r->block ? gpu_memory_is_device(r->buf) : dt_is_device(r->buf, r->count, r->type))
-        return gpu_order_copies(r->buf);
+        return 0;
     return err_set(
         MPI_ERR_BUFFER,
         "The buffer at %p of a message under way was in GPU memory and no longer is. Complete the send or "

@@ -10,7 +10,11 @@ struct operation {
     struct operation *next;
     cuda_event event;         /* not NULL: the event has come */
     struct cuda_copy_2d copy; /* else rows */
+    char source[];            /* of a copy that has returned to the program already */
 };
+
+/* The driver returns from synchronous copies of pageable memory of at most this size before they have reached the device. */
+#define EARLY_BYTES ((size_t)64 << 10)
 
 struct cuda_stream {
     struct cuda_stream *next_stream;
@@ -50,9 +54,11 @@ static cuda_result run_copy(const struct cuda_copy_2d *c)
     return CUDA_OK;
 }
 
-/* With the lock held. */
+/* With the lock held. Streams wait for what the default stream was given, unless they are non-blocking. */
 static cuda_result run(struct cuda_stream *s)
 {
+    if (s != &legacy && !(s->flags & CUDA_STREAM_NON_BLOCKING))
+        run(&legacy);
     while (s->first) {
         struct operation *it = s->first;
         if (!(s->first = it->next))
@@ -81,14 +87,21 @@ void softcuda_run_default(void)
     pthread_mutex_unlock(&softcuda_lock);
 }
 
-static cuda_result issue(cuda_stream stream, const struct cuda_copy_2d *copy, cuda_event event)
+static struct operation *new_operation(const struct cuda_copy_2d *copy, cuda_event event, size_t size)
 {
-    struct operation *it = calloc(1, sizeof(*it));
+    struct operation *it = calloc(1, sizeof(*it) + size);
+    if (it && copy)
+        it->copy = *copy;
+    if (it)
+        it->event = event;
+    return it;
+}
+
+static cuda_result append(cuda_stream stream, struct operation *it)
+{
     if (!it)
         return CUDA_OUT_OF_MEMORY;
-    if (copy)
-        it->copy = *copy;
-    it->event = event;
+    cuda_event event = it->event;
     pthread_mutex_lock(&softcuda_lock);
     struct cuda_stream *s = get_stream(stream);
     if (event) {
@@ -99,6 +112,11 @@ static cuda_result issue(cuda_stream stream, const struct cuda_copy_2d *copy, cu
     s->end = &it->next;
     pthread_mutex_unlock(&softcuda_lock);
     return CUDA_OK;
+}
+
+static cuda_result issue(cuda_stream stream, const struct cuda_copy_2d *copy, cuda_event event)
+{
+    return append(stream, new_operation(copy, event, 0));
 }
 
 /* A query of an operation in `s`: true if it has run. */
@@ -263,7 +281,20 @@ EXPORT cuda_result cuMemcpyDtoH_v2(void *to, cuda_pointer from, size_t size)
 
 EXPORT cuda_result cuMemcpyHtoD_v2(cuda_pointer to, const void *from, size_t size)
 {
-    return cuMemcpy(to, (cuda_pointer)from, size);
+    pthread_mutex_lock(&softcuda_lock);
+    const struct allocation *target = softcuda_find(to, size);
+    const bool early = size <= EARLY_BYTES && target && target->fd >= 0 && !target->sync_memops &&
+                       !softcuda_find((cuda_pointer)from, 1);
+    pthread_mutex_unlock(&softcuda_lock);
+    if (!early)
+        return cuMemcpy(to, (cuda_pointer)from, size);
+    softcuda_run_default();
+    struct operation *it = new_operation(NULL, NULL, size);
+    if (it) {
+        it->copy = bytes(to, (cuda_pointer)it->source, size);
+        memcpy(it->source, from, size);
+    }
+    return append(NULL, it);
 }
 
 EXPORT cuda_result cuMemcpyDtoD_v2(cuda_pointer to, cuda_pointer from, size_t size)
