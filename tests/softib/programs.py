@@ -78,6 +78,17 @@ def test_perftest_bandwidth():
     perf("ib_send_bw", "-n", 200, "-e")
 
 
+def test_roce():
+    need("ibv_rc_pingpong", "ib_send_lat")
+    roce = env("link=ethernet")
+    for gid in ("0", "1", "2", "3"):
+        pair(["ibv_rc_pingpong", "-g", gid, "-c"], server_env=roce)
+        pair(["ibv_ud_pingpong", "-g", gid, "-c"], server_env=roce)
+    for cmd in (["ib_send_lat", "-c", "UD"], ["ib_write_lat"], ["ib_read_bw"], ["ib_atomic_bw"]):
+        out = pair([*cmd, "-n", 200, "-x", 3, "-F"], server_env=roce)
+        assert "#bytes" in out and "Ethernet" in out, out
+
+
 UCX = {"UCX_NET_DEVICES": "softib0:1"}
 
 

@@ -23,7 +23,8 @@ static void copies(struct vt *t, struct ibv_dm *dm)
     CHECK(!ibv_memcpy_to_dm(dm, 0, t->buf, LENGTH));
     CHECK(!ibv_memcpy_from_dm(t->buf + LENGTH, dm, 64, LENGTH - 64));
     CHECK(!memcmp(t->buf + LENGTH, t->buf + 64, LENGTH - 64));
-    CHECK(ibv_memcpy_to_dm(dm, 4, t->buf, LENGTH) && ibv_memcpy_from_dm(t->buf, dm, LENGTH + 4, 4), "outside");
+    CHECK(ibv_memcpy_to_dm(dm, 4, t->buf, LENGTH) && ibv_memcpy_from_dm(t->buf, dm, LENGTH + 4, 4),
+          "outside");
     CHECK(ibv_memcpy_to_dm(dm, 1, t->buf, 4) && ibv_memcpy_from_dm(t->buf, dm, 0, 3), "not aligned");
 }
 
@@ -41,8 +42,11 @@ static void remote_write(struct vt *t, struct ibv_dm *dm)
     if (t->side == 0) {
         vt_fill(t->buf, 1024, 9);
         struct ibv_sge s = {(uintptr_t)t->buf, 1024, t->mr->lkey};
-        struct ibv_send_wr wr = {
-            .opcode = IBV_WR_RDMA_WRITE, .sg_list = &s, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED}, *bad;
+        struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+                                 .sg_list = &s,
+                                 .num_sge = 1,
+                                 .send_flags = IBV_SEND_SIGNALED},
+                           *bad;
         wr.wr.rdma.rkey = theirs;
         wr.wr.rdma.remote_addr = 256;
         CHECK(!ibv_post_send(q.qp, &wr, &bad));

@@ -40,8 +40,11 @@ static void traffic(struct vt *t, struct ibv_mr *mr, unsigned char *pages)
     for (int round = 0; round < 2; round++) {
         if (t->side == 0) {
             struct ibv_sge s = {(uintptr_t)pages, LENGTH, mr->lkey};
-            struct ibv_send_wr wr = {
-                .opcode = IBV_WR_RDMA_WRITE, .sg_list = &s, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED}, *bad;
+            struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE,
+                                     .sg_list = &s,
+                                     .num_sge = 1,
+                                     .send_flags = IBV_SEND_SIGNALED},
+                               *bad;
             wr.wr.rdma.rkey = theirs.rkey;
             wr.wr.rdma.remote_addr = theirs.addr;
             vt_fill(pages, LENGTH, 3);
@@ -49,7 +52,8 @@ static void traffic(struct vt *t, struct ibv_mr *mr, unsigned char *pages)
             struct ibv_wc wc = {0};
             while (!ibv_poll_cq(t->cq, 1, &wc))
                 ;
-            CHECK((wc.status == IBV_WC_SUCCESS) == (round == 0), "round %d: %s", round, ibv_wc_status_str(wc.status));
+            CHECK((wc.status == IBV_WC_SUCCESS) == (round == 0), "round %d: %s", round,
+                  ibv_wc_status_str(wc.status));
         }
         vt_sync(t);
         if (t->side == 1 && round == 0) {

@@ -131,7 +131,8 @@ int dm_free(struct ibv_dm *ibv)
     return 0;
 }
 
-struct ibv_mr *dm_register(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length, unsigned access)
+struct ibv_mr *dm_register(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offset, size_t length,
+                           unsigned access)
 {
     struct dm *dm = dm_of(ibv);
     const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;

@@ -41,17 +41,20 @@ static int fetch_pages(const struct sh_mr *r, const struct ibv_sge *s, bool writ
 {
     const uint64_t addr = r->addr + (s->addr - r->iova), page = (uint64_t)sysconf(_SC_PAGESIZE),
                    start = addr & ~(page - 1);
-    if (!madvise((void *)(uintptr_t)start, addr + s->length - start, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
+    if (!madvise((void *)(uintptr_t)start, addr + s->length - start,
+                 write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ))
         return 0;
     return errno == EINVAL ? 0 : EFAULT;
 }
 
-int odp_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *s, uint32_t n)
+int odp_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags, struct ibv_sge *s,
+               uint32_t n)
 {
     const bool write = advice == IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE;
     if (!ctx_has(ctx_of(pd->context), FEATURE_ODP))
         return EOPNOTSUPP;
-    if ((unsigned)advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT || flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH || !n)
+    if ((unsigned)advice > IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT ||
+        flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH || !n)
         return EINVAL;
     for (uint32_t i = 0; i < n; i++) {
         const struct sh_mr *r = region_of(pd, &s[i]);
