@@ -86,10 +86,7 @@ def _stop_if_rc():
 
 def _buf(f, p):
     count, dtype = measure(f, p)
-    if f.chapter in ("p2p", "partitioned", "datatype", "coll", "persistent-coll"):
-        return _fail(f"!{p.name} && {count.name} > 0 && api_needs_buffer({dtype.name}_)", f'bad_buffer("{p.name}")')
-    return [*_fail(f"!{p.name} && {count.name} > 0 && api_needs_buffer({dtype.name}_)", f'bad_buffer("{p.name}")'),
-            *_fail(f"gpu_memory_is_device({p.name}) && {count.name} > 0", f'bad_gpu_buffer("{p.name}")')]
+    return _fail(f"!{p.name} && {count.name} > 0 && api_needs_buffer({dtype.name}_)", f'bad_buffer("{p.name}")')
 
 
 def _dest(f, p):

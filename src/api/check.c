@@ -79,15 +79,6 @@ int bad_buffer(const char *param)
     return err_set(MPI_ERR_BUFFER, "%s is a null pointer, but there is data to move", param);
 }
 
-int bad_gpu_buffer(const char *param)
-{
-    return err_set(
-        MPI_ERR_BUFFER,
-        "%s is in GPU memory, which this version of Fishplate does not accept: copy the data to host "
-        "memory before the call",
-        param);
-}
-
 int bad_rank(const char *param, int rank, const struct comm *c)
 {
     if (rank == MPI_ANY_SOURCE)

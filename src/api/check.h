@@ -7,7 +7,6 @@
 #define FP_API_CHECK_H
 
 #include "base/ivec.h"
-#include "gpu/gpu.h"
 #include "obj/handle.h"
 
 /* The order of the table in check.c. */
@@ -65,7 +64,6 @@ int bad_uncommitted(const char *param, const struct dtype *t) __attribute__((col
 int bad_count(const char *param, MPI_Count value) __attribute__((cold));
 int bad_negative(const char *param, MPI_Count value) __attribute__((cold));
 int bad_buffer(const char *param) __attribute__((cold));
-int bad_gpu_buffer(const char *param) __attribute__((cold));
 int bad_rank(const char *param, int rank, const struct comm *c) __attribute__((cold));
 int bad_root(const char *param, int root, const struct comm *c) __attribute__((cold));
 int bad_tag(const char *param, int tag) __attribute__((cold));

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "gpu/gpu.h"
 #include "impl.h"
 #include "obj/handle.h"
 #include "rma/win.h"
@@ -72,6 +73,8 @@ static size_t rma_block_size(MPI_Count origin_count, const struct dtype *origin_
 static int copy_block(void *to, const void *from, size_t bytes)
 {
     uint64_t word;
+    if (unlikely(gpu_may_have_memory()))
+        return gpu_copy(to, from, bytes);
     if (bytes == sizeof(word)) {
         memcpy(&word, from, sizeof(word));
         memcpy(to, &word, sizeof(word));

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "dt/device.h"
 #include "io/datarep.h"
 #include "io/mapped.h"
 #include "io/posix.h"
@@ -48,6 +49,38 @@ static int no_memory(const struct file *f, uint64_t bytes)
                    (unsigned long long)bytes);
 }
 
+/* The access goes through a copy of the buffer in host memory, with the same layout. */
+static int use_copy(struct access *a)
+{
+    MPI_Aint gap;
+    a->copy_size = (size_t)dt_span(a->type, a->count, &gap);
+    a->copy = gpu_get_buffer(a->copy_size);
+    if (!a->copy)
+        return no_memory(a->file, a->copy_size);
+    a->device = a->buf;
+    a->buf = ptr_add(a->copy, -gap);
+    return a->write ? dt_copy(a->device, a->count, a->type, a->buf, a->count, a->type) : 0;
+}
+
+/* The first `bytes` bytes of the data, which were read, to the user's buffer. */
+static int return_copy(struct access *a, MPI_Count bytes)
+{
+    struct dt_cursor from, to;
+    char *window = gpu_get_staging();
+    if (!window)
+        return no_memory(a->file, GPU_STAGING_SIZE);
+    dt_cursor_init(&from, a->type, a->count, a->buf);
+    dt_cursor_init(&to, a->type, a->count, a->device);
+    for (MPI_Count left = bytes; left > 0 && !to.error;
+         left -= (MPI_Count)MIN(left, (MPI_Count)GPU_STAGING_SIZE)) {
+        const size_t n = MIN((size_t)left, GPU_STAGING_SIZE);
+        dt_cursor_pack(&from, window, n);
+        dt_cursor_unpack(&to, window, n);
+    }
+    gpu_put_staging(window);
+    return to.error;
+}
+
 int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Count count, struct dtype *type,
                 int64_t offset)
 {
@@ -74,13 +107,15 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
         return err_set(MPI_ERR_TYPE, "%s: the filetype of the view has no data, so nothing can be accessed",
                        f->name);
     }
-    if (!datarep_converts(f->view.rep) || a->length == 0)
-        return 0;
-    a->converted = malloc(a->length);
-    if (!a->converted)
-        rc = no_memory(f, a->length);
-    else if (write)
-        rc = datarep_pack(f->comm->proc, f->view.rep, type, count, buf, a->converted, a->length);
+    if (a->length > 0 && dt_is_device(buf, count, type))
+        rc = use_copy(a);
+    if (!rc && datarep_converts(f->view.rep) && a->length > 0) {
+        a->converted = malloc(a->length);
+        if (!a->converted)
+            rc = no_memory(f, a->length);
+        else if (write)
+            rc = datarep_pack(f->comm->proc, f->view.rep, type, count, a->buf, a->converted, a->length);
+    }
     if (rc)
         a->length = 0;
     return rc;
@@ -103,6 +138,12 @@ int access_close(struct access *a, int rc, MPI_Count *bytes)
     } else if (a->converted && a->moved == a->length) {
         *bytes = a->count * a->type->size;
     }
+    if (a->device && !a->write && *bytes > 0) {
+        const int failed = return_copy(a, *bytes);
+        rc = rc ? rc : failed;
+    }
+    if (a->copy)
+        gpu_put_buffer(a->copy, a->copy_size);
     free(a->converted);
     dtype_release(a->type);
     view_drop(&a->view);

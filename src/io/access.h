@@ -16,8 +16,11 @@ struct access {
     MPI_Count count;
     struct dtype *type;
     uint64_t start, length; /* in the stream */
-    void *converted;        /* the data in the file's representation, where that differs from memory's */
-    uint64_t moved;         /* bytes of the stream that were read or written */
+    void *device;     /* the user's buffer, if it is in GPU memory: then buf is a copy in host memory ... */
+    void *copy;       /* ... whose memory this is ... */
+    size_t copy_size; /* ... and its size in bytes */
+    void *converted;  /* the data in the file's representation, where that differs from memory's */
+    uint64_t moved;   /* bytes of the stream that were read or written */
 };
 
 /* Describes an access at an etype offset; converts what is to be written. access_close follows, whatever it returns. */

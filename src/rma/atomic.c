@@ -239,6 +239,8 @@ int win_apply(struct win *w, struct win_slot *slot, const struct op *op, struct 
               void *target, void *fetched, size_t n)
 {
     bool is_locked;
+    if (unlikely(gpu_memory_is_device(target))) /* which only the processor of this rank changes */
+        return device_apply(op, basic, in, target, fetched, n);
     if (is_by_adapter(w, slot, basic, target)) {
         wide_apply(w, op, basic, in, target, fetched, n);
         return MPI_SUCCESS;
@@ -293,6 +295,8 @@ int win_swap(struct win *w, struct win_slot *slot, struct dtype *basic, const vo
 {
     const size_t size = (size_t)basic->size;
     bool is_locked = true;
+    if (unlikely(gpu_memory_is_device(target)))
+        return device_swap(size, value, compare, target, fetched);
     if (is_by_adapter(w, slot, basic, target)) {
         wide_swap(w, value, compare, target, fetched);
         return MPI_SUCCESS;

@@ -168,6 +168,19 @@ char *rma_near(struct win *w, int rank, MPI_Aint disp, uint64_t bytes)
     return to->direct + first;
 }
 
+/* The target of an accumulate, which may run on copies of its buffers. */
+struct change_target {
+    struct win_peer *to;
+    uint64_t offset;
+    char *at; /* NULL: by frames or by the adapter */
+};
+
+static int run_change(const struct rma_call *c, void *arg)
+{
+    const struct change_target *t = arg;
+    return t->at ? run_direct(c, t->to, t->at) : accumulate_far(c, t->to, t->offset);
+}
+
 int rma_run(const struct rma_call *c)
 {
     struct win *w = c->win;
@@ -197,10 +210,13 @@ int rma_run(const struct rma_call *c)
     }
     if (unlikely(w->proc->rma->debug))
         watch_call(c, offset);
+    struct change_target t = {.to = to, .offset = offset};
     if (is_direct(c, to))
-        return run_direct(
-            c, to, w->flavor == MPI_WIN_FLAVOR_DYNAMIC ? (char *)(uintptr_t)offset : to->direct + offset);
+        t.at = w->flavor == MPI_WIN_FLAVOR_DYNAMIC ? (char *)(uintptr_t)offset : to->direct + offset;
     if (c->op || c->kind == RMA_IS_SWAP)
-        return accumulate_far(c, to, offset);
+        return unlikely(rma_is_on_device(c)) ? rma_run_on_copies(c, t.at != NULL, run_change, &t)
+                                             : run_change(c, &t);
+    if (t.at)
+        return run_direct(c, to, t.at);
     return transfer_fits(c, to) ? transfer_start(c, to) : move_start(c, to);
 }

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "gpu/gpu.h"
 #include "p2p/ids.h"
 #include "rma/directory.h"
 #include "rma/win.h"
@@ -176,6 +177,23 @@ void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int
 void rma_calm(struct rma *r);                /* waits while too much is queued */
 size_t rma_chunk(const struct win_peer *to); /* payload of one frame */
 void rma_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len);
+
+/* To or from memory of a window, which may be GPU memory. 0, or an error class. */
+static inline int window_copy(void *to, const void *from, size_t len)
+{
+    if (unlikely(gpu_may_have_memory()))
+        return gpu_copy(to, from, len);
+    memcpy(to, from, len);
+    return 0;
+}
+
+/* device.c: accumulates with buffers in GPU memory, and changes of windows in GPU memory. */
+bool rma_is_on_device(const struct rma_call *c);
+int rma_run_on_copies(const struct rma_call *c, bool direct,
+                      int (*run)(const struct rma_call *copies, void *arg), void *arg);
+int device_apply(const struct op *op, struct dtype *basic, const void *in, void *target, void *fetched,
+                 size_t n);
+int device_swap(size_t size, const void *value, const void *compare, void *target, void *fetched);
 
 /* range.c: where in my memory a frame's offset is, or NULL when it is outside of the window. */
 char *win_at(struct win *w, uint64_t offset, uint64_t len);

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "boot/boot.h"
 #include "coll/coll.h"
+#include "gpu/gpu.h"
 #include "rma/engine.h"
 
 #define MAPPED_MAX ((size_t)2 << 20) /* a huge page */
@@ -120,7 +121,7 @@ static enum win_atomics atomics_of(struct win *w, const struct company *c)
 static void register_memory(struct win *w, const struct company *c)
 {
     struct win_target *mine = w->mine;
-    if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC ||
+    if (!w->adapter || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || mine->on_device ||
         (w->flavor == MPI_WIN_FLAVOR_CREATE && w->proc->rma->debug)) /* transfer_fits */
         return;
     if (w->adapter->ops->mem_register(w->adapter, w->memory, (size_t)w->size, &w->registration, &mine->key) ==
@@ -163,6 +164,7 @@ int win_memory_open(struct win *w)
     mine->size = (uint64_t)w->size;
     mine->unit = w->unit;
     mine->base = (uintptr_t)w->memory;
+    mine->on_device = w->flavor == MPI_WIN_FLAVOR_CREATE && w->size > 0 && gpu_memory_is_device(w->memory);
     mine->span = w->span;
     register_entry(w);
     register_memory(w, &c);

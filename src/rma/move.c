@@ -44,6 +44,8 @@ static int put_start(const struct rma_call *c, struct win_peer *to, uint64_t off
         dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
         put_pieces(&from, to, &target);
     }
+    if (from.error)
+        return from.error;
     if (c->request)
         *c->request = p2p_sent(c->win->proc->p2p);
     return MPI_SUCCESS;
@@ -110,8 +112,8 @@ void put_arrived(struct win *w, struct win_peer *from, const struct frame_header
         for (uint64_t i = 0; i < run.count; i++, data += run.length) {
             CHECK(run.length <= (size_t)(end - data), "a put is shorter than its header states");
             char *at = piece_at(w, from, &run, i);
-            if (at)
-                memcpy(at, data, run.length);
+            int rc = at ? window_copy(at, data, run.length) : 0;
+            from->found = rc ? rc : from->found;
         }
     }
 }
@@ -133,10 +135,10 @@ void get_arrived(struct win *w, struct win_peer *from, const struct frame_header
         for (uint64_t i = 0; i < run.count; i++, used += run.length) {
             CHECK(run.length <= sizeof(answer) - used, "a get requests more than fits into an answer");
             const char *at = piece_at(w, from, &run, i);
-            if (at)
-                memcpy(answer + used, at, run.length);
-            else
+            const int rc = at ? window_copy(answer + used, at, run.length) : MPI_ERR_RMA_RANGE;
+            if (rc)
                 memset(answer + used, 0, run.length);
+            from->found = rc ? rc : from->found;
         }
     }
     rma_send(from, RMA_REPLY, 0, 0, ask.cookie, answer, used);

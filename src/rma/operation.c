@@ -118,5 +118,7 @@ void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *
     memcpy(&position, payload, sizeof(position));
     dt_cursor_seek(&o->cursor, position);
     dt_cursor_unpack(&o->cursor, payload + sizeof(position), len - sizeof(position));
+    if (unlikely(o->cursor.error))
+        op_fault(o, o->cursor.error);
     op_step(o, len - sizeof(position));
 }

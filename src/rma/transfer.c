@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/counter.h"
+#include "dt/device.h"
 #include "rma/engine.h"
 
 static COUNTER(transfers, "rma_transfers",
@@ -20,6 +21,8 @@ bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
     if (w->flavor == MPI_WIN_FLAVOR_DYNAMIC || !(c->kind == RMA_IS_PUT ? caps->put : caps->get))
         return false;
     if (!caps->cpu_moves && !to->at.registered)
+        return false;
+    if (to->at.on_device || dt_is_device(c->origin.buf, c->origin.count, c->origin.type))
         return false;
     return dt_is_block(c->type, c->count, &gap) && dt_is_block(c->origin.type, c->origin.count, &gap);
 }

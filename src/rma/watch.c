@@ -261,7 +261,8 @@ static void tell_calls(struct proc *p)
  * its system calls would fail. */
 void watch_open(struct win *w)
 {
-    if (!w->proc->rma->debug || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->proc->net->thread)
+    if (!w->proc->rma->debug || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->proc->net->thread ||
+        w->mine->on_device)
         return;
     w->stores = stores_open(w->memory, (size_t)w->size, w->flavor != MPI_WIN_FLAVOR_CREATE);
     if (w->stores)

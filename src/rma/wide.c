@@ -236,8 +236,9 @@ bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t off
 {
     const bool takes = c->op && c->op->code != OP_NO_OP, gives = c->kind == RMA_IS_GET_ACCUMULATE;
     return to->peer->transport == c->win->adapter && c->win->adapter->adds && c->count <= WIDE_MAX &&
-           c->type->obj.predefined && wide_element(c->type, to->at.base + offset) &&
-           (!takes || c->origin.type == c->type) && (!gives || c->result.type == c->type);
+           !gpu_memory_is_device(c->result.buf) && c->type->obj.predefined &&
+           wide_element(c->type, to->at.base + offset) && (!takes || c->origin.type == c->type) &&
+           (!gives || c->result.type == c->type);
 }
 
 /* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2), so what goes by frames waits for what went there by

@@ -46,6 +46,7 @@ struct win_target {
     uint8_t atomics;    /* enum win_atomics */
     uint8_t listed;     /* an adapter can reach the entry with its key ... */
     uint8_t locks_open; /* ... and takes the lock so */
+    uint8_t on_device;  /* GPU memory: only the rank itself accesses it */
 };
 
 enum win_by { BY_ANY, BY_PROCESSOR, BY_ADAPTER };

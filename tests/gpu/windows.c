@@ -1,0 +1,205 @@
+/* windows.c: one-sided operations with buffers and windows in memory of all kinds, compared with the same operations in host memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "area.h"
+
+static int rank, size, errors;
+static unsigned seeds;
+
+/* One operation on the window of the next rank, which has room for 4 * count elements. */
+struct call {
+    void *origin, *result;
+    int count;
+    MPI_Datatype type; /* at both ends */
+    MPI_Win window;
+    MPI_Aint at; /* of the target, in bytes */
+    int target;
+};
+
+static void put(const struct call *c)
+{
+    MPI_Put(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, c->window);
+}
+
+static void get(const struct call *c)
+{
+    MPI_Get(c->result, c->count, c->type, c->target, c->at, c->count, c->type, c->window);
+}
+
+static void accumulate(const struct call *c)
+{
+    MPI_Accumulate(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, MPI_SUM, c->window);
+}
+
+static void replace(const struct call *c)
+{
+    MPI_Accumulate(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, MPI_REPLACE, c->window);
+}
+
+static void get_accumulate(const struct call *c)
+{
+    MPI_Get_accumulate(c->origin, c->count, c->type, c->result, c->count, c->type, c->target, c->at, c->count,
+                       c->type, MPI_BXOR, c->window);
+}
+
+static void read_atomically(const struct call *c)
+{
+    MPI_Get_accumulate(NULL, 0, MPI_INT, c->result, c->count, c->type, c->target, c->at, c->count, c->type,
+                       MPI_NO_OP, c->window);
+}
+
+static void fetch_and_op(const struct call *c)
+{
+    MPI_Fetch_and_op(c->origin, c->result, MPI_INT64_T, c->target, c->at, MPI_SUM, c->window);
+    MPI_Fetch_and_op(c->origin, (char *)c->result + 8, MPI_INT, c->target, c->at + 8, MPI_MAX, c->window);
+}
+
+/* The first compares with a value that the window does not have, the second with the one that it has. */
+static void swap(const struct call *c)
+{
+    MPI_Compare_and_swap(c->origin, (char *)c->origin + 8, c->result, MPI_INT64_T, c->target, c->at,
+                         c->window);
+    MPI_Win_fence(0, c->window);
+    MPI_Get(c->result, 8, MPI_BYTE, c->target, c->at, 8, MPI_BYTE, c->window);
+    MPI_Win_fence(0, c->window);
+    MPI_Compare_and_swap(c->origin, c->result, (char *)c->result + 16, MPI_INT64_T, c->target, c->at,
+                         c->window);
+}
+
+static void wait_all(MPI_Request *q, int n)
+{
+    MPI_Waitall(n, q, MPI_STATUSES_IGNORE);
+}
+
+static void with_requests(const struct call *c)
+{
+    MPI_Request q[2];
+    MPI_Win_fence(0, c->window);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, c->window);
+    MPI_Win_lock_all(0, c->window);
+    MPI_Rput(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, c->window, &q[0]);
+    wait_all(q, 1);
+    MPI_Win_flush(c->target, c->window);
+    MPI_Rget(c->result, c->count, c->type, c->target, c->at, c->count, c->type, c->window, &q[0]);
+    MPI_Raccumulate(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, MPI_BAND, c->window,
+                    &q[1]);
+    wait_all(q, 2);
+    MPI_Win_unlock_all(c->window);
+    MPI_Win_fence(0, c->window);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(const struct call *c);
+} calls[] = {
+    {"put", put},
+    {"get", get},
+    {"accumulate", accumulate},
+    {"replace", replace},
+    {"get_accumulate", get_accumulate},
+    {"get_accumulate with MPI_NO_OP", read_atomically},
+    {"fetch_and_op", fetch_and_op},
+    {"compare_and_swap", swap},
+    {"operations with requests", with_requests},
+};
+#define CALLS (sizeof(calls) / sizeof(*calls))
+
+static void compare(const struct area *got, const struct area *wanted, const char *what, const char *buffer)
+{
+    char *bytes = malloc(got->size);
+    area_read(got, 0, bytes, got->size);
+    for (size_t i = 0; i < got->size; i++)
+        if (bytes[i] != wanted->at[i]) {
+            printf("rank %d: %s: byte %zu of %zu of the %s is 0x%02x, in host memory 0x%02x\n", rank, what, i,
+                   got->size, buffer, (unsigned char)bytes[i], (unsigned char)wanted->at[i]);
+            errors++;
+            break;
+        }
+    free(bytes);
+}
+
+/* The same memory and the same operation twice: in memory of the kinds to be tested, and in host memory. */
+static void run(size_t which, const struct area *memory, const struct area *origin, const struct area *result,
+                struct call c, int dynamic)
+{
+    MPI_Aint base = 0, bases[16];
+    if (dynamic) {
+        MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &c.window);
+        MPI_Win_attach(c.window, memory->at, (MPI_Aint)memory->size);
+        MPI_Get_address(memory->at, &base);
+    } else {
+        MPI_Win_create(memory->at, (MPI_Aint)memory->size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &c.window);
+    }
+    MPI_Allgather(&base, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD);
+    c.target = (rank + 1) % size;
+    c.at = bases[c.target] + 64;
+    c.origin = origin->at;
+    c.result = result->at;
+    MPI_Win_fence(0, c.window);
+    calls[which].run(&c);
+    MPI_Win_fence(0, c.window);
+    if (dynamic)
+        MPI_Win_detach(c.window, memory->at);
+    MPI_Win_free(&c.window);
+}
+
+static void test(size_t which, int count, MPI_Datatype type, enum area_kind window, enum area_kind buffers,
+                 int dynamic)
+{
+    struct call c = {.count = count, .type = type};
+    MPI_Aint lb, extent;
+    char what[160];
+    MPI_Type_get_extent(type, &lb, &extent);
+    const size_t room = (size_t)(extent * (count + 1)) + 128;
+    struct area memory = area_new(window, room), origin = area_new(buffers, room),
+                result = area_new(buffers, room);
+    struct area host_memory = area_new(AREA_HOST, room), host_origin = area_new(AREA_HOST, room),
+                host_result = area_new(AREA_HOST, room);
+    const struct area *const all[2][3] = {{&memory, &origin, &result},
+                                          {&host_memory, &host_origin, &host_result}};
+    const unsigned seed = 100 * ++seeds + (unsigned)rank;
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 3; k++)
+            area_fill(all[i][k], seed + 20 * (unsigned)k);
+        run(which, all[i][0], all[i][1], all[i][2], c, dynamic);
+    }
+    snprintf(what, sizeof(what), "%s, %s window%s, %s buffers, %d elements", calls[which].name,
+             area_names[window], dynamic ? " (dynamic)" : "", area_names[buffers], count);
+    compare(&memory, &host_memory, what, "window");
+    compare(&origin, &host_origin, what, "origin buffer");
+    compare(&result, &host_result, what, "result buffer");
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++)
+            area_free((struct area *)all[i][k]);
+}
+
+int main(int argc, char **argv)
+{
+    static const enum area_kind kinds[][2] = {{AREA_DEVICE, AREA_DEVICE}, {AREA_HOST, AREA_DEVICE},
+                                              {AREA_DEVICE, AREA_HOST},   {AREA_POOL, AREA_MANAGED},
+                                              {AREA_MANAGED, AREA_POOL},  {AREA_PINNED, AREA_DEVICE}};
+    MPI_Datatype columns;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!area_start()) {
+        MPI_Finalize();
+        return 77;
+    }
+    MPI_Type_vector(3, 2, 4, MPI_INT, &columns);
+    MPI_Type_commit(&columns);
+    for (size_t which = 0; which < CALLS; which++)
+        for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+            test(which, 10, MPI_INT, kinds[k][0], kinds[k][1], 0);
+            test(which, 30000, MPI_INT, kinds[k][0], kinds[k][1], k % 2 == 1);
+            test(which, 700, columns, kinds[k][0], kinds[k][1], k % 2 == 0);
+        }
+    MPI_Type_free(&columns);
+    MPI_Finalize();
+    return errors ? 1 : 0;
+}
