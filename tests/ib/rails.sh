@@ -49,9 +49,21 @@ for way in turns shares window room basic local dynamic hybrid; do
         [ "$(counted ib_reserve_frames)" -ge $((4 * $(counted ib_reserve_granted))) ] ||
             fail "$way: a reservation takes four messages: RTS, CTS, DONE, ACK"
         ;;
+    local) expect_counted ib_rail_receive_waits ;;
     turns | basic) [ "$(counted ib_striped)" = 0 ] || fail "$way: messages were divided" ;;
     esac
 done
+# Static allocation of two rails connects two processes; of four processes it is refused with a reason.
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_STRIPE=static -hcas 2x400MB/s "$rails" joined
+expect_rc 0
+[ "$(counted ib_striped)" = 0 ] || fail "static: messages were divided, though there is one rail in each direction"
+job 4 4 FISHPLATE_LAB=IB_STRIPE=static -hcas 2x400MB/s "$rails" joined joined joined joined joined joined joined
+expect_rc 0
+expect_err "connects at most 2 processes"
+# The striping ratio.
+job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_STRIPE=local,IB_STRIPE_RATIO=0 -hcas 2x400MB/s "$rails" joined
+expect_rc 0
+[ "$(counted ib_striped)" = 0 ] || fail "messages were divided with a striping ratio of 0"
 # A transfer that has asked for rails goes over its home when the others go down: it must give back what it is granted then. That takes
 # some luck to meet; a sanitizer has fewer turns.
 turns="1 2 3"

@@ -113,6 +113,7 @@ struct ib_rails_message {
 #define IB_RESERVE_MOST 8
 struct ib_reserve_message {
     uint32_t count;
+    uint32_t in_use; /* rails that carry transfers with the receiver now: FISHPLATE_LAB=IB_STRIPE=local */
     uint8_t frame[IB_RESERVE_MOST][FRAME_BYTES];
 };
 

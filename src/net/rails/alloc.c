@@ -34,6 +34,37 @@ static uint32_t one_in_turn(struct alloc *a, uint32_t set)
     return rail_bit(a->last);
 }
 
+static uint32_t alloc_choose(unsigned n, unsigned k)
+{
+    uint64_t choices = 1;
+    for (unsigned i = 1; i <= k; i++)
+        choices = choices * (n - k + i) / i;
+    return (uint32_t)choices;
+}
+
+uint32_t alloc_static_nodes(unsigned rails)
+{
+    return alloc_choose(rails, rails / 2);
+}
+
+/* The node-th choice of half of the rails: with or without the last rail, and so on. */
+uint32_t alloc_static_rails(unsigned rails, uint32_t node)
+{
+    uint32_t set = 0;
+    unsigned left = rails / 2;
+    if (node >= alloc_static_nodes(rails))
+        return 0;
+    for (unsigned k = rails; k-- > 0 && left > 0;) {
+        const uint32_t without = k >= left ? alloc_choose(k, left) : 0;
+        if (node < without)
+            continue;
+        node -= without;
+        set |= rail_bit(k);
+        left--;
+    }
+    return set;
+}
+
 enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free, uint32_t *set)
 {
     uint32_t all = rails_all(a->rails);
@@ -42,6 +73,7 @@ enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free,
         *set = one_in_turn(a, all);
         return ALLOC_SEND;
     case ALLOC_LOCAL:
+    case ALLOC_STATIC: /* of the rails towards the peer */
         *set = alloc_select(a, free);
         return free ? ALLOC_SEND : ALLOC_WAIT;
     case ALLOC_HYBRID:

@@ -1,5 +1,7 @@
 /* alloc.h: which rails a message takes when adapters cannot send and receive at once at full speed [Coll01].
  *
+ *   static         Each node sends over half of its rails and receives over the others, for the whole run; no two nodes send
+ *                  over the same half, so between any two there is a rail in each direction.
  *   basic          One rail, in turns, whatever goes on there.
  *   local-dynamic  Rails that neither send nor receive here; none: wait (algorithm 1).
  *   dynamic        Rails that are reserved at both ends (reserve.h is the adapter's half, request.h the sender's;
@@ -15,7 +17,7 @@
 
 #include "net/rails/rail.h"
 
-enum alloc_policy { ALLOC_BASIC, ALLOC_LOCAL, ALLOC_DYNAMIC, ALLOC_HYBRID };
+enum alloc_policy { ALLOC_BASIC, ALLOC_LOCAL, ALLOC_DYNAMIC, ALLOC_HYBRID, ALLOC_STATIC };
 
 struct alloc {
     enum alloc_policy policy;
@@ -35,6 +37,11 @@ void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, doubl
 
 /* For a message of so many bytes; `free` are the rails that neither send nor receive here nor are reserved. */
 enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free, uint32_t *set);
+
+/* static: the rails that a node sends over; 0 if there are more nodes than alloc_static_nodes, n choose n / 2. A message takes a rail
+ * that its sender sends over and its receiver does not. */
+uint32_t alloc_static_nodes(unsigned rails);
+uint32_t alloc_static_rails(unsigned rails, uint32_t node);
 
 /* Select_Tx_NICs of the paper: as many rails of the set as the striping ratio says, beginning just behind the one that was
  * given last. */

@@ -183,6 +183,24 @@ static void damaged_frames_are_refused(void)
     EXPECT(refused > 256 * 8);
 }
 
+/* [Coll01 1]: r rails connect r choose r / 2 nodes, each with a rail to and from each other; six rails at least for 16 nodes. */
+static void static_rails_connect_all(void)
+{
+    EXPECT_EQ(alloc_static_nodes(2), 2);
+    EXPECT(alloc_static_nodes(5) < 16);
+    EXPECT(alloc_static_nodes(6) >= 16);
+    for (unsigned rails = 2; rails <= 8; rails++) {
+        const uint32_t nodes = alloc_static_nodes(rails);
+        for (uint32_t a = 0; a < nodes; a++)
+            for (uint32_t b = 0; b < nodes; b++) {
+                const uint32_t from = alloc_static_rails(rails, a), to = alloc_static_rails(rails, b);
+                EXPECT_EQ(rails_in(from), rails / 2);
+                EXPECT_EQ((from & ~to) != 0, a != b);
+            }
+        EXPECT_EQ(alloc_static_rails(rails, nodes), 0);
+    }
+}
+
 int main(void)
 {
     TEST_RUN(done_frees_both_ends);
@@ -194,5 +212,6 @@ int main(void)
     TEST_RUN(requests_give_up);
     TEST_RUN(frames_come_back_as_they_went);
     TEST_RUN(damaged_frames_are_refused);
+    TEST_RUN(static_rails_connect_all);
     return test_result();
 }

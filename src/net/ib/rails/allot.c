@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/log.h"
+#include "base/tunable.h"
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
 #include "net/ib/rails/rails.h"
@@ -37,16 +38,24 @@ static COUNTER(answer_ns, "ib_reserve_answer_ns",
                "Nanoseconds from requests for rails to their answers, summed over ib_reserve_answers. An "
                "answer takes two control messages.");
 static COUNTER(waits, "ib_rail_waits", "Attempts to start a large transfer that found no rail free.");
+static COUNTER(receive_waits, "ib_rail_receive_waits",
+               "Of ib_rail_waits: attempts that found a rail which only carried transfers of peers.");
 
 #define PRIORITY_BOUND 64
 #define PATIENCE       (20 * 1000 * 1000ull) /* ns */
-#define RATIO          1.0                   /* of the rails that are available, all */
+
+static LABORATORY_INT(
+    ratio, "IB_STRIPE_RATIO", 100, 0, 100,
+    "Striping ratio of [Coll01] in percent, for FISHPLATE_LAB=IB_STRIPE=local, dynamic, hybrid "
+    "and static: 0 one of the rails that are available, 100 all.");
 
 struct ib_allot {
     struct alloc alloc;
     struct request request;
     struct reserve rail[IB_RAILS_MAX];
     uint32_t under_way[IB_RAILS_MAX]; /* transfers of this process on the rail */
+    uint32_t peers[IB_RAILS_MAX];     /* peers with transfers on the rail, as far as known; local only */
+    uint64_t peers_since;             /* the last time that it became known, in ns */
     struct ib_endpoint *asking; /* whose transfer asks, or has been granted rails and not begun; or NULL */
     uint32_t given;             /* rails that it was granted */
     bool alone;                 /* its peer did not answer: it goes without */
@@ -59,7 +68,14 @@ int ib_allot_open(struct ib *ib, enum alloc_policy policy)
     struct ib_allot *al = calloc(1, sizeof(*al));
     if (!al)
         return err_set(MPI_ERR_NO_MEM, "out of memory for %u rails", ib->nrails);
-    alloc_open(&al->alloc, policy, ib->nrails, RATIO, 4 * ib->stripe_rules.smallest);
+    if (policy == ALLOC_STATIC && ib->base.net->size > alloc_static_nodes(ib->nrails)) {
+        if (ib->base.net->rank == 0)
+            log_warn("With %u rails FISHPLATE_LAB=IB_STRIPE=static connects at most %u processes [Coll01]; "
+                     "this job uses basic.",
+                     ib->nrails, alloc_static_nodes(ib->nrails));
+        policy = ALLOC_BASIC;
+    }
+    alloc_open(&al->alloc, policy, ib->nrails, (double)ratio.value / 100, 4 * ib->stripe_rules.smallest);
     for (uint32_t i = 0; i < ib->nrails; i++)
         reserve_open(&al->rail[i], ib->base.net->rank, i, PRIORITY_BOUND);
     ib->allot = al;
@@ -74,18 +90,50 @@ void ib_allot_close(struct ib *ib)
 
 /* ---- frames out ---- */
 
-static void frame_send(struct ib_endpoint *ep, const struct frame *f)
+static struct ib_reserve_out *reserve_out_of(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
     if (!j->reserve)
         j->reserve = calloc(1, sizeof(*j->reserve));
     if (!j->reserve)
         ib_fatal(ep->ib, NULL, "out of memory for the reservation of a rail");
-    if (j->reserve->count == IB_RESERVE_WAIT)
+    return j->reserve;
+}
+
+static void frame_send(struct ib_endpoint *ep, const struct frame *f)
+{
+    struct ib_reserve_out *r = reserve_out_of(ep);
+    if (r->count == IB_RESERVE_WAIT)
         ib_fatal(ep->ib, ep, "it requests rails faster than it receives the answers");
-    j->reserve->frame[j->reserve->count++] = *f;
+    r->frame[r->count++] = *f;
     counter_add(&frames, 1);
     ib_control_send(ep, IB_RESERVE);
+}
+
+/* Algorithm 1 takes rails that neither send nor receive. An RDMA write or read is invisible at its other end, so its process
+ * reports which rails it uses there: the state, not the change, so any number of transfers is one message. */
+static void allot_count_transfer(struct ib_endpoint *ep, uint32_t set, int change)
+{
+    struct ib_reserve_out *r = reserve_out_of(ep);
+    for (unsigned k = 0; k < ep->ib->nrails; k++)
+        if (rail_in(set, k)) {
+            r->transfers[k] += (uint32_t)change;
+            r->in_use_changed = r->in_use_changed || r->transfers[k] == (change > 0 ? 1 : 0);
+        }
+    if (!r->in_use_changed)
+        return;
+    counter_add(&frames, 1);
+    ib_control_send(ep, IB_RESERVE);
+}
+
+static void allot_set_peer_uses(struct ib_endpoint *ep, uint32_t uses)
+{
+    struct ib_allot *al = ep->ib->allot;
+    struct ib_reserve_out *r = reserve_out_of(ep);
+    for (unsigned k = 0; k < al->alloc.rails; k++)
+        al->peers[k] += (uint32_t)(rail_in(uses, k) - rail_in(r->peer_uses, k));
+    r->peer_uses = uses;
+    al->peers_since = clock_ns();
 }
 
 size_t ib_allot_fill_message(struct ib_endpoint *ep, void *body)
@@ -95,6 +143,10 @@ size_t ib_allot_fill_message(struct ib_endpoint *ep, void *body)
     uint32_t n = r ? MIN(r->count, IB_RESERVE_MOST) : 0;
     memset(out, 0, sizeof(*out));
     out->count = n;
+    for (unsigned k = 0; r && k < RAILS_MAX; k++)
+        out->in_use |= r->transfers[k] > 0 ? rail_bit(k) : 0;
+    if (r)
+        r->in_use_changed = false;
     for (uint32_t i = 0; i < n; i++)
         frame_encode(&r->frame[i], out->frame[i]);
     if (n > 0) {
@@ -106,7 +158,8 @@ size_t ib_allot_fill_message(struct ib_endpoint *ep, void *body)
 
 bool ib_allot_has_frames(const struct ib_endpoint *ep)
 {
-    return ep->pairs && ep->pairs->reserve && ep->pairs->reserve->count > 0;
+    const struct ib_reserve_out *r = ep->pairs ? ep->pairs->reserve : NULL;
+    return r && (r->count > 0 || r->in_use_changed);
 }
 
 /* ---- a request ---- */
@@ -223,6 +276,17 @@ static int allot_take_answer(struct ib_endpoint *ep, uint32_t up, uint32_t *set)
     return *set ? 0 : ERR_AGAIN;
 }
 
+/* Those of `free` over which no peer transfers anything. A peer that computes may report the end of its transfer late, so its
+ * report holds up nothing for longer than PATIENCE. */
+static uint32_t quiet_rails(const struct ib_allot *al, uint32_t free)
+{
+    uint32_t set = free;
+    for (unsigned k = 0; k < al->alloc.rails; k++)
+        if (al->peers[k] > 0)
+            set &= ~rail_bit(k);
+    return set || clock_ns() - al->peers_since < PATIENCE ? set : free;
+}
+
 int ib_allot_rails(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
 {
     struct ib_allot *al = ep->ib->allot;
@@ -236,7 +300,17 @@ int ib_allot_rails(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
         return allot_take_answer(ep, up, set);
     if (al->asking)
         return allot_wait();
-    switch (alloc_message(&al->alloc, bytes, free_rails(al, up), set)) {
+    uint32_t free = free_rails(al, up);
+    if (al->alloc.policy == ALLOC_STATIC) {
+        const uint32_t one_way = alloc_static_rails(al->alloc.rails, ep->ib->base.net->rank) &
+                                 ~alloc_static_rails(al->alloc.rails, (uint32_t)ep->peer->rank);
+        free &= one_way & up ? one_way : up; /* they are down: any */
+    } else if (al->alloc.policy == ALLOC_LOCAL) {
+        const uint32_t quiet = quiet_rails(al, free);
+        counter_add(&receive_waits, free && !quiet);
+        free = quiet;
+    }
+    switch (alloc_message(&al->alloc, bytes, free, set)) {
     case ALLOC_SEND:
         *set = *set & up ? *set & up : rail_bit(rail_after(up, al->alloc.last));
         return 0;
@@ -267,6 +341,8 @@ uint32_t ib_allot_start(struct ib_endpoint *ep, uint32_t set)
     uint32_t reserved = 0;
     for (unsigned k = 0; k < al->alloc.rails; k++)
         al->under_way[k] += rail_in(set, k);
+    if (al->alloc.policy == ALLOC_LOCAL)
+        allot_count_transfer(ep, set, 1);
     if (al->asking == ep) {
         reserved = al->given;
         al->asking = NULL;
@@ -279,6 +355,8 @@ uint32_t ib_allot_start(struct ib_endpoint *ep, uint32_t set)
 void ib_allot_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserved)
 {
     struct ib_allot *al = ep->ib->allot;
+    if (al->alloc.policy == ALLOC_LOCAL)
+        allot_count_transfer(ep, set, -1);
     for (unsigned k = 0; k < al->alloc.rails; k++) {
         al->under_way[k] -= rail_in(set, k);
         const struct reserve *n = &al->rail[k];
@@ -301,6 +379,8 @@ void ib_allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size
     if (len != sizeof(*h) + sizeof(said))
         ib_fatal(ib, ep, "it sent reservations in a message of the wrong length");
     memcpy(&said, h + 1, sizeof(said));
+    if (ib->allot->alloc.policy == ALLOC_LOCAL)
+        allot_set_peer_uses(ep, said.in_use & rails_all(ib->nrails));
     for (uint32_t i = 0; i < MIN(said.count, IB_RESERVE_MOST); i++) {
         struct frame f;
         const char *wrong = frame_decode(said.frame[i], FRAME_BYTES, ib->nrails, ib->base.net->rank, &f);
@@ -327,6 +407,15 @@ bool ib_allot_is_busy(const struct ib_endpoint *ep)
     return busy;
 }
 
+void ib_allot_close_peer(struct ib_endpoint *ep)
+{
+    struct ib_reserve_out *r = ep->pairs->reserve;
+    if (r && ep->ib->allot)
+        allot_set_peer_uses(ep, 0);
+    free(r);
+    ep->pairs->reserve = NULL;
+}
+
 void ib_allot_forget_peer(struct ib_endpoint *ep)
 {
     struct ib_allot *al = ep->ib->allot;
@@ -338,6 +427,8 @@ void ib_allot_forget_peer(struct ib_endpoint *ep)
         al->alone = false;
         request_timeout(&al->request, &al->alloc); /* nobody waits for the answers */
     }
+    if (ep->pairs && ep->pairs->reserve)
+        allot_set_peer_uses(ep, 0);
     for (unsigned k = 0; k < al->alloc.rails; k++)
         reserve_gone(&al->rail[k], ep->peer->rank);
 }

@@ -406,7 +406,7 @@ void ib_pairs_free(struct ib_endpoint *ep)
         free(j->pair[k].lane.copies);
         free(j->pair[k].lane.rdma);
     }
-    free(j->reserve);
+    ib_allot_close_peer(ep);
     free(j);
     ep->pairs = NULL;
 }

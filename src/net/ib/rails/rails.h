@@ -66,6 +66,9 @@ bool ib_spread_has_room(const struct ib_endpoint *ep); /* for that */
 struct ib_reserve_out {
     uint32_t count;
     struct frame frame[IB_RESERVE_WAIT];
+    uint32_t transfers[RAILS_MAX]; /* of this process with the peer, by rail; local only */
+    uint32_t peer_uses;            /* rails that carry transfers of the peer with this process */
+    bool in_use_changed;           /* the peer has not been notified yet */
 };
 
 int ib_allot_open(struct ib *ib, enum alloc_policy policy);
@@ -83,5 +86,6 @@ bool ib_allot_has_frames(const struct ib_endpoint *ep);
 void ib_allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
 bool ib_allot_is_busy(const struct ib_endpoint *ep); /* something is reserved or requested: do not close */
 void ib_allot_forget_peer(struct ib_endpoint *ep);   /* the peer has died */
+void ib_allot_close_peer(struct ib_endpoint *ep);    /* the connection closes */
 
 #endif
