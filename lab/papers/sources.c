@@ -200,8 +200,9 @@ const struct source sources[] = {
      .same_always = true,
      .quick_seconds = 10,
      .full_seconds = 30,
-     .variants = {{0, "fishplate-lab sim multicast --collectors 8,32,64,128 --sizes 8,1k --json",
-                   "fishplate-lab sim multicast --packets 400 --collectors 8,16,32,64,128,256 --json"}}},
+     .variants = {{0, "fishplate-lab sim multicast --collectors 8,32,64,128 --sizes 8,1836 --json",
+                   "fishplate-lab sim multicast --packets 400 --collectors 8,16,32,64,128,256 --sizes "
+                   "8,32,128,512,1k,1836 --json"}}},
     {.name = "rails",
      .virtual_nodes = true,
      .quick_seconds = 20,

@@ -42,6 +42,7 @@ struct machine {
     double ack_ns; /* processor time to handle an acknowledgement that an adapter has written into memory */
     double
         multicast_ns; /* how much longer adapters and switches take over a multicast packet than over a message */
+    double multicast_byte_ns; /* ... for each byte of it */
     double
         cores; /* processors that all ranks of a job share, as virtual nodes of one machine do; 0: one for each rank */
     double turn_ns;               /* of such a processor: from one rank to another */
@@ -53,6 +54,12 @@ extern const struct machine
 extern const struct machine machine_preset; /* see machine.c for where its numbers come from */
 
 /* Sets a machine of published values by its name: ib100 is the preset, liu2004 the nodes of [Liu04 6, 7]. False: no such name. */
+/* How much longer a multicast packet takes than a message. */
+static inline double machine_multicast_ns(const struct machine *m, double bytes)
+{
+    return m->multicast_ns + bytes * m->multicast_byte_ns;
+}
+
 bool machine_named(struct machine *m, const char *name);
 /* Reads over what is there. False after a sentence in `why` that names the line. */
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size);

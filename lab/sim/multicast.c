@@ -281,7 +281,7 @@ static void on_delivered(void *ctx, uint32_t message, uint32_t node)
     struct group *g = ctx;
     uint32_t i = node ? packet_to(g, node, g->net.messages[message].tag) : NONE;
     if (i != NONE)
-        put(g, g->net.now + ns(g->net.machine.multicast_ns), EVENT_THERE, i);
+        put(g, g->net.now + ns(machine_multicast_ns(&g->net.machine, g->order->bytes)), EVENT_THERE, i);
 }
 
 static void on_arrived(void *ctx, uint32_t message)

@@ -85,7 +85,8 @@ double model_messages_us(const struct machine *m, uint32_t nodes, double bytes)
 
 double model_multicast_us(const struct machine *m, uint32_t nodes, double bytes)
 {
-    return processors_us(m, bytes) + network_us(m, levels_of(m, nodes), bytes) + m->multicast_ns / 1000;
+    return processors_us(m, bytes) + network_us(m, levels_of(m, nodes), bytes) +
+           machine_multicast_ns(m, bytes) / 1000;
 }
 
 static double leaves_of(const struct model_load *l)

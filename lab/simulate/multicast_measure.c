@@ -53,7 +53,8 @@ bool sim_multicast_measure(struct machine *m)
     if (!sim_fit_here(m))
         return false;
     m->cores = m->turn_ns = 0; /* a node has a core of its own */
-    m->multicast_ns = 0;       /* softib's switch copies a packet as it passes a message on */
+    m->multicast_ns = m->multicast_byte_ns =
+        0; /* softib's switch copies a packet as it passes a message on */
     m->ack_ns = ack_ns();
     return true;
 }
