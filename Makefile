@@ -7,7 +7,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # of 109 under the address sanitizer took 119 s with three on two cores, which were idle for a seventh of it, and 104 s with four.
 TEST_JOBS ?= 4
 
-.PHONY: all configure run lab test clang clang-build fresh rig asan asan-build tsan tsan-build coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
+.PHONY: all configure run lab test gpu clang clang-build fresh rig asan asan-build tsan tsan-build coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
@@ -52,6 +52,14 @@ lab: configure
 test: setup-all configure
 	@cmake --build $(BUILD) --parallel $(JOBS) $$(tools/test-targets $(BUILD) "$${TESTS:-.}")
 	$(call tests,$(BUILD),--label-exclude rig)
+
+# The tests of GPU memory on the GPU of this machine instead of softcuda.
+gpu: export TESTS ?= ^gpu/
+gpu: configure
+	@cmake -B $(BUILD) -DFISHPLATE_TEST_GPU=ON >/dev/null
+	@cmake --build $(BUILD) --parallel $(JOBS) $$(tools/test-targets $(BUILD) "$$TESTS")
+	$(call tests,$(BUILD),)
+	@cmake -B $(BUILD) -DFISHPLATE_TEST_GPU=OFF >/dev/null
 
 # Tests that go through every state there is.
 EXHAUSTIVE := _all$$|test_(gate|choice)$$

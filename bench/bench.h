@@ -51,6 +51,7 @@ struct bench_options {
     bool brief, json, help, no_pin, summary;
     bool one_buffer;     /* in bw: the window's messages share memory */
     int calls;           /* enum bench_calls */
+    int memory;          /* of bench_memories */
     const char *output;  /* file of the report, or NULL */
     const char *compare; /* the operation whose algorithms are compared, or NULL */
     int pairs;           /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
@@ -126,6 +127,19 @@ void bench_forced_json(const struct bench_forced *f, struct json *j); /* a membe
 void bench_fill(void *buffer, size_t bytes, unsigned seed);
 long bench_check(const void *buffer, size_t bytes, unsigned seed);
 void *bench_alloc(size_t bytes);
+
+/* memory.c: buffers in the memory that --memory names for this rank. */
+enum bench_memory { BENCH_HOST, BENCH_DEVICE, BENCH_PINNED };
+extern const char *const bench_memories[];
+struct bench_buffer {
+    void *at;
+    size_t bytes;
+    enum bench_memory kind;
+};
+struct bench_buffer bench_buffer_new(const struct bench *b, int rank, size_t bytes);
+void bench_buffer_free(struct bench_buffer *b);
+void bench_buffer_write(const struct bench_buffer *b, const void *from, size_t bytes);
+void bench_buffer_read(const struct bench_buffer *b, void *to, size_t bytes);
 
 /* place.c: where the ranks run, and pinning of those that a test uses. */
 struct bench_place *bench_place_find(struct bench *b);

@@ -15,7 +15,8 @@ struct coll {
     int count;    /* of one call: bytes, or doubles for reductions */
     int *counts;  /* that count for every rank, for reduce_scatter */
     size_t bytes; /* of one block, or of the vector */
-    char *in, *out;
+    struct bench_buffer send, receive;
+    char *in, *out; /* their memory */
 };
 
 struct coll_operation {

@@ -49,6 +49,11 @@ static const struct cli_option options[] = {
         "--calls", "rotate", struct bench_options, calls, calls,
         "collectives back to back, each with the next root (default); back-to-back: with the same root; "
         "barrier: a barrier before every call, which is not timed"),
+    CLI_CHOICE_LINE(
+        "--memory", "cuda", struct bench_options, memory, bench_memories,
+        "latency, bw, bibw, rate and collectives with buffers in GPU memory: host (default), cuda, host-cuda "
+        "(even ranks use host memory, odd ranks GPU memory), cuda-host, pinned (host memory that CUDA has "
+        "pinned), cuda-pinned, pinned-cuda"),
     CLI_TEXT_LINE(
         "--compare", "bcast", struct bench_options, compare,
         "all algorithms of that operation in one table, and the FISHPLATE_COLL setting that is fastest over "

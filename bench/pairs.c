@@ -19,7 +19,8 @@ struct pair {
     bool both; /* directions at once */
     size_t bytes;
     int window;
-    char *out, *in; /* window slots of `bytes` each */
+    struct bench_buffer send, receive;
+    char *out, *in; /* their memory: window slots of `bytes` each */
     MPI_Request requests[2 * WINDOW_MAX];
 };
 
@@ -32,14 +33,16 @@ static void pair_open(struct bench *b, size_t bytes, int window, bool both, stru
     MPI_Comm_split(b->team, b->rank / 2, b->rank, &p->comm);
     MPI_Comm_rank(p->comm, &p->me);
     p->peer = 1 - p->me;
-    p->out = bench_alloc(bytes * (size_t)window);
-    p->in = bench_alloc(bytes * (size_t)window);
+    p->send = bench_buffer_new(b, p->me, bytes * (size_t)window);
+    p->receive = bench_buffer_new(b, p->me, bytes * (size_t)window);
+    p->out = p->send.at;
+    p->in = p->receive.at;
 }
 
 static void pair_close(struct pair *p)
 {
-    free(p->in);
-    free(p->out);
+    bench_buffer_free(&p->receive);
+    bench_buffer_free(&p->send);
     MPI_Comm_free(&p->comm);
 }
 
@@ -117,13 +120,18 @@ static void checked(struct bench *b, struct pair *p, void (*batch)(void *arg, in
 {
     size_t total = batch == stream_one_buffer ? p->bytes : p->bytes * (size_t)p->window;
     bool receives = batch == ping_pong || batch == cross || p->both || p->me == 1;
+    char *data = bench_alloc(total);
     for (unsigned round = 0; round < CHECKS; round++) {
-        bench_fill(p->out, total, 2 * round + (unsigned)p->me);
-        memset(p->in, 0xa5, total);
+        memset(data, 0xa5, total);
+        bench_buffer_write(&p->receive, data, total);
+        bench_fill(data, total, 2 * round + (unsigned)p->me);
+        bench_buffer_write(&p->send, data, total);
         batch(p, 1);
+        bench_buffer_read(&p->receive, data, total);
         if (receives)
-            b->errors += bench_check(p->in, total, 2 * round + (unsigned)p->peer);
+            b->errors += bench_check(data, total, 2 * round + (unsigned)p->peer);
     }
+    free(data);
 }
 
 static void measured(struct bench *b, struct pair *p, void (*batch)(void *arg, int n), struct bench_stats *s)

@@ -1,0 +1,123 @@
+/* memory.c: --memory: buffers of the benchmark in memory of CUDA, which is loaded at run time.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+const char *const bench_memories[] = {"host",        "cuda",        "host-cuda", "cuda-host",
+                                      "cuda-pinned", "pinned-cuda", "pinned",    NULL};
+
+/* Of ranks with an even and an odd number. */
+static const enum bench_memory kinds[][2] = {
+    {BENCH_HOST, BENCH_HOST},     {BENCH_DEVICE, BENCH_DEVICE}, {BENCH_HOST, BENCH_DEVICE},
+    {BENCH_DEVICE, BENCH_HOST},   {BENCH_DEVICE, BENCH_PINNED}, {BENCH_PINNED, BENCH_DEVICE},
+    {BENCH_PINNED, BENCH_PINNED},
+};
+
+/* The driver's functions; they return 0 if they succeed. */
+static struct {
+    void *library;
+    int (*init)(unsigned);
+    int (*retain)(void **, int);
+    int (*set_current)(void *);
+    int (*alloc)(unsigned long long *, size_t);
+    int (*alloc_host)(void **, size_t);
+    int (*free)(unsigned long long);
+    int (*free_host)(void *);
+    int (*to_device)(unsigned long long, const void *, size_t);
+    int (*to_host)(void *, unsigned long long, size_t);
+} cuda;
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "bench: --memory: %s.\n", what);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void require(int result, const char *what)
+{
+    char text[128];
+    if (result == 0)
+        return;
+    snprintf(text, sizeof(text), "%s failed with CUDA error %d", what, result);
+    fail(text);
+}
+
+static void load(void)
+{
+    static const struct {
+        void *where;
+        const char *name;
+    } wanted[] = {
+        {&cuda.init, "cuInit"},
+        {&cuda.retain, "cuDevicePrimaryCtxRetain"},
+        {&cuda.set_current, "cuCtxSetCurrent"},
+        {&cuda.alloc, "cuMemAlloc_v2"},
+        {&cuda.alloc_host, "cuMemAllocHost_v2"},
+        {&cuda.free, "cuMemFree_v2"},
+        {&cuda.free_host, "cuMemFreeHost"},
+        {&cuda.to_device, "cuMemcpyHtoD_v2"},
+        {&cuda.to_host, "cuMemcpyDtoH_v2"},
+    };
+    void *context;
+    if (cuda.library)
+        return;
+    cuda.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!cuda.library)
+        fail("libcuda.so.1 cannot be loaded: this host has no CUDA driver");
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+        if (!(*(void **)wanted[i].where = dlsym(cuda.library, wanted[i].name)))
+            fail("the CUDA driver is too old");
+    require(cuda.init(0), "cuInit");
+    require(cuda.retain(&context, 0), "cuDevicePrimaryCtxRetain");
+    require(cuda.set_current(context), "cuCtxSetCurrent");
+}
+
+struct bench_buffer bench_buffer_new(const struct bench *b, int rank, size_t bytes)
+{
+    struct bench_buffer new = {.bytes = bytes, .kind = kinds[b->options.memory][rank % 2]};
+    unsigned long long address = 0;
+    void *pinned = NULL;
+    if (new.kind == BENCH_HOST) {
+        new.at = bench_alloc(bytes);
+        return new;
+    }
+    load();
+    if (new.kind == BENCH_DEVICE)
+        require(cuda.alloc(&address, bytes ? bytes : 1), "cuMemAlloc");
+    else
+        require(cuda.alloc_host(&pinned, bytes ? bytes : 1), "cuMemAllocHost");
+    new.at = pinned ? pinned : (void *)(uintptr_t)address;
+    return new;
+}
+
+void bench_buffer_free(struct bench_buffer *b)
+{
+    if (b->kind == BENCH_HOST)
+        free(b->at);
+    else if (b->kind == BENCH_DEVICE)
+        require(cuda.free((uintptr_t)b->at), "cuMemFree");
+    else
+        require(cuda.free_host(b->at), "cuMemFreeHost");
+    b->at = NULL;
+}
+
+void bench_buffer_write(const struct bench_buffer *b, const void *from, size_t bytes)
+{
+    if (b->kind == BENCH_DEVICE)
+        require(cuda.to_device((uintptr_t)b->at, from, bytes), "cuMemcpyHtoD");
+    else
+        memcpy(b->at, from, bytes);
+}
+
+void bench_buffer_read(const struct bench_buffer *b, void *to, size_t bytes)
+{
+    if (b->kind == BENCH_DEVICE)
+        require(cuda.to_host(to, (uintptr_t)b->at, bytes), "cuMemcpyDtoH");
+    else
+        memcpy(to, b->at, bytes);
+}
