@@ -10,6 +10,7 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -18,23 +19,37 @@
 #include "core/util.h"
 
 /* Both families where the kernel has both. */
-int address_listen(char *port, size_t size)
+static int bind_all(void)
 {
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), zero = 0;
-    struct sockaddr_in6 six = {.sin6_family = AF_INET6};
-    struct sockaddr_in four = {.sin_family = AF_INET};
+    const struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+    const struct sockaddr_in four = {.sin_family = AF_INET};
     if (fd >= 0) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
-        if (bind(fd, (struct sockaddr *)&six, sizeof(six)) != 0) {
-            close(fd);
-            fd = -1;
-        }
+        if (bind(fd, (const struct sockaddr *)&six, sizeof(six)) == 0)
+            return fd;
+        close(fd);
     }
-    if (fd < 0) {
-        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        if (fd < 0 || bind(fd, (struct sockaddr *)&four, sizeof(four)) != 0)
-            die(1, "mpiexec cannot create a socket for its agents: %s.", strerror(errno));
-    }
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return fd >= 0 && bind(fd, (const struct sockaddr *)&four, sizeof(four)) == 0 ? fd : -1;
+}
+
+static int bind_one(const char *at)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *info;
+    if (getaddrinfo(at, NULL, &hints, &info) != 0)
+        return -1;
+    const int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const bool bound = fd >= 0 && bind(fd, info->ai_addr, info->ai_addrlen) == 0;
+    freeaddrinfo(info);
+    return bound ? fd : -1;
+}
+
+int address_listen(char *port, size_t size, const char *at)
+{
+    const int fd = at ? bind_one(at) : bind_all();
+    if (fd < 0)
+        die(1, "mpiexec cannot create a socket for its agents: %s.", strerror(errno));
     union {
         struct sockaddr_in6 six;
         struct sockaddr_in four;
@@ -55,27 +70,64 @@ static void add_address(char *out, size_t size, const char *address)
         snprintf(out + used, size - used, "%s%s", used ? "," : "", address);
 }
 
+/* The bytes of an address, in network order; NULL: of another family. */
+static const uint8_t *bytes_of(const struct sockaddr *a, unsigned *bits)
+{
+    *bits = a->sa_family == AF_INET ? 32 : 128;
+    if (a->sa_family == AF_INET)
+        return (const uint8_t *)&((const struct sockaddr_in *)(const void *)a)->sin_addr;
+    return a->sa_family == AF_INET6
+               ? (const uint8_t *)&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr
+               : NULL;
+}
+
+/* Is that an address of ADDRESS/BITS? */
+static bool is_within(const struct sockaddr *a, const char *network)
+{
+    char text[INET6_ADDRSTRLEN];
+    uint8_t prefix[sizeof(struct in6_addr)];
+    unsigned bits, all, end = 0;
+    const char *slash = strchr(network, '/');
+    const uint8_t *address = bytes_of(a, &all);
+    if (!slash || (size_t)(slash - network) >= sizeof(text) || !address ||
+        sscanf(slash, "/%3u%n", &bits, (int *)&end) != 1 || slash[end] || bits > all)
+        return false;
+    memcpy(text, network, (size_t)(slash - network));
+    text[slash - network] = '\0';
+    if (inet_pton(a->sa_family, text, prefix) != 1 || memcmp(address, prefix, bits / 8) != 0)
+        return false;
+    return bits % 8 == 0 || (address[bits / 8] ^ prefix[bits / 8]) >> (8 - bits % 8) == 0;
+}
+
+static bool is_usable(const struct ifaddrs *a, const char *network)
+{
+    const struct sockaddr_in6 *six = (const void *)a->ifa_addr;
+    unsigned bits;
+    if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || !bytes_of(a->ifa_addr, &bits) ||
+        (a->ifa_addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
+        return false;
+    return network ? strcmp(a->ifa_name, network) == 0 || is_within(a->ifa_addr, network)
+                   : !(a->ifa_flags & IFF_LOOPBACK);
+}
+
 /* Every address an agent could call; the loopback last, for agents on this machine. */
-void address_own(char *out, size_t size)
+void address_own(char *out, size_t size, const char *network)
 {
     struct ifaddrs *list;
+    network = network && *network ? network : NULL;
     if (getifaddrs(&list) == 0) {
-        for (struct ifaddrs *a = list; a; a = a->ifa_next) {
+        for (struct ifaddrs *a = list; a && !(network && *out); a = a->ifa_next) {
             char text[INET6_ADDRSTRLEN];
-            if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || (a->ifa_flags & IFF_LOOPBACK))
-                continue;
-            if (a->ifa_addr->sa_family == AF_INET) {
-                struct sockaddr_in *four = (void *)a->ifa_addr;
-                add_address(out, size, inet_ntop(AF_INET, &four->sin_addr, text, sizeof(text)));
-            } else if (a->ifa_addr->sa_family == AF_INET6) {
-                struct sockaddr_in6 *six = (void *)a->ifa_addr;
-                if (!IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
-                    add_address(out, size, inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof(text)));
-            }
+            unsigned bits;
+            if (is_usable(a, network))
+                add_address(
+                    out, size,
+                    inet_ntop(a->ifa_addr->sa_family, bytes_of(a->ifa_addr, &bits), text, sizeof(text)));
         }
         freeifaddrs(list);
     }
-    add_address(out, size, ADDRESS_LOOPBACK);
+    if (!network)
+        add_address(out, size, ADDRESS_LOOPBACK);
 }
 
 int address_begin(const char *address, const char *port)

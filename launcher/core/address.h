@@ -10,11 +10,12 @@
 
 #define ADDRESS_LOOPBACK "127.0.0.1"
 
-/* This host's addresses, separated by commas. */
-void address_own(char *out, size_t size);
+/* This host's addresses, separated by commas. network: only the first address of that interface (its name) or of that network
+ * (ADDRESS/BITS), or "" if there is none; NULL or "": all. */
+void address_own(char *out, size_t size, const char *network);
 
-/* A listening socket on a free port of all addresses, whose number is written to port. */
-int address_listen(char *port, size_t size);
+/* A listening socket on a free port, whose number is written to port. at: of this address; NULL: of all addresses. */
+int address_listen(char *port, size_t size, const char *at);
 
 /* A socket that begins to connect to a numeric address and port; -1 when that cannot even be tried. */
 int address_begin(const char *address, const char *port);

@@ -179,6 +179,8 @@ static void command_line(const struct job *j, const struct spawn_request *r,
         add2(s, "-launcher", o->launcher);
     if (o->launcher_exec)
         add2(s, "-launcher-exec", o->launcher_exec);
+    if (o->network)
+        add2(s, "-iface", o->network);
     char *beat = xstrf("%ld", o->heartbeat);
     add2(s, "-heartbeat", beat);
     free(beat);

@@ -316,6 +316,12 @@ static void set_launcher_exec(struct opt_parse *p, const char *name, const char 
     p->o->launcher_exec = value;
 }
 
+static void set_network(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->network = value;
+}
+
 static void set_fanout(struct opt_parse *p, const char *name, const char *value)
 {
     p->o->fanout = opt_number(name, value, 0, 1 << 20);
@@ -473,6 +479,10 @@ const struct optdef optdefs[] = {
      "ssh rsh slurm"},
     {"launcher-exec|bootstrap-exec", ARG_ONE, "CMD",
      "reach other hosts with this command, called as CMD host command...", set_launcher_exec, "@file"},
+    {"iface|network-interface", ARG_ONE, "NAME",
+     "connect mpiexec and its agents over this interface only, on every host (NAME, or ADDRESS/BITS: the "
+     "network); FISHPLATE_IB_DEVICES chooses the adapters for messages",
+     set_network},
     {"fanout", ARG_ONE, "N",
      "number of hosts that each host connects to (default 16); 0: mpiexec connects to all", set_fanout},
     {"heartbeat", ARG_ONE, "S",

@@ -63,12 +63,13 @@ struct options {
     const char *out_pattern, *err_pattern;
     const char *launcher; /* NULL: not said */
     const char *launcher_exec;
-    long fanout;       /* agents that one host starts; 0: all from here */
-    long heartbeat;    /* seconds of silence after which a host is lost; 0: no heartbeats */
-    long timeout;      /* seconds; 0: none */
-    long hang_after;   /* seconds; 0: none */
-    long stdin_rank;   /* or STDIN_ALL, STDIN_NONE */
-    long init_timeout; /* seconds */
+    const char *network; /* NULL: all */
+    long fanout;         /* agents that one host starts; 0: all from here */
+    long heartbeat;      /* seconds of silence after which a host is lost; 0: no heartbeats */
+    long timeout;        /* seconds; 0: none */
+    long hang_after;     /* seconds; 0: none */
+    long stdin_rank;     /* or STDIN_ALL, STDIN_NONE */
+    long init_timeout;   /* seconds */
     long report_fd;  /* this mpiexec was started by another (spawned.h), which listens there; 0: it was not */
     long notices_fd; /* of the mpiexec that started this one; 0: none */
     long bell_fd;    /* ... rung when something was written there */

@@ -181,8 +181,8 @@ const char *door_port(const struct door *d)
     return d->port;
 }
 
-struct door *door_open(struct loop *l, uint32_t agents, const char *cookie, const struct door_events *ev,
-                       void *ctx)
+struct door *door_open(struct loop *l, uint32_t agents, const char *at, const char *cookie,
+                       const struct door_events *ev, void *ctx)
 {
     struct door *d = xcalloc(1, sizeof(*d));
     *d = (struct door){.loop = l, .cookie = cookie, .ev = ev, .ctx = ctx};
@@ -193,7 +193,7 @@ struct door *door_open(struct loop *l, uint32_t agents, const char *cookie, cons
     d->rest = (struct timer){.fn = on_rest, .ctx = d};
     d->sweep = (struct timer){.fn = on_sweep, .ctx = d};
     d->listener = (struct watch){.fd = -1, .fn = on_call, .ctx = d};
-    loop_add(l, &d->listener, address_listen(d->port, sizeof(d->port)), EPOLLIN);
+    loop_add(l, &d->listener, address_listen(d->port, sizeof(d->port), at), EPOLLIN);
     return d;
 }
 

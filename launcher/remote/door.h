@@ -17,9 +17,9 @@ struct door_events {
     void (*entered)(void *ctx, const char *who, const char *version, struct link *k);
 };
 
-/* For about `agents` agents that know this cookie. `cookie` must stay. */
-struct door *door_open(struct loop *l, uint32_t agents, const char *cookie, const struct door_events *ev,
-                       void *ctx);
+/* For about `agents` agents that know this cookie, at one address of this host, or (NULL) at all. `cookie` must stay. */
+struct door *door_open(struct loop *l, uint32_t agents, const char *at, const char *cookie,
+                       const struct door_events *ev, void *ctx);
 
 /* The number of the port, as text. */
 const char *door_port(const struct door *d);

@@ -154,6 +154,7 @@ static void make_spec(struct remote *r, struct plan **plans)
                                  .timeout = (uint32_t)o->init_timeout,
                                  .heartbeat = (uint32_t)o->heartbeat,
                                  .verbose = o->verbose,
+                                 .network = (char *)(o->network ? o->network : ""),
                                  .numbers = xcalloc(j->nhosts, sizeof(*r->spec.numbers)),
                                  .names = xcalloc(j->nhosts, sizeof(*r->spec.names))};
     for (uint32_t i = 0; i < j->nhosts; i++)

@@ -52,6 +52,7 @@ void tree_encode(const struct tree_spec *s, uint32_t from, uint32_t n, struct bu
     pack_u32(out, s->timeout);
     pack_u32(out, s->heartbeat);
     pack_u32(out, s->verbose);
+    pack_str(out, s->network);
     pack_u32(out, n);
     for (uint32_t i = from; i < from + n; i++) {
         pack_u32(out, s->numbers[i]);
@@ -69,6 +70,7 @@ struct tree_spec *tree_decode(const char *data, size_t len)
     s->timeout = unpack_u32(&r);
     s->heartbeat = unpack_u32(&r);
     s->verbose = unpack_u32(&r);
+    s->network = unpack_str(&r);
     s->n = unpack_count(&r, 8);
     s->numbers = xcalloc(s->n, sizeof(*s->numbers));
     s->names = xcalloc(s->n, sizeof(*s->names));
@@ -94,6 +96,7 @@ void tree_free(struct tree_spec *s)
     free(s->numbers);
     free(s->shell.launcher);
     free(s->shell.command);
+    free(s->network);
     free(s);
 }
 
@@ -365,8 +368,12 @@ struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct
     divide(t);
     t->expected = t->nchildren;
     proof_cookie(t->cookie);
-    address_own(t->addresses, sizeof(t->addresses));
-    t->door = door_open(l, t->nchildren, t->cookie, &door_events, t);
+    address_own(t->addresses, sizeof(t->addresses), spec->network);
+    if (!t->addresses[0])
+        die(1,
+            "This host has no address of the network %s (-iface); ip address lists interfaces and addresses.",
+            spec->network);
+    t->door = door_open(l, t->nchildren, *spec->network ? t->addresses : NULL, t->cookie, &door_events, t);
     t->deadline = (struct timer){.fn = on_deadline, .ctx = t};
     loop_after(l, &t->deadline, (uint64_t)spec->timeout * 1000);
     return t;

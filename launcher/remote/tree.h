@@ -15,6 +15,7 @@ struct tree_spec {
     uint32_t fanout, timeout; /* seconds until an agent must have called back */
     uint32_t heartbeat;       /* seconds of silence after which a host is lost; 0: see link_beat */
     bool verbose;
+    char *network; /* of the connections between mpiexec and agents (address_own); "": all */
     uint32_t n;
     uint32_t *numbers;
     char **names;

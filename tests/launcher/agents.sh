@@ -66,4 +66,29 @@ chmod +x "$T/agent-kill"
 run -launcher-exec "$T/shell" -hosts a,b -n 2 "$T/agent-kill"
 expect_rc 1
 expect_err "Host b, with 1 rank, was lost"
+# -iface: mpiexec listens at that address only. The remote shell runs before any agent has connected, so the socket is open.
+cat >"$T/door" <<'END'
+#!/bin/sh
+for fd in /proc/$PPID/fd/*; do
+    inode=$(readlink "$fd" | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p')
+    [ -z "$inode" ] || awk -v i="$inode" '$4 == "0A" && $10 == i { print $2 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null
+done >>"$LISTENING"
+shift
+exec "$@"
+END
+chmod +x "$T/door"
+export LISTENING="$T/listening"
+for network in lo 127.0.0.0/8; do
+    : >"$LISTENING"
+    run -iface $network -launcher-exec "$T/door" -hosts a,b,c -n 3 "$CLIENT" exchange
+    expect_rc 0
+    [ -s "$LISTENING" ] && ! grep -qv '^0100007F:' "$LISTENING" || fail "$last: listens at $(cat "$LISTENING")"
+done
+run -iface lo -fanout 1 -launcher-exec "$T/shell" -hosts a,b,c -n 3 "$CLIENT" exchange
+expect_rc 0
+for network in nosuch0 240.0.0.0/24 127.0.0.0/33 127.0.0.0/8x /8; do
+    run -iface $network -launcher-exec "$T/shell" -hosts a,b -n 2 true
+    expect_rc 1
+    expect_err "no address of the network $network"
+done
 finish

@@ -66,7 +66,6 @@ one_line "use FISHPLATE_VERBS and FISHPLATE_REQUIRE" --mca btl self,vader
 one_line "use FISHPLATE_IB_DEVICES" --mca btl_tcp_if_include eth0
 one_line "use FISHPLATE_COLL" --mca coll_tuned_use_dynamic_rules 1
 one_line "fishplate info lists" --mca something else
-one_line "FISHPLATE_IB_DEVICES" -iface eth0
 one_line "same path on all hosts" --prefix /opt/openmpi
 for name in --quiet --allow-run-as-root; do
     run $name -n 1 true
