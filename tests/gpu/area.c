@@ -67,6 +67,8 @@ struct area area_new(enum area_kind kind, size_t size)
 
 void area_free(struct area *a)
 {
+    if (a->kind == AREA_POOL)
+        cu.synchronize(); /* unlike for other memory, the driver does not wait for copies that are under way */
     if (a->kind == AREA_HOST)
         free(a->at);
     else

@@ -131,11 +131,17 @@ static cuda_result alloc_host(void **out, size_t size, enum memory_kind kind)
 }
 
 /* `kinds`: bits of the kinds of memory that the calling function frees. */
+/* Waits for copies under way, except to memory of pools. */
 static cuda_result release(uintptr_t address, unsigned kinds)
 {
-    softcuda_run_default();
     pthread_mutex_lock(&softcuda_lock);
     struct allocation *it = softcuda_find(address, 1);
+    const bool waits = it && it->kind != MEMORY_POOL;
+    pthread_mutex_unlock(&softcuda_lock);
+    if (waits)
+        softcuda_run_default();
+    pthread_mutex_lock(&softcuda_lock);
+    it = softcuda_find(address, 1);
     if (!it || it->address != address || !(kinds & 1u << it->kind)) {
         pthread_mutex_unlock(&softcuda_lock);
         return CUDA_INVALID_VALUE;
@@ -217,6 +223,7 @@ EXPORT cuda_result cuMemFree_v2(cuda_pointer address)
 EXPORT cuda_result cuMemFreeAsync(cuda_pointer address, cuda_stream stream)
 {
     (void)stream;
+    softcuda_run_default(); /* the release is ordered behind them */
     return release(address, 1u << MEMORY_POOL);
 }
 
