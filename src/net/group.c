@@ -10,7 +10,7 @@
 
 #define US    1000ull /* ns */
 #define QUIET 64      /* polls that find nothing, and then ... */
-#define SKIPS 32      /* ... one in so many looks */
+#define SKIPS 32      /* ... one of SKIPS polls */
 
 struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us)
 {
@@ -58,8 +58,8 @@ static bool relays_idle(const struct net_group *g)
     return true;
 }
 
-/* Nobody here waits for a packet or an acknowledgement, and none has come for a while: the queue is looked at now and then. A program
- * may have hundreds of groups, and each look costs as much as one at the queue of all messages. Before sleep the transport looks at all. */
+/* No thread waits for a packet or an acknowledgement, and none has arrived for a while: the queue is polled rarely. A program
+ * may have hundreds of groups, and each poll costs as much as one of the queue of all messages. Before sleep the transport polls all queues. */
 static bool may_skip(struct net_group *g)
 {
     return ++g->empty > QUIET && g->empty % SKIPS != 0 && list_empty(&g->wants) &&
@@ -98,7 +98,7 @@ static struct net_group *group_find(struct net *net, uint64_t id)
     return NULL;
 }
 
-/* A member that has heard of all cards may broadcast, another receive it, acknowledge it and close the group, before this one
+/* A member that has received all cards may broadcast, another receive it, acknowledge it and close the group, before this one
  * has the cards: nobody would acknowledge it again. */
 static void keep_early(struct net_group *g, const struct frame_header *h, const struct mcast_ack *ack)
 {

@@ -34,7 +34,7 @@ struct net_group_setup {
     void *arg;
 };
 
-/* What a member tells all others before the first message. */
+/* What a member sends to all others before the first message. */
 struct net_group_card {
     uint64_t address; /* of acknowledgements that are written; 0: they are sent */
     struct net_key key;
@@ -45,7 +45,7 @@ struct net_group_card {
 /* Sensible settings; window and aggregate may be changed before they are used. */
 struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us);
 
-/* Joins. Nobody may send before all have joined and heard of each other's cards. */
+/* Joins. No member may send before all have joined and received each other's cards. */
 int net_group_open(struct net *net, struct transport *t, const struct net_group_setup *setup,
                    struct net_group **out);
 void net_group_card(const struct net_group *g, struct net_group_card *card);
@@ -74,7 +74,7 @@ struct net_group_want {
     size_t length;
     /* The group's: */
     struct list link;
-    size_t got, total; /* total: the length that its sender says it has */
+    size_t got, total; /* total: the length that its sender announced */
     bool begun, aside, complete;
 };
 /* From, channel, message and length are set. It belongs to the group until it is complete. */

@@ -19,7 +19,11 @@ struct group_head {
     uint32_t channel;
 };
 _Static_assert(sizeof(struct group_head) == 24, "travels between processes");
-enum group_flags { GROUP_ASK = 1, GROUP_ACK = 2, GROUP_EMPTY = 4 /* no packet: only asks */ };
+enum group_flags {
+    GROUP_ASK = 1,
+    GROUP_ACK = 2,
+    GROUP_EMPTY = 4 /* no packet, only a request for an acknowledgement */
+};
 
 /* An acknowledgement as it is written into the root's memory. Its parts may arrive at different times. */
 struct group_note {
@@ -29,7 +33,7 @@ struct group_note {
 };
 
 /* Memory for notes. A member may write one more after the root has closed the group, so the memory stays registered and serves
- * the next group: the check tells notes of other groups. */
+ * the next group: the check rejects records of other groups. */
 struct group_notes {
     struct list link; /* net->group_notes, while no group has it */
     struct transport *transport;
@@ -94,7 +98,7 @@ struct net_group {
     /* Sending. The slots are the window, and one for packets that only ask. */
     struct mcast_sender sender;
     uint32_t *length;          /* by slot */
-    struct group_notes *notes; /* by member, written by those who acknowledge; NULL: none are */
+    struct group_notes *notes; /* by member, written by the members that acknowledge; NULL: no member does */
     bool wants_slot;           /* somebody waits until the next slot has left */
     bool awake;                /* counted in net->unrung */
     uint32_t empty;            /* polls one after the other that found nothing */

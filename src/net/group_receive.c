@@ -64,7 +64,7 @@ int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **ou
     return 0;
 }
 
-/* ---- to whoever waits ---- */
+/* ---- delivery to receivers that wait ---- */
 
 static struct net_group_want *want_find(const struct list *among, uint32_t from, uint32_t channel)
 {
@@ -90,7 +90,7 @@ static bool sender_is_awaited(const struct net_group *g, uint32_t from)
 }
 
 /* Of a channel of its own, one message is put aside: its sender cannot count on the next one being delivered before this one is
- * asked for. Those of the common channel are put aside up to a limit. */
+ * asked for. Packets of the common channel are stored up to a limit. */
 static struct net_group_want *put_aside(struct net_group *g, uint32_t from, uint32_t channel, uint32_t total)
 {
     if (!sender_is_awaited(g, from) || (channel != 0 && want_find(&g->aside, from, channel)) ||

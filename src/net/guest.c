@@ -29,7 +29,8 @@ struct guest {
 };
 
 struct guests {
-    struct guest **list; /* those who are not gone, by number: a job that spawns for days keeps no more */
+    struct guest *
+        *list; /* present guests by number: the memory of a job that spawns for days does not grow */
     uint32_t count, room;
     uint32_t met; /* so far: the next number */
     uint64_t machine;
@@ -256,7 +257,7 @@ static void peer_close(struct net *net, struct peer *peer)
     free(peer);
 }
 
-/* Waiting makes progress, which may meet others: the table is looked at again after each. Of several threads that part, each
+/* Waiting makes progress, which may add guests: the table is read again after each. Of several threads that part, each
  * takes those that no other has taken. */
 static struct guest *one_to_part(const struct guests *g)
 {

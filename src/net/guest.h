@@ -5,7 +5,7 @@
  * reuses a number: a group that the program still has never means a process that came later. Nothing is kept of a
  * guest who is gone. Two processes identify a third one to each other by its world and its rank there.
  *
- * A process that never meets another world has no table, opens nothing and polls nothing for it.
+ * A process that never connects to another world has no table, opens nothing and polls nothing for it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_GUEST_H

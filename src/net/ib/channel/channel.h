@@ -71,7 +71,7 @@ size_t ib_ring_fill_offer(struct ib_endpoint *ep, void *body);
 void ib_ring_take_control(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
 void ib_ring_reset(struct ib_endpoint *ep);
 bool ib_rings_set_bells(
-    struct ib *ib); /* notifies those who write into rings that this process goes to sleep */
+    struct ib *ib); /* notifies the peers that write into rings that this process goes to sleep */
 
 /* frames.c: over the primary rail. */
 int ib_frame_open_connection(struct ib_endpoint *ep); /* ERR_AGAIN; opens the connection if it is closed */

@@ -27,7 +27,7 @@ static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct i
         if (lane)
             ib->events->send_failed(lane, wc);
     } else if (wc->status != IBV_WC_WR_FLUSH_ERR &&
-               !ib_adapter_is_gone(a)) { /* flushed receives: the send that failed says why */
+               !ib_adapter_is_gone(a)) { /* flushed receives: the failed send carries the reason */
         const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)(wc->wr_id & ~(uint64_t)3);
         ib_fatal(ib, kind == IB_KIND_RECEIVE && b->lane ? b->lane->endpoint : NULL,
                  "%s failed: %s (verbs status %d, vendor code 0x%x)%s",
@@ -136,6 +136,6 @@ void ib_completions_drain(struct ib *ib)
     int most = 0;
     for (uint32_t i = 0; i < ib->nadapters; i++)
         most = MAX(most, ib->adapters[i].cq_size);
-    while (ib_completions_poll(ib) > 0 && most-- > 0) /* what is found after so many came later */
+    while (ib_completions_poll(ib) > 0 && most-- > 0) /* later completions have arrived since the call */
         ;
 }

@@ -218,7 +218,7 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
         pair_granted(lane, (struct ib_head *)(void *)b->data);
     if (head_is_ordered(h) && h->seq != ep->expected) {
         if (unlikely(!frame_hold(ep, b))) {
-            head_take_grants(ep, h); /* what it tells of credits is new */
+            head_take_grants(ep, h); /* its credits have not been counted yet */
             lane_consumed(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
             owe_for(lane);
         }

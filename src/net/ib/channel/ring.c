@@ -131,7 +131,7 @@ static bool ring_open(struct ib_endpoint *ep)
         .ring = ep->rx_memory->data,
         .slots = ib->ring_slots,
         .slot_size = ib->ring_slot_size,
-        .owed = ep->rx.owed}; /* of the ring before, told in front of the offer of this one */
+        .owed = ep->rx.owed}; /* slots of the previous ring, announced before the offer of this one */
     ep->rx_state = IB_RING_USED;
     return true;
 }

@@ -53,7 +53,7 @@ int ib_lane_take_credit(struct ib_lane *lane, bool *waited)
     return lane_claim(lane, waited);
 }
 
-/* No memory for one more buffer. Those in flight come back, if their completion is asked for; when there are
+/* No memory for one more buffer. Buffers in flight come back if their completion is requested; when there are
  * none, waiting would be for ever. */
 __attribute__((noinline, cold)) int ib_lane_refuse_no_buffer(struct ib_lane *lane)
 {

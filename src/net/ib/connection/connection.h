@@ -10,7 +10,8 @@
 /* endpoint.c */
 void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions);
 void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h);
-void ib_endpoint_reopen(struct ib_endpoint *ep); /* destroys its queue pairs and asks the peer for new ones */
+void ib_endpoint_reopen(
+    struct ib_endpoint *ep); /* destroys its queue pairs and requests new ones from the peer */
 void ib_endpoint_open(struct ib_endpoint *ep);
 bool ib_endpoint_is_busy(const struct ib_endpoint *ep);
 void ib_endpoints_trim(struct ib *ib);          /* closes idle connections over the budget */

@@ -32,7 +32,7 @@ bool ib_endpoint_is_busy(const struct ib_endpoint *ep)
 /* ---- the budget ---- */
 
 /* A silent write may go through another queue pair than CLOSE, after which the peer drops both: it must have come before, or it never
- * does. If that is not known, the adapter is asked, and the connection may close the next time. */
+ * does. If that is not known, a completion is requested from the adapter, and the connection may close the next time. */
 static bool has_written(struct ib_endpoint *ep)
 {
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
@@ -61,7 +61,7 @@ static struct ib_endpoint *idle_longest(struct ib *ib, const struct ib_endpoint 
     return idle;
 }
 
-/* Asks connections to close, the one that was idle longest first, until no more than `most` are left. Those
+/* Requests connections to close, the one that was idle longest first, until no more than `most` are left. Those
  * that are closing count as closed. A peer may refuse, and all may be busy: then the number is exceeded until
  * the next time. */
 static void connections_trim(struct ib *ib, uint32_t most, const struct ib_endpoint *but)
@@ -212,12 +212,12 @@ static void check_hello(struct ib_endpoint *ep, const struct ib_hello *h)
             "ranks");
 }
 
-/* A HELLO: connecting needs what it says, so it is done here, between making the queue pairs and answering.
+/* A HELLO: connecting needs its contents, so it is done here, between making the queue pairs and answering.
  */
 void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     if (ep->traffic.state ==
-        TRAFFIC_FAILING) /* nothing is connected that is about to be dropped; it says HELLO again */
+        TRAFFIC_FAILING) /* do not connect queue pairs that are about to be dropped; the peer sends HELLO again */
         return;
     unsigned actions = conn_hello(&ep->conn, h->mine, h->yours, h->ready != 0);
     unsigned before = CONN_DO_DESTROY | CONN_DO_CREATE;

@@ -26,7 +26,7 @@ static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this p
 
 #define WORRY_S 10 /* seconds without an answer after which a warning is printed */
 
-/* Bytes from the network: anybody can send a datagram. A guest may say HELLO before this process has heard of it: it
+/* Bytes from the network: anybody can send a datagram. A guest may send HELLO before this process knows it: it
  * will say so again. */
 static bool for_me(const struct ib *ib, const struct ib_hello *h, uint32_t length, uint32_t *from)
 {
@@ -65,7 +65,7 @@ void ib_hello_receive(struct ib *ib, struct ib_buffer *b, uint32_t length)
         ib_endpoint_take_hello(ep, &h);
 }
 
-/* Does anything here wait for this connection? The peer may have asked for it, and gone home since. */
+/* Does anything here wait for this connection? The peer may have requested it and lost interest since. */
 static bool is_awaited(const struct ib_endpoint *ep)
 {
     return ep->ib->opening_all || !list_empty(&ep->peer->pending);

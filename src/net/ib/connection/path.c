@@ -108,7 +108,7 @@ enum ib_path_verdict ib_path_match_hello(struct ib_endpoint *ep, uint8_t rail, c
             ib_rail_is_up(&ep->ib->rails[ep->primary]))
             return IB_PATH_REFUSED;
         w->next = (uint8_t)way;
-        /* Else frames may have arrived: conn.h lets it break, which looks at them; or that is about to happen. */
+        /* Else frames may have arrived: conn.h lets the connection break, which processes them; or that is about to happen. */
         return ep->conn.state == CONN_ASKING && ep->traffic.state != TRAFFIC_FAILING ? IB_PATH_RESTART
                                                                                      : IB_PATH_ACCEPTED;
     default:

@@ -87,7 +87,7 @@ static int nothing_usable(const char *path, const struct ib_device *d)
                    *list ? "that FISHPLATE_IB_DEVICES allows" : "there");
 }
 
-/* Loads the library and looks at its ports; an error when none of them can be used. */
+/* Loads the library and probes its ports; an error when none of them can be used. */
 static int device_probe_library(struct ib_device *d, const char *path)
 {
     int rc = verbs_load(path, &d->verbs);
@@ -239,7 +239,7 @@ int ib_device_open_port(const struct ib_device *home, const struct ib_device *be
     return rc;
 }
 
-/* Peers pair rails by their networks, which they have been told. */
+/* Peers pair rails by their networks, which they have received. */
 bool ib_device_refresh(struct ib_device *d, const struct ibv_port_attr *attr)
 {
     struct net_port now = *d->used;

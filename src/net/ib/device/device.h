@@ -28,7 +28,7 @@ struct ib_shared;
 
 #define IB_NAME_MAX     64
 #define IB_RAILS_MAX    8 /* that a process uses */
-#define IB_ADAPTERS_MAX 4 /* a net_key has room for so many keys */
+#define IB_ADAPTERS_MAX 4 /* number of keys in a net_key */
 
 /* How a port is reached. It travels (boot, HELLO): fixed layout, little-endian. */
 struct ib_address {
@@ -51,7 +51,7 @@ struct ib_device {
     char name[IB_NAME_MAX]; /* "mlx5_0 port 1": for messages */
     uint8_t port;
     uint8_t gid_index;
-    uint8_t path;  /* added to the port's LID, at both ends: one of several ways through the fabric (LMC) */
+    uint8_t path;  /* added to the port's LID, at both ends: one of several paths through the fabric (LMC) */
     bool borrowed; /* context and protection domain belong to another port of the adapter */
     uint16_t pkey_index;
     bool query_last_byte; /* not decided yet */
@@ -62,7 +62,7 @@ struct ib_device {
 };
 
 /* Collective over all ranks of a job on several nodes. Opens the best active port; real: softib will not do unless the user named it. 0; or MPI_ERR_OTHER with a
- * sentence that says why there is none (which may not be an error for the caller: one node needs none). */
+ * sentence that gives the reason (which may not be an error for the caller: one node needs none). */
 int ib_device_open(struct ib_device *d, struct boot *boot, bool real);
 void ib_device_close(struct ib_device *d);
 
@@ -121,7 +121,7 @@ static inline bool ib_adapter_is_gone(const struct ib_adapter *a)
     return atomic_load_explicit(&a->gone, memory_order_relaxed) != 0;
 }
 
-/* So many more connections on the adapter: it is polled while there are some. */
+/* Adds `n` connections to the adapter's count: it is polled while the count is above 0. */
 void ib_adapter_count_users(struct ib_adapter *a, struct ib *ib, int n);
 
 struct ib_rail {
@@ -184,7 +184,7 @@ struct ib_pool {
 };
 
 void ib_pool_init(struct ib_pool *pool, struct ib *ib, size_t size);
-struct ib_buffer *ib_buffer_get(struct ib_pool *pool); /* NULL: memory is out, err_detail says why */
+struct ib_buffer *ib_buffer_get(struct ib_pool *pool); /* NULL: out of memory, reason in err_detail */
 void ib_buffer_put(struct ib_pool *pool, struct ib_buffer *b);
 void ib_buffers_close(struct ib *ib);
 

@@ -40,7 +40,7 @@ static int offer_publish(struct boot *b, const struct ib_offer *o)
     return rc;
 }
 
-/* What one node told; false: it uses another version of the library. */
+/* What one node published; false: it uses another version of the library. */
 static bool read_offer(struct boot *b, uint32_t rank, struct choose_node *node, uint32_t *softib)
 {
     struct offer_head head = {0};

@@ -13,13 +13,13 @@ struct boot;
 struct ib_offer {
     const struct net_port *ports;
     uint32_t count;
-    bool softib;   /* the user asked for softib by name; then there are no ports yet */
+    bool softib;   /* the user requested softib by name; then there are no ports yet */
     bool fallback; /* where no node has a port, softib will do */
 };
 
 enum ib_agreed {
     IB_AGREED_PORTS,  /* on a network of the ports offered */
-    IB_AGREED_SOFTIB, /* all ranks asked for softib */
+    IB_AGREED_SOFTIB, /* all ranks requested softib */
     IB_AGREED_NOTHING /* no node has a port that can be used */
 };
 

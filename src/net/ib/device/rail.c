@@ -227,7 +227,7 @@ void ib_rails_check_waiting(struct ib *ib)
         r->weight = MAX(r->device->used->rate, 1u);
         log_warn("%s has come up; messages use it too", r->device->name);
         atomic_store(&r->down, 0);
-        atomic_store(&ib->ports, 1); /* peers are told */
+        atomic_store(&ib->ports, 1); /* peers are notified */
         atomic_store(&ib->attention, 1);
     }
 }

@@ -33,7 +33,7 @@ const char *ib_survey_wanted(void)
     return device_list.text;
 }
 
-/* ---- what the kernel tells ---- */
+/* ---- from sysfs ---- */
 
 /* The first line of a file below the device's folder; "" when there is none. */
 static void read_line(const char *device, const char *file, char *out, size_t size)

@@ -14,7 +14,7 @@ struct ib_survey {
     uint32_t devices; /* those that could be opened */
 };
 
-/* Looks at every port of every device. 0, or MPI_ERR_NO_MEM. */
+/* Lists every port of every device. 0, or MPI_ERR_NO_MEM. */
 int ib_survey(const struct verbs *v, struct ib_survey *out);
 
 /* The exported function fills only the first members of the structure; a newer one is in the context. */

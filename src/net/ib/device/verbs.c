@@ -94,10 +94,10 @@ static const char *const beside[] = {"softib/libibverbs.so.1", "../softib/libibv
 
 void verbs_softib_path(char *out, size_t size)
 {
-    const char *told = env_get(ENV_SOFTIB_LIB);
-    snprintf(out, size, "%s", told ? told : "");
+    const char *given = env_get(ENV_SOFTIB_LIB);
+    snprintf(out, size, "%s", given ? given : "");
     Dl_info me;
-    if (told || !dladdr((void *)(uintptr_t)verbs_softib_path, &me) || !me.dli_fname)
+    if (given || !dladdr((void *)(uintptr_t)verbs_softib_path, &me) || !me.dli_fname)
         return;
     const char *slash = strrchr(me.dli_fname, '/');
     for (size_t i = 0; slash && i < COUNT_OF(beside); i++) {

@@ -87,7 +87,7 @@ struct verbs {
 int verbs_load(const char *path, struct verbs *out);
 void verbs_unload(struct verbs *v);
 
-/* The path of softib's library: told by mpiexec, or beside our own; "" when there is none. */
+/* The path of softib's library: from mpiexec, or in the folder of this library; "" when there is none. */
 void verbs_softib_path(char *out, size_t size);
 
 #endif

@@ -39,7 +39,7 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
     struct ib *ib = ib_of(t);
     uint32_t count;
     ib_allot_forget_peer(ep);
-    ib_stripes_fail(ep); /* before the lanes that their stripes are on are looked at */
+    ib_stripes_fail(ep); /* before the lanes of their stripes are processed */
     struct net_op **ops = ops_of(ep, &count);
     ib_ring_reset(ep);
     ib->open -= ep->lanes[0].qp != NULL;
@@ -57,7 +57,7 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
     free(ops);
 }
 
-/* The event that tells it may come later than the adapter's error: the port itself is asked too. */
+/* The port's event may arrive later than the adapter's error: the port's state is queried too. */
 static bool no_port_up(const struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nrails; i++) {

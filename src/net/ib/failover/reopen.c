@@ -23,17 +23,18 @@ static TUNABLE_INT(
 static COUNTER(moves, "ib_connections_moved",
                "Connections that failed and were opened again, over another rail or the same one.");
 
-#define VAIN_MOST 16
+#define FAILED_ATTEMPTS_MAX 16
 
 /* What makes connections fail at once, again and again, is not the way: another attempt mends nothing. */
-static void count_vain(struct ib_endpoint *ep, const char *why)
+static void count_failed_attempt(struct ib_endpoint *ep, const char *why)
 {
     bool sent = false;
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         sent |= ep->lanes[k].tail != 0;
     ep->failed_attempts = sent || ep->switched_port ? 0 : ep->failed_attempts + 1;
-    if (ep->failed_attempts > VAIN_MOST)
-        ib_fatal(ep->ib, ep, "%s; it was opened again %d times, and nothing could be sent", why, VAIN_MOST);
+    if (ep->failed_attempts > FAILED_ATTEMPTS_MAX)
+        ib_fatal(ep->ib, ep, "%s; it was opened again %d times, and nothing could be sent", why,
+                 FAILED_ATTEMPTS_MAX);
 }
 
 bool ib_failover_start(struct ib_endpoint *ep, const char *why)
@@ -51,7 +52,7 @@ bool ib_failover_start(struct ib_endpoint *ep, const char *why)
     }
     ep->switched_port = !ib_rail_is_up(&ib->rails[ep->primary]);
     if (why)
-        count_vain(ep, why);
+        count_failed_attempt(ep, why);
     traffic_fail(&ep->traffic);
     ib->failures = true;
     atomic_store(&ib->attention, 1);
@@ -66,7 +67,7 @@ static bool all_news(const struct ib_endpoint *ep)
     return true;
 }
 
-/* What a new connection would not mend: it would fail in the same way, again and again. */
+/* Errors that a new connection would not fix: it would fail in the same way, again and again. */
 static bool status_is_permanent(enum ibv_wc_status s)
 {
     return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_REM_INV_REQ_ERR ||
@@ -87,13 +88,14 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
     if (!lane->bare && lane->index >= IB_LANES && leave_is_received(ep->leave) &&
         (leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane)))
         return;
-    if (lane->index >= IB_LANES && lane->given_up) /* whoever gave it up drops it when all was looked at */
+    if (lane->index >= IB_LANES &&
+        lane->given_up) /* dropped by the code that gave it up, after all frames were processed */
         return;
     if (lane->index >= IB_LANES) { /* the other rails go on */
         ib_pair_report_failure(lane, ib->device.verbs.wc_status_str(wc->status));
         return;
     }
-    /* The peer has closed already; or it has not heard that it may, and finds out (ib_endpoints_pulse). */
+    /* The peer has closed already; or it has not received the permission, and finds out (ib_endpoints_pulse). */
     if (ep->conn.state == CONN_AGREED && (!ep->paths || all_news(ep))) {
         ib_endpoint_act(ep, conn_left(&ep->conn));
         return;
@@ -115,7 +117,7 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
     ib_endpoint_act(ep, conn_lost(&ep->conn));
 }
 
-/* Nothing arrives any more, and all that has is looked at. */
+/* Nothing arrives any more, and all that has arrived is processed. */
 static void look_at_all(struct ib_endpoint *ep)
 {
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
@@ -212,7 +214,7 @@ static void patience_extend(struct ib *ib, uint64_t now)
         return;
     for (uint32_t i = 0; i < ib->nrails; i++) {
         uint64_t down = atomic_load(&ib->rails[i].down);
-        if (down != 0) /* an event that comes just now says it better */
+        if (down != 0) /* an event that arrives just now has the better reason */
             atomic_compare_exchange_strong(&ib->rails[i].down, &down, MIN(down + gap, now));
     }
     for (uint32_t i = 0; i < ib->nendpoints; i++)

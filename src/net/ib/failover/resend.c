@@ -23,10 +23,10 @@ struct ib_unacknowledged {
     struct list link;
     struct ib_rdma rdma;
     struct net_op *op;
-    uint32_t asked;     /* in this generation the peer was asked for its fate, or to do it */
-    uint64_t number;    /* ... by this number */
-    enum net_fate told; /* NET_FATE_ASK: not yet */
-    char copy[IB_COPY]; /* of a silent put */
+    uint32_t queried_in;  /* generation in which the peer was sent a query, or the write itself */
+    uint64_t number;      /* ... by this number */
+    enum net_fate status; /* NET_FATE_ASK: not received yet */
+    char copy[IB_COPY];   /* of a silent put */
 };
 
 /* ---- what may not have arrived ---- */
@@ -91,8 +91,8 @@ static void keep_rdma(struct ib_lane *lane, const struct ib_work *w, uint32_t pl
         ib_fatal(lane->endpoint->ib, lane->endpoint, "out of memory for a transfer that must be repeated");
     k->rdma = lane->rdma[place];
     k->op = w->op;
-    k->asked = 0;
-    k->told = NET_FATE_ASK;
+    k->queried_in = 0;
+    k->status = NET_FATE_ASK;
     if (!k->op) {
         memcpy(k->copy, lane->copies + (size_t)place * IB_COPY, MIN(k->rdma.len, IB_COPY));
         k->rdma.local = (uintptr_t)k->copy;
@@ -127,7 +127,7 @@ void ib_resend_collect_lane(struct ib_lane *lane)
         keep_work(lane, at & (lane->depth - 1));
 }
 
-/* It has arrived, and waits for what was sent before it. What it tells of credits and slots ends with the queue pairs; so does
+/* It has arrived, and waits for what was sent before it. Its credits and slots end with the queue pairs; so does
  * the ring that it offers or takes back. */
 static void buffer_orphan(struct ib_buffer *b)
 {
@@ -217,7 +217,7 @@ static bool send_frame(struct ib_endpoint *ep, struct ib_buffer *b)
     return true;
 }
 
-/* What nobody here knows, the peer does: it is asked before anything else is sent, since the frames that follow could find
+/* Only the peer knows the delivery status: it is queried before anything else is sent, since the frames that follow could find
  * the receive that the transfer is in. What was written before has landed, or never will: both ends have dropped their queue
  * pairs. So its answer stays true until the transfer is repeated. */
 static enum net_fate fate_of(struct ib_endpoint *ep, struct ib_unacknowledged *k)
@@ -225,13 +225,13 @@ static enum net_fate fate_of(struct ib_endpoint *ep, struct ib_unacknowledged *k
     const struct net *net = ep->ib->base.net;
     if (!k->op || !net->fate)
         return NET_FATE_REPEAT;
-    if (k->told != NET_FATE_ASK)
-        return k->told;
+    if (k->status != NET_FATE_ASK)
+        return k->status;
     enum net_fate fate = net->fate(net->deliver_ctx, k->op, &k->number);
-    if (fate == NET_FATE_ASK && k->asked != ep->conn.mine) {
-        k->asked = ep->conn.mine;
+    if (fate == NET_FATE_ASK && k->queried_in != ep->conn.mine) {
+        k->queried_in = ep->conn.mine;
         ep->query = (struct ib_write_status){.number = k->number};
-        ep->control_pending |= 1u << IB_QUERY; /* ib_control_flush says it */
+        ep->control_pending |= 1u << IB_QUERY; /* ib_control_flush sends it */
         counter_add(&queries, 1);
     }
     return fate;
@@ -242,8 +242,8 @@ static void write_status_received(struct ib_endpoint *ep, const struct ib_write_
     list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
     {
         struct ib_unacknowledged *k = list_entry(pos, struct ib_unacknowledged, link);
-        if (k->asked == ep->conn.mine && k->number == f->number)
-            k->told = f->seen ? NET_FATE_DONE : NET_FATE_REPEAT;
+        if (k->queried_in == ep->conn.mine && k->number == f->number)
+            k->status = f->seen ? NET_FATE_DONE : NET_FATE_REPEAT;
     }
     ib_resend_continue(ep);
 }
@@ -275,9 +275,9 @@ static bool is_only_once(const struct ib_unacknowledged *k)
 /* One at a time: the first of those that are kept. */
 static bool send_silent(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
-    if (k->asked != ep->conn.mine) {
-        k->asked = ep->conn.mine;
-        ep->control_pending |= 1u << IB_WRITE; /* ib_control_flush says it */
+    if (k->queried_in != ep->conn.mine) {
+        k->queried_in = ep->conn.mine;
+        ep->control_pending |= 1u << IB_WRITE; /* ib_control_flush sends it */
         counter_add(&redone, 1);
     }
     return false;
@@ -310,7 +310,7 @@ size_t ib_resend_fill_write(struct ib_endpoint *ep, void *body)
     return sizeof(*out);
 }
 
-/* Words as the adapter would write them: whoever looks at one finds it whole. */
+/* Words as the adapter would write them: each is stored in one piece, so that a reader never sees a part. */
 static void write_words(char *to, const char *from, uint32_t length)
 {
     const bool words = ((uintptr_t)to | length) % sizeof(uint64_t) == 0;
@@ -328,7 +328,7 @@ void ib_resend_take_write(struct ib_endpoint *ep, const struct ib_head *h, size_
     struct ib_redo_write w;
     if (h->type == IB_WRITTEN) {
         if (list_empty(&ep->unacknowledged_rdma) || first_kept(ep)->op ||
-            first_kept(ep)->asked != ep->conn.mine)
+            first_kept(ep)->queried_in != ep->conn.mine)
             ib_fatal(ep->ib, ep, "it has repeated an RDMA write that was not requested");
         kept_done(ep, first_kept(ep));
         ib_resend_continue(ep);
@@ -363,7 +363,7 @@ static bool send_rdma(struct ib_endpoint *ep, struct ib_unacknowledged *k)
     }
     if (ib_rdma_post_primary(ep, &k->rdma, k->op) != 0)
         return false;
-    ep->ops = ops; /* it was counted when it was asked for */
+    ep->ops = ops; /* it was counted when it was posted */
     list_remove(&k->link);
     free(k);
     counter_add(&redone, 1);

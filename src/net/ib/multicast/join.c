@@ -1,7 +1,7 @@
 /* join.c: joining a multicast group. softib and soft-RoCE learn of members by ibv_attach_mcast alone. On Ethernet
  * the group is an IP address, and the kernel must have joined it for its packets to come through the interface and the
  * switches. On InfiniBand the subnet administrator makes the group; a process reaches it through librdmacm. softib has a subnet
- * manager only where it is told so (sm=1), for tests of this. Where joining fails, broadcasts go by messages.
+ * manager only if it is configured so (sm=1), for tests of this. Where joining fails, broadcasts go by messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
@@ -28,7 +28,7 @@ static bool is_v4(const uint8_t gid[16])
     return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
-/* RoCE over IPv4: an address of 239/8, which belongs to whoever administers the site. Else a transient group of the site. */
+/* RoCE over IPv4: an address of 239/8, which belongs to the administrator of the site. Else a transient group of the site. */
 static void name_group(const struct ib_device *d, uint64_t number, union ibv_gid *gid)
 {
     memset(gid, 0, sizeof(*gid));

@@ -32,7 +32,7 @@ struct mcast_member {
     int stashed, stash_at;
 };
 
-/* Everything here that knows of a device asks here. */
+/* The only access of this file to the device. */
 static const struct ib_device *device_of(const struct ib *ib)
 {
     return &ib->device;

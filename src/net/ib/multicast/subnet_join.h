@@ -6,7 +6,7 @@
 
 #include "net/ib/device/device.h"
 
-/* Joins the group with this GID (which the answer may change) and says its LID and route. */
+/* Joins the group with this GID (which the answer may change) and returns its LID and route. */
 int ib_multicast_subnet_join(const struct ib_device *d, union ibv_gid *gid, uint16_t *lid,
                              struct ibv_ah_attr *route, void **joined);
 void ib_multicast_subnet_leave(void *joined);

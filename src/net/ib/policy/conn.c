@@ -46,7 +46,7 @@ static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
         return CONN_DO_CONNECT | CONN_DO_HELLO | (of_mine ? CONN_DO_OPENED : 0);
     case CONN_HALF: /* frames of the generation that it has given up may have arrived */
     case CONN_OPEN:
-    case CONN_CLOSING: /* or its AGREE has not been looked at */
+    case CONN_CLOSING: /* or its AGREE has not been processed */
         return CONN_DO_BREAK;
     default:
         return 0;
@@ -67,7 +67,7 @@ unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool read
         if (of_mine != c->mine) /* still asking: my answer was lost or is on its way */
             return CONN_DO_HELLO;
         c->state = CONN_OPEN;
-        /* It may be half itself. If my HELLO {mine, yours} was lost, it asks again and is answered below. */
+        /* It may be half itself. If my HELLO {mine, yours} was lost, it sends HELLO again and is answered below. */
         return CONN_DO_OPENED;
     case CONN_OPEN:
         return of_mine == c->mine && !ready ? CONN_DO_HELLO : 0;
@@ -144,7 +144,7 @@ unsigned conn_broken(struct conn *c)
     const uint32_t tries = c->state == CONN_ASKING ? c->tries : 0;
     const bool resumes = c->resumes || c->yours != 0;
     conn_begin(c, CONN_ASKING);
-    c->tries = tries; /* the peer has not been heard of since */
+    c->tries = tries; /* nothing was received from the peer since */
     c->resumes = resumes;
     return CONN_DO_DESTROY | CONN_DO_CREATE | CONN_DO_HELLO;
 }

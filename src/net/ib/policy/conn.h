@@ -23,16 +23,16 @@
  * afterwards opens the next generation.
  *
  * An AGREE may be lost where a port goes down, and its sender has closed: who has sent CLOSE must find out by itself that the other
- * queue pairs are gone, and says that the connection has broken.
+ * queue pairs are gone, and reports that the connection has broken.
  *
  * CLOSE, AGREE and KEEP go without a credit, as credit messages do: the peer that owes credits may be closing
  * and send none until it has the answer. While CLOSING, a HELLO of the next generation is dropped, although
  * the peer has agreed and gone: its AGREE, and frames before it, may still lie in the completion queue. The
  * HELLO comes again.
  *
- * A connection may break: a port goes down, an adapter is taken out. The side that notices looks at all that has arrived,
- * drops its queue pairs, and asks for the next generation, over another rail if there is one; its HELLO tells the other.
- * Frames are numbered through all generations, and each HELLO says which number is expected next: what has not arrived is
+ * A connection may break: a port goes down, an adapter is taken out. The side that notices processes all that has arrived,
+ * drops its queue pairs, and requests the next generation, over another rail if there is one; its HELLO notifies the peer.
+ * Frames are numbered through all generations, and each HELLO carries the number that is expected next: what has not arrived is
  * sent again, and nothing else (move.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -76,8 +76,9 @@ struct conn {
     uint32_t mine;  /* my generation, 0 before the first */
     uint32_t yours; /* the peer's generation I know the address of, 0: none in this generation of mine */
     uint32_t seen;  /* newest generation of the peer ever connected to: older HELLOs are old datagrams */
-    uint32_t tries; /* HELLOs sent by the timer since the peer was last heard of in this generation */
-    bool resumes;   /* this generation replaces one that broke after the peer's address was known */
+    uint32_t
+        tries; /* HELLOs sent by the timer since anything was last received from the peer in this generation */
+    bool resumes; /* this generation replaces one that broke after the peer's address was known */
 };
 
 /* Events. Each returns the actions (bits of enum conn_action). Events that mean nothing in a state do
@@ -89,14 +90,14 @@ unsigned conn_want(struct conn *c);
 /* A HELLO {mine, yours, ready} arrived. */
 unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready);
 
-/* No answer for a while. Whoever was busy elsewhere looks first at what has arrived meanwhile: otherwise it
+/* No answer for a while. A process that was busy elsewhere first processes what has arrived meanwhile: otherwise it
  * could give up on a peer that answered long ago. */
 unsigned conn_timer(struct conn *c, uint32_t tries_max);
 
 /* A frame arrived through the queue pairs, so the peer has my address. */
 unsigned conn_frame(struct conn *c);
 
-/* The budget asks to close; nothing is in flight or queued here. */
+/* The budget requires closing; nothing is in flight or queued here. */
 unsigned conn_idle(struct conn *c);
 
 /* CLOSE arrived; busy: something is in flight or queued here. */
@@ -108,12 +109,12 @@ unsigned conn_agree(struct conn *c);
 /* KEEP arrived. */
 unsigned conn_keep(struct conn *c);
 
-/* The queue pairs have failed, or their other end is gone. All that has arrived through them was looked at. Also begins
+/* The queue pairs have failed, or their other end is gone. All that has arrived through them was processed. Also begins
  * anew, over another rail, what was being opened. */
 unsigned conn_broken(struct conn *c);
 
-/* A send failed for good and nothing that was promised is missing: the peer has gone. Whoever wants to send to it hears
- * of it. */
+/* A send failed for good and nothing that was promised is missing: the peer has gone. A later send to it
+ * reports the loss. */
 unsigned conn_lost(struct conn *c);
 
 /* All that I sent has left, or failed to because the peer is gone already. To be said whenever the state is
@@ -133,7 +134,7 @@ static inline bool conn_goes_on(const struct conn *c)
     return c->state == CONN_ASKING;
 }
 
-/* What a HELLO says of its sender. */
+/* What a HELLO reports of its sender. */
 static inline bool conn_ready(const struct conn *c)
 {
     return c->state == CONN_OPEN;

@@ -5,7 +5,7 @@
 #include "net/ib/policy/credit.h"
 
 /* At half of them the sender hears of it before it runs out. Of two, the first credit is not worth a message:
- * where traffic goes both ways the next frame carries it. */
+ * where traffic flows in both directions the next frame carries it. */
 static uint32_t due_at(const struct credit_rules *rules, uint32_t posted)
 {
     if (rules->tell_at)

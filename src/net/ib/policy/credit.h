@@ -50,7 +50,7 @@ struct credit {
     uint32_t posted;      /* buffers I keep for this peer */
     uint32_t most_posted; /* the largest that ever was (table 5.2) */
     uint32_t owed;        /* posted again, and the peer does not know yet */
-    uint32_t due_at;      /* with so many owed, a credit message is due */
+    uint32_t due_at;      /* number owed at which a credit message is due */
     uint32_t calm;        /* frames since the last one that had waited */
 };
 
@@ -81,7 +81,7 @@ static inline void credit_untake(struct credit *c, bool waited)
     c->starved |= waited;
 }
 
-/* The peer told of n credits. */
+/* The peer granted n credits. */
 static inline void credit_granted(struct credit *c, uint32_t n)
 {
     c->have += n;
@@ -105,7 +105,7 @@ static inline uint32_t credit_tell(struct credit *c, uint32_t limit)
     return n;
 }
 
-/* True when so many are owed that a message of its own is due. It carries all that are owed. */
+/* True when at least `due_at` credits are owed: a credit message is due. It carries all that are owed. */
 static inline bool credit_due(const struct credit *c)
 {
     return c->owed >= c->due_at;

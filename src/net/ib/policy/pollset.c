@@ -7,7 +7,7 @@
 
 /* A connection's word: how much it sent, when that was last halved, and whether it had a member sent away. */
 #define COUNT_MAX   0xffffu
-#define ASKED       0x10000u
+#define REQUESTED   0x10000u
 #define EPOCH_SHIFT 17
 
 static uint32_t count_now(const struct pollset *s, uint32_t word)
@@ -16,9 +16,9 @@ static uint32_t count_now(const struct pollset *s, uint32_t word)
     return missed < 16 ? (word & COUNT_MAX) >> missed : 0;
 }
 
-static uint32_t count_word(const struct pollset *s, uint32_t count, uint32_t asked)
+static uint32_t count_word(const struct pollset *s, uint32_t count, uint32_t requested)
 {
-    return s->epoch << EPOCH_SHIFT | asked | MIN(count, COUNT_MAX);
+    return s->epoch << EPOCH_SHIFT | requested | MIN(count, COUNT_MAX);
 }
 
 void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_order order, uint32_t limit)
@@ -47,7 +47,7 @@ static struct pollset_member *pollset_find(struct pollset *s, uint32_t id)
     return NULL;
 }
 
-/* The quietest of those who stay, and what is known of the others from it. */
+/* The member with the least traffic that is not leaving; its traffic becomes s->least. */
 static struct pollset_member *pollset_find_quietest(struct pollset *s)
 {
     struct pollset_member *found = NULL;
@@ -77,8 +77,8 @@ struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *
     struct pollset_change change = {.add = POLLSET_NONE, .remove = POLLSET_NONE};
     if (++s->events >= s->window)
         pollset_age(s);
-    uint32_t count = count_now(s, *traffic) + 1, asked = *traffic & ASKED;
-    *traffic = count_word(s, count, asked);
+    uint32_t count = count_now(s, *traffic) + 1, requested = *traffic & REQUESTED;
+    *traffic = count_word(s, count, requested);
 
     /* Cheap refusals first: this runs for every frame of a connection that has no ring. */
     bool room = s->count < s->limit;
@@ -98,14 +98,14 @@ struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *
         *traffic = count_word(s, 0, 0);
         return change;
     }
-    /* A few at a time: who is sent away may be slow to go, and need not keep others from going. Whoever had
-     * one sent away waits while any is on its way. */
-    m = (asked ? s->leaving == 0 : s->leaving <= s->limit / 4) ? pollset_find_quietest(s) : NULL;
+    /* Several members may leave at a time: one that is slow to leave must not delay others. A connection that has
+     * requested a removal waits while any member is leaving. */
+    m = (requested ? s->leaving == 0 : s->leaving <= s->limit / 4) ? pollset_find_quietest(s) : NULL;
     if (m && clearly_more(count, m->traffic)) {
         m->leaving = true;
         s->leaving++;
         change.remove = m->id;
-        *traffic = count_word(s, count, ASKED);
+        *traffic = count_word(s, count, REQUESTED);
     }
     return change;
 }

@@ -2,8 +2,8 @@
  * is bounded, so that polling stays cheap; everything else arrives through the completion queue. A pure state
  * machine over small numbers (the caller's index of a connection): events in, decisions out.
  *
- *   first    whoever sends first, until the set is full; nobody is ever sent away (the paper's own)
- *   traffic  whoever sent a few frames lately, until the set is full; then a connection that sends clearly
+ *   first    the connections that send first, until the set is full; none is ever removed (the paper's own)
+ *   traffic  connections that sent a few frames lately, until the set is full; then a connection that sends clearly
  * more than the quietest member has it sent away. Twice as much and some: two alike never change places.
  *
  * "Lately" is counted in frames, not in time: after a window of them every count is halved. The window grows
@@ -26,7 +26,7 @@ enum pollset_order { POLLSET_SEQUENTIAL, POLLSET_CIRCULAR, POLLSET_PRIORITISED }
 struct pollset_member {
     uint32_t id;      /* of the connection */
     uint32_t traffic; /* frames lately, halved now and then */
-    bool leaving;     /* told to stop; polled until it says that it has */
+    bool leaving;     /* its peer was sent a stop; polled until the peer confirms it */
 };
 
 struct pollset {
@@ -63,7 +63,7 @@ void pollset_gone(struct pollset *s, uint32_t id);
 void pollset_age(struct pollset *s); /* halves the counts */
 
 /* A frame came from member number `place` by ring. May move it one place forward (prioritised): returns its
- * place now. It changes places with one that was looked at before, so a round that goes on misses nobody. */
+ * place now. It changes places with one that was polled before, so a round under way misses none. */
 static inline uint32_t pollset_hit(struct pollset *s, uint32_t place)
 {
     struct pollset_member *m = &s->members[place];

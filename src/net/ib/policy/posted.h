@@ -1,5 +1,5 @@
 /* posted.h: how much registered memory receiving takes: buffers posted for a peer, buffers of a shared receive queue
- * [Shipman06 5.2], and in what pieces memory is registered. The transport, and the simulator that says what a process of a job
+ * [Shipman06 5.2], and in what pieces memory is registered. The transport, and the simulator that predicts what a process of a job
  * of any size needs, use the same arithmetic.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -12,7 +12,7 @@
 #define POSTED_CHUNK \
     (256 * 1024) /* bytes registered at a time, at least; a large buffer has a chunk of its own */
 
-/* Buffers of one connection when it opens, which the peer was told `first` of. */
+/* Buffers of one connection when it opens, of which `first` were announced to the peer. */
 static inline uint32_t posted_for_peer(uint32_t first)
 {
     return first + POSTED_SPARE;

@@ -51,7 +51,7 @@ struct ring_rx {
     char *ring;
     uint32_t slots, slot_size;
     uint32_t head; /* next to look at */
-    uint32_t owed; /* slots free again and not told */
+    uint32_t owed; /* slots free again and not announced */
 };
 
 static inline size_t ring_frame_max(uint32_t slot_size)
@@ -85,7 +85,7 @@ static inline size_t ring_tx_close(struct ring_tx *t, size_t size, uint32_t *slo
     return RING_HEAD_BYTES + size + RING_TAIL_BYTES;
 }
 
-/* The receiver told of n free slots. False: more than were in use (a broken peer). */
+/* The receiver announced n free slots. False: more than were in use (a broken peer). */
 static inline bool ring_tx_granted(struct ring_tx *t, uint32_t n)
 {
     if (unlikely(n > t->head - t->tail))

@@ -122,7 +122,7 @@ static struct ibv_qp *create_qp(struct ib_lane *lane)
     return ib->device.verbs.create_qp(lane->rail->device->pd, &a);
 }
 
-/* What only a queue pair can tell, before the first peer asks what the transport can do. There is no asking
+/* Properties that only a queue pair reports, before the first peer queries what the transport can do. There is no asking
  * how much can be inline: less is tried until it works. */
 int ib_lane_probe_device(struct ib *ib)
 {

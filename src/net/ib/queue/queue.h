@@ -22,11 +22,11 @@ struct ib_work {
     bool signalled;
     bool frame;     /* carries something the peer waits for */
     bool last;      /* the end of a lane of a connection that closes */
-    bool rdma;      /* ib_lane.rdma says what */
+    bool rdma;      /* described by ib_lane.rdma */
     uint32_t bytes; /* of a message: in the buffer, or in ib_lane.copies */
 };
 
-/* A put or get as it was asked for: it may have to go another way. */
+/* A put or get as it was posted: it may have to use another path. */
 struct ib_rdma {
     enum ibv_wr_opcode opcode;
     uintptr_t local;
@@ -34,7 +34,7 @@ struct ib_rdma {
     size_t len;
     struct net_mem mem;
     struct net_key key;
-    uint16_t seq; /* of the next frame when it was asked for: where that has arrived, so has a put */
+    uint16_t seq; /* of the next frame when it was posted: where that has arrived, so has a put */
 };
 
 struct ib_lane {
@@ -46,7 +46,7 @@ struct ib_lane {
     uint32_t depth; /* a power of two; work is numbered without end */
     uint32_t head, tail;
     uint32_t quiet;        /* unsignalled requests in a row */
-    uint32_t signal_every; /* one in so many is signalled */
+    uint32_t signal_every; /* every signal_every-th request is signalled */
     uint8_t index;
     uint8_t adapter; /* whose keys it takes */
     struct credit credit;
@@ -60,9 +60,9 @@ struct ib_lane {
     struct ib_rdma *rdma; /* for each place, as copies */
     uint32_t psn;
     struct {
-        _Atomic uint32_t events; /* times the adapter has moved it, not looked at yet */
+        _Atomic uint32_t events; /* times the adapter has migrated it, not handled yet */
         bool armed;              /* the other path is loaded */
-        bool moving;             /* the adapter was told to take the other path */
+        bool moving;             /* the adapter was commanded to take the other path */
         bool moved;              /* it travels by the alternate path */
         bool left_first;         /* because the primary rail port here went down: move back when it is up */
     } path;
@@ -91,7 +91,7 @@ void ib_lane_post_marker(struct ib_lane *lane, bool last);
 bool ib_lane_has_only_credits(const struct ib_lane *lane); /* nothing is on its way that the peer waits for */
 bool ib_lane_carries_frames(const struct ib_lane *lane);   /* a frame is under way there */
 void ib_lane_request_completion(
-    struct ib_lane *lane); /* has all that was sent arrived? asks the adapter to tell */
+    struct ib_lane *lane); /* has all that was sent arrived? requests a completion from the adapter */
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared);
 void ib_lane_set_error(
     struct ib_lane *lane); /* puts the queue pair into the error state: nothing arrives any more */

@@ -7,7 +7,7 @@
  *       DONE on each of them  ---------------->  they are free
  *       they are free  <--------------------  ACK
  *
- * An RDMA write tells the receiver nothing, so the sender says DONE when the write has completed. Requests are answered
+ * An RDMA write does not notify the receiver, so the sender sends DONE when the write has completed. Requests are answered
  * when the peer makes an MPI call. A peer that computes must not hold up a transfer that needs no help of it: after PATIENCE
  * the transfer goes without a reservation, over one rail.
  *
@@ -59,7 +59,7 @@ struct ib_allot {
     struct ib_endpoint *asking; /* whose transfer asks, or has been granted rails and not begun; or NULL */
     uint32_t given;             /* rails that it was granted */
     bool alone;                 /* its peer did not answer: it goes without */
-    uint64_t asked;             /* when, in ns */
+    uint64_t requested_ns;      /* time of the request */
     uint32_t number;            /* of the last request */
 };
 
@@ -164,7 +164,7 @@ bool ib_allot_has_frames(const struct ib_endpoint *ep)
 
 /* ---- a request ---- */
 
-/* What the machine of one rail says goes to the peer that it is about, and to the request. */
+/* The output of the machine of one rail goes to its peer and to the request. */
 static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *out);
 
 static void give_back(struct ib *ib, uint32_t rails, uint32_t number)
@@ -184,7 +184,7 @@ static void allot_send_decision(struct ib *ib, const struct request_out *r, uint
     al->given = r->send;
     counter_add(r->verdict == REQUEST_SEND ? &granted : &refused, 1);
     if (r->verdict == REQUEST_RETRY)
-        al->asking = NULL; /* whoever comes next asks again */
+        al->asking = NULL; /* the next message sends a new request */
     give_back(ib, r->abort, number);
 }
 
@@ -210,7 +210,7 @@ static void allot_send_request(struct ib_endpoint *ep, uint32_t set)
     uint32_t number = ++al->number ? al->number : ++al->number;
     al->asking = ep;
     al->given = 0;
-    al->asked = clock_ns();
+    al->requested_ns = clock_ns();
     request_begin(&al->request, number, set);
     for (unsigned k = 0; k < ib->nrails; k++)
         if (rail_in(set, k)) {
@@ -222,14 +222,14 @@ static void allot_send_request(struct ib_endpoint *ep, uint32_t set)
 static void check_time(struct ib_endpoint *ep)
 {
     struct ib_allot *al = ep->ib->allot;
-    if (al->request.number == 0 || clock_ns() - al->asked < PATIENCE)
+    if (al->request.number == 0 || clock_ns() - al->requested_ns < PATIENCE)
         return;
     uint32_t number = al->request.number;
     struct request_out r = request_timeout(&al->request, &al->alloc);
     if (r.verdict == REQUEST_RETRY) {
         counter_add(&overdue, 1);
         al->alone = true;
-        r.verdict = REQUEST_STRAY; /* it stays the one that asks */
+        r.verdict = REQUEST_STRAY; /* it stays the requester */
         give_back(ep->ib, r.abort, number);
     }
     allot_send_decision(ep->ib, &r, number);
@@ -262,7 +262,7 @@ static int allot_wait(void)
     return ERR_AGAIN;
 }
 
-/* It has asked: has it got any? */
+/* The rails that were granted to the request of `ep`. */
 static int allot_take_answer(struct ib_endpoint *ep, uint32_t up, uint32_t *set)
 {
     struct ib_allot *al = ep->ib->allot;
@@ -292,7 +292,7 @@ int ib_allot_rails(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
     struct ib_allot *al = ep->ib->allot;
     uint32_t up = ep->pairs->up;
     *set = up;
-    if (!allot_rails_match(ep)) { /* its home may have moved since it asked */
+    if (!allot_rails_match(ep)) { /* its primary rail may have changed since the request */
         ib_allot_cancel(ep);
         return 0;
     }
@@ -389,7 +389,7 @@ void ib_allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size
         struct reserve_out out = reserve_frame(&ib->allot->rail[f.rail], &f);
         if (out.says != RESERVE_SAYS_NOTHING && out.request == ib->allot->request.number) {
             counter_add(&answers, 1);
-            counter_add(&answer_ns, clock_ns() - ib->allot->asked);
+            counter_add(&answer_ns, clock_ns() - ib->allot->requested_ns);
         }
         allot_act(ib, f.rail, &out);
     }
