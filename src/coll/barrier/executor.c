@@ -4,11 +4,15 @@
 #include <string.h>
 
 #include "base/objmem.h"
+#include "base/tunable.h"
 #include "coll/barrier/internal.h"
 #include "coll/debug.h"
 
-/* Many communicators live for one or two barriers only. */
-#define BARRIERS_BEFORE 8
+static LABORATORY_INT(
+    before, "BARRIER_BEFORE", 8, 0, 255,
+    "Barriers of a communicator by messages before its barrier between nodes is opened: many "
+    "communicators live for one or two barriers only. 0: at the first barrier. Must be the "
+    "same on all ranks.");
 
 static bool hbarrier_fits(const struct call *call, const struct coll_choice *choice)
 {
@@ -33,7 +37,7 @@ static struct hbarrier *get_hbarrier(struct coll_state *state, const struct coll
     if (unlikely(state->hbarrier && !same_choice(&state->hbarrier->choice, choice)))
         hbarrier_close(state); /* every rank changes its choice at the same call */
     if (unlikely(!state->hbarrier)) {
-        if ((!choice->named || choice->lazy) && state->barriers_before < BARRIERS_BEFORE) {
+        if ((!choice->named || choice->lazy) && state->barriers_before < before.value) {
             state->barriers_before++;
             return NULL;
         }

@@ -163,27 +163,6 @@ static void release_by_message(struct hbarrier_run *r)
 
 /* ---- between nodes ---- */
 
-/* Others must not wait long for room in the send queue: completions make it. */
-int hbarrier_flag(struct hbarrier *w, int i, int lane)
-{
-    const struct hbarrier_partner *p = &w->partner[i];
-    const uint8_t turn = w->lane[lane].machine.turn;
-    const uint64_t address = p->flag.address + (uint64_t)lane;
-    int rc;
-    w->busy = true; /* progress may come back here */
-    while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->flag.key, 1, NULL)) == ERR_AGAIN)
-        net_progress(w->net);
-    w->busy = false;
-    return rc;
-}
-
-void hbarrier_write_round(struct hbarrier_run *r, int round)
-{
-    for (int i = 0; i < r->w->partners; i++)
-        if (r->w->partner_at[i].round == round && r->w->partner_at[i].to >= 0)
-            hbarrier_record_error(r, hbarrier_flag(r->w, i, r->lane));
-}
-
 static void send_round(struct hbarrier_run *r, int round)
 {
     const struct hbarrier *w = r->w;
@@ -194,18 +173,6 @@ static void send_round(struct hbarrier_run *r, int round)
         else if (step->kind == STEP_RECV)
             hbarrier_recv(r, w->leader_rank[step->peer], NULL, 0);
     }
-}
-
-bool hbarrier_round_written(const struct hbarrier_run *r, int round)
-{
-    const struct hbarrier *w = r->w;
-    const uint8_t turn = hbarrier_lane_of(r)->machine.turn;
-    for (int i = 0; i < w->partners; i++)
-        if (w->partner_at[i].round == round && w->partner_at[i].from >= 0 &&
-            !barrier_flag_is_set(
-                atomic_load_explicit(&w->flags[i * HBARRIER_LANES + r->lane], memory_order_acquire), turn))
-            return false;
-    return true;
 }
 
 static void added(struct net_op *op, int status)

@@ -21,6 +21,7 @@
  * also: FISHPLATE_COLL=barrier=wires
  * also: FISHPLATE_COLL=barrier=wires SOFTIB_FABRIC=hub=1 FISHPLATE_IB_DEVICES=^softwire0
  * also: FISHPLATE_COLL= FISHPLATE_COLL_TRY=0
+ * also: FISHPLATE_COLL= FISHPLATE_COLL_TRY=0 FISHPLATE_LAB=BARRIER_BEFORE=0
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdbool.h>

@@ -1,0 +1,37 @@
+/* flags.c: the flags of leaders in each other's memory: sets those of partners by RDMA writes, reads its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "coll/barrier/internal.h"
+
+/* Others must not wait long for room in the send queue: completions make it. */
+int hbarrier_flag(struct hbarrier *w, int i, int lane)
+{
+    const struct hbarrier_partner *p = &w->partner[i];
+    const uint8_t turn = w->lane[lane].machine.turn;
+    const uint64_t address = p->flag.address + (uint64_t)lane;
+    int rc;
+    w->busy = true; /* progress may come back here */
+    while ((rc = p->to->ops->put(p->to, &turn, NULL, address, &p->flag.key, 1, NULL)) == ERR_AGAIN)
+        net_progress(w->net);
+    w->busy = false;
+    return rc;
+}
+
+void hbarrier_write_round(struct hbarrier_run *r, int round)
+{
+    for (int i = 0; i < r->w->partners; i++)
+        if (r->w->partner_at[i].round == round && r->w->partner_at[i].to >= 0)
+            hbarrier_record_error(r, hbarrier_flag(r->w, i, r->lane));
+}
+
+bool hbarrier_round_written(const struct hbarrier_run *r, int round)
+{
+    const struct hbarrier *w = r->w;
+    const uint8_t turn = hbarrier_lane_of(r)->machine.turn;
+    for (int i = 0; i < w->partners; i++)
+        if (w->partner_at[i].round == round && w->partner_at[i].from >= 0 &&
+            !barrier_flag_is_set(
+                atomic_load_explicit(&w->flags[i * HBARRIER_LANES + r->lane], memory_order_acquire), turn))
+            return false;
+    return true;
+}
