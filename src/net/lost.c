@@ -21,8 +21,8 @@
 struct net_lost {
     struct notice_page *page;
     uint32_t next;      /* notice to read */
-    bool *dead;         /* by rank; of a guest its record tells */
-    uint32_t *given_up; /* by transports, not told yet */
+    bool *dead;         /* by rank; for a guest see its record */
+    uint32_t *given_up; /* by transports, not reported yet */
     uint32_t ngiven_up;
     pthread_t thread;
     bool running, looking;
@@ -77,7 +77,7 @@ static int lost_atomic(struct peer *peer, const struct net_atomic *change, uint6
     return lost_refuse(peer);
 }
 
-/* Who asks for it has not heard yet that the peer is gone. */
+/* The caller does not know yet that the peer is gone. */
 static void lost_part(struct transport *t, struct peer *peer, bool begin)
 {
     (void)t, (void)peer, (void)begin;

@@ -22,7 +22,7 @@ int net_lost_look(struct net *net);
 /* A transport gives a peer up. False: this job does not go on without it. Upper layers hear of it at the next progress. */
 bool net_lost_peer(struct net *net, uint32_t number);
 
-/* Has this process died, as far as is known here? Also asked for guests that were never connected. */
+/* Has this process died, as far as is known here? Also for guests that were never connected. */
 bool net_is_lost(const struct net *net, uint32_t number);
 
 /* Has the launcher reported that this process ended? It does so after it has reaped the process, so that the process writes nothing any

@@ -102,7 +102,7 @@ static bool is_ours(const struct hook *h)
     return memcmp(h->entry + h->jump.skip, h->jump.bytes, h->jump.length) == 0;
 }
 
-/* Asked for every message, so the last four bytes of a jump, which hold the distance, must do. */
+/* Checked for every message, so the last four bytes of a jump, which hold the distance, must do. */
 bool memhook_intact(void)
 {
     uint32_t differs = 0;

@@ -18,7 +18,7 @@
 typedef void memhook_fn(void *ctx, uintptr_t address, size_t len);
 
 /* Installs the hooks (once in a process; further calls add listeners, at most 4). Verified by a self-test:
- * the return value is false when an event was missed, and *why says which; nothing must be cached then.
+ * the return value is false when an event was missed, and *why names it; nothing must be cached then.
  * FISHPLATE_MEM_HOOKS=off refuses. */
 bool memhook_open(memhook_fn *fn, void *ctx, const char **why);
 

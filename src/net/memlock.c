@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/util.h"
 
-/* The kernel asks for the capability in the first user namespace: root in a container of its own has it only
+/* The kernel checks the capability in the first user namespace: root in a container of its own has it only
  * in name, and is recognised by the ids it is given. */
 static bool first_namespace(void)
 {

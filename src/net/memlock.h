@@ -1,4 +1,4 @@
-/* memlock.h: how much memory this process may pin. Asked before the first registration, so that a small limit
+/* memlock.h: how much memory this process may pin. Checked before the first registration, so that a small limit
  * is a sentence and not an error of the device.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -11,7 +11,7 @@
 uint64_t memlock_limit(void);
 
 /* Raises the limit as far as an ordinary user may (to the hard limit) when it is below `bytes`. 0, or
- * MPI_ERR_NO_MEM with a sentence that says what the limit is and how to raise it; `who` is what wants the
+ * MPI_ERR_NO_MEM with a sentence that states the limit and how to raise it; `who` is what wants the
  * memory ("mlx5_0"). */
 int memlock_check(uint64_t bytes, const char *who);
 

@@ -47,7 +47,7 @@ static int check_reach(struct net *net)
 }
 
 /* Whether ranks have to share processors, as far as this one can tell. Virtual nodes share one machine. One
- * processor alone is a binding, which says nothing about the others. Shared memory asks all ranks of a node.
+ * processor alone is a binding, which may differ from those of other ranks. Shared memory compares all ranks of a node.
  */
 static bool net_is_crowded(const struct boot *boot)
 {

@@ -39,7 +39,7 @@ struct net {
     uint64_t world; /* the job's name as a number: the same in all its ranks */
     struct transport *transports[NET_TRANSPORTS_MAX]; /* best first; those to this process itself last */
     int ntransports;
-    int nouter;            /* so many of them bring messages of other processes */
+    int nouter;            /* number of them that receive messages of other processes */
     struct peer **peers;   /* by job rank; NULL until first used. Those of guests: guest.h */
     struct guests *guests; /* processes of other worlds; NULL until one is met */
     struct list stalled;   /* peers with pending work */
@@ -47,12 +47,12 @@ struct net {
     struct list groups, group_notes; /* multicast (group.h) */
     struct peer *revoked_peer;       /* NULL until needed */
     struct net_lost *lost;           /* processes that have died; NULL: a death ends the job */
-    const _Atomic uint32_t *notices; /* changes when the launcher tells of a death; NULL likewise */
-    uint32_t lost_seen;              /* its value when it was last looked at */
+    const _Atomic uint32_t *notices; /* changes when the launcher reports a death; NULL likewise */
+    uint32_t lost_seen;              /* its value when it was last read */
     uint32_t ndead;                  /* processes of this and other jobs that were lost (net/lost.h) */
     uint32_t
         unrung; /* things awaited that ring no doorbell (bytes written by a peer): naps instead of sleep */
-    bool multicast_refused; /* a group could not be joined: not tried again unless somebody asks */
+    bool multicast_refused; /* a group could not be joined: tried again only on request */
     bool published;         /* a transport published keys in the boot layer that peers will read */
     char *why_missing; /* why a transport could not be opened, when somebody needs to know; NULL: all could */
     struct doorbell *_Atomic doorbell; /* moved by a thread while others ring it */
@@ -64,10 +64,10 @@ struct net {
     int cpus;             /* processors that this process may use */
     int waiting;          /* threads in net_wait, of a threaded process */
     struct biglock *lock; /* the big lock when the process is threaded, else NULL; dropped while asleep */
-    const struct net_doctor *doctor; /* hears of waits that last; NULL: nobody asks */
+    const struct net_doctor *doctor; /* is called for waits that last; NULL: no diagnosis */
     uint64_t ticked;                 /* when the doctor last counted */
     struct paces paces;              /* how fast large messages move, by link */
-    struct net_thread *thread;       /* makes progress while the program computes; NULL unless asked for */
+    struct net_thread *thread;       /* makes progress while the program computes; NULL unless requested */
 
     /* Where frames go. Set by p2p. The payload is valid only during the call. */
     void (*deliver)(void *ctx, struct peer *from, const struct frame_header *header, const void *payload,
@@ -101,7 +101,7 @@ struct net {
 int net_open(struct boot *boot, struct net **out);
 void net_close(struct net *net);
 
-/* Once frames can be delivered: opens what was asked to be open from the start. */
+/* Once frames can be delivered: opens the connections that were requested at the start. */
 int net_settle(struct net *net);
 
 /* Before the layers above go: everything that was sent has left. together: all ranks of the job are here. */
@@ -146,7 +146,7 @@ void net_wait_among(struct net *net, const _Atomic int *flag, const void *of);
  *     struct net_waiter w = {.ready = my_condition, .arg = &my_state};
  *     while (!my_condition(&my_state)) net_wait_step(net, &w);
  * When other processes change the condition by writing to shared memory (and then call net_ring_local),
- * `ready` must be given: it is looked at once more after this process has announced that it sleeps. When only
+ * `ready` must be given: it is checked once more after this process has announced that it sleeps. When only
  * code that runs inside progress changes it, `ready` may be NULL.
  */
 /* NET_UNRECORDED: the doctor does not hear of it. All others must call net_wait_end after the last step. */
@@ -175,19 +175,19 @@ struct net_waiter {
     enum net_awaited what;
     const void *of;
     uint64_t record_id; /* of this wait in the diagnosis page; 0: not recorded yet */
-    uint64_t begun;     /* when the clock was first looked at */
+    uint64_t begun;     /* when the clock was first read */
     uint64_t shown;     /* when the diagnosis page was last updated */
     bool stirred;       /* something has arrived since then */
     unsigned idle;      /* consecutive steps without an event */
     unsigned look;      /* when to look at the clock next */
     unsigned refused;   /* times that a sleep was refused without an event */
-    uint64_t since;     /* when spinning began, 0 until it is asked */
+    uint64_t since;     /* when spinning began, 0 before the first read of the clock */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
 /* Lets others have this processor, for whom this rank has done what they wait for. */
 void net_yield(struct net *net);
 
-/* Who is told when a wait has lasted for PAGE_PATIENCE_MS (`waits`), then whenever something has come (`stirs`) and soon
+/* Called when a wait has lasted for PAGE_PATIENCE_MS (`waits`), then whenever something has come (`stirs`) and soon
  * after that what is now awaited (`waits` again), and when it is over. `tick` now and then while a process waits. All with
  * the lock held. */
 struct net_doctor {
@@ -217,7 +217,7 @@ static inline bool net_unrung(const struct net *net)
     return !list_empty(&net->stalled) || net->unrung != 0;
 }
 
-/* Sleeping in its parts, for those who do not wait in a loop of their own: read the bell's rings; begin
+/* Sleeping in its parts, for callers that do not wait in a loop of their own: read the bell's rings; begin
  * (announces a sleeper and arms; false when something has arrived already); block until it has rung since,
  * without the lock, or for so long (0: for ever); end. */
 bool net_sleep_begin(struct net *net);
@@ -270,19 +270,19 @@ static inline void net_ring_local(struct net *net, uint32_t rank)
 }
 
 /* Pieces of the node's shared area, zero-filled, cache-line aligned. Any rank of the node may allocate and
- * tell the others the offset; whoever is told last to drop it frees it. MPI_ERR_NO_MEM when it is full
+ * send the offset to the others; the last caller of drop frees it. MPI_ERR_NO_MEM when it is full
  * (callers fall back). */
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
 /* The same with anything in it: pages that are never used need no memory. */
 int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset);
 /* Gives pages of it their memory, where the kernel can do that at once. */
 void net_area_populate(struct net *net, uint64_t offset, size_t len);
-/* Is more than half of the area free? Without a lock: for those who can do with less. */
+/* Is more than half of the area free? Without a lock: for callers that can use less. */
 bool net_area_is_roomy(const struct net *net);
 void net_area_free(struct net *net, uint64_t offset, size_t len);
 
-/* Spans: memory of any size that the ranks of the node can share (windows). One rank allocates and tells the others the
- * number; each that needs it maps it; whoever allocated it drops it when all have unmapped it. MPI_ERR_NO_MEM when
+/* Spans: memory of any size that the ranks of the node can share (windows). One rank allocates and sends the others the
+ * number; each that needs it maps it; the rank that allocated it drops it when all have unmapped it. MPI_ERR_NO_MEM when
  * there is none (callers fall back to private memory). The memory is zero and costs nothing until it is touched. */
 int net_span_alloc(struct net *net, size_t len, uint64_t *span);
 /* One of NET_SPAN_OWN bytes for each rank of the node, side by side by local rank, that nobody has to allocate: where the first

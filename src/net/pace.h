@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define PACE_LEAST     (32u << 10) /* bytes: shorter messages are a matter of latency */
-#define PACE_UNIT      65536u      /* costs are ns for so many bytes */
+#define PACE_UNIT      65536u      /* bytes; costs are ns for PACE_UNIT bytes */
 #define PACE_RUN_BYTES (8u << 20)  /* a longer run is measured in parts */
 
 /* Messages of like size are compared with each other: from 32 KiB, from 256 KiB, from 2 MiB. */

@@ -1,4 +1,4 @@
-/* port.h: a port of a network adapter as users are told of it: in `fishplate info --devices`, in the log, beside
+/* port.h: description of a port of a network adapter for users: in `fishplate info --devices`, in the log, beside
  * every figure. It also travels between processes (boot), so that all ranks of a job can choose one network.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -8,7 +8,7 @@
  * waits until the new entry can be found.
  *
  * After fork the parent's registrations stay valid where the kernel copies pinned pages for the child (Linux
- * 5.12) or the transport asked verbs to hide them from it (ibv_fork_init); the transport decides which.
+ * 5.12) or the transport made verbs hide them from it (ibv_fork_init); the transport decides which.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/regcache.h"
@@ -44,7 +44,7 @@ static COUNTER(reg_pinned_bytes, "reg_pinned_bytes",
                "Bytes registered with the network; bytes that are registered again count again.");
 
 #define PIN_UNIT    65536u
-#define PIN_FORGETS 4 /* one sample in so many */
+#define PIN_FORGETS 4 /* weight of a new sample: 1 / PIN_FORGETS */
 
 #define PIN_LONG (256u << 10) /* bytes */
 
@@ -72,7 +72,7 @@ struct regcache {
     struct pool entries; /* struct pinned; not in the heap, where they would stay between buffers that go */
     struct regcache_stats stats;
     struct pin_average averages[2]; /* of short ranges and of long ones */
-    uint64_t unloads;               /* libraries gone when entries of libraries were last looked at */
+    uint64_t unloads;               /* libraries gone when entries of libraries were last checked */
     unsigned generation;            /* of processes: see regcache_after_fork_child */
     unsigned users;
     bool watched;
@@ -172,7 +172,7 @@ static void forget_range(void *arg, uintptr_t start, uintptr_t end)
         regcache_invalidate_entry(c, p);
 }
 
-/* Memory that dlclose unmapped cannot be told from what was mapped there since, so all of its kind goes. */
+/* Memory that dlclose unmapped cannot be distinguished from what was mapped there since, so all of its kind goes. */
 static void forget_unloaded(struct regcache *c)
 {
     uint64_t now = library_unloads();
@@ -280,7 +280,7 @@ static int pin_or_evict(struct regcache *c, struct pinned *p, uintptr_t start, u
 {
     int rc = regcache_pin_range(c, p, start, end);
     while (rc == MPI_ERR_NO_MEM && regcache_evict(c, end - start)) {
-        err_clear(); /* nobody is told of what went well in the end */
+        err_clear(); /* the call succeeded in the end: no error to report */
         rc = regcache_pin_range(c, p, start, end);
     }
     return rc;

@@ -42,7 +42,7 @@ struct regcache_stats {
     size_t idle;   /* bytes of these that nobody uses */
 };
 
-/* What FISHPLATE_REG_CACHE says; by default not more than a quarter of the memory, shared with the other
+/* The value of FISHPLATE_REG_CACHE; by default not more than a quarter of the memory, shared with the other
  * ranks on this node. */
 size_t regcache_budget(uint32_t ranks_on_node);
 
@@ -51,7 +51,7 @@ int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, stru
 void regcache_close(struct regcache *c);
 
 /* Lets the memory hooks tell this cache. When they cannot be trusted here caching is turned off and the log
- * says why once (level info); false then. Without it somebody else must call regcache_invalidate. */
+ * prints the reason once (level info); false then. Without it the caller must call regcache_invalidate. */
 bool regcache_watch(struct regcache *c);
 
 /* An entry that covers the range (len > 0), from the cache or pinned now. When pinning fails for lack of
@@ -63,7 +63,7 @@ int regcache_get_piece(struct regcache *c, const void *address, size_t len, stru
 struct net_pin regcache_pin(const struct regcache *c);
 void regcache_put(struct regcache *c, struct regcache_entry *e);
 
-/* Is there memory in use that covers the range, and is meant? Looks at all that is in use: for what happens rarely. */
+/* Is there memory in use that covers the range, and is meant? Reads all entries in use: for rare calls. */
 bool regcache_in_use(const struct regcache *c, uintptr_t address, size_t len,
                      bool (*meant)(const void *handle, const void *arg), const void *arg);
 

@@ -36,11 +36,11 @@ struct gone {
 /* Any thread: [start, start + length) goes away. */
 void gone_tell(struct gone *g, uintptr_t start, size_t length);
 
-/* The rest: whoever has the cache. A range is cached from now on, or no more. */
+/* The rest is for the owner of the cache. A range is cached from now on, or no more. */
 void gone_cached(struct gone *g, uintptr_t start, uintptr_t end);
 void gone_uncached(struct gone *g, uintptr_t start, uintptr_t end);
 
-/* Hands over everything told since the last time; (0, UINTPTR_MAX) when something was lost. */
+/* Hands over everything announced since the last call; (0, UINTPTR_MAX) when something was lost. */
 void gone_take_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg);
 
 static inline void gone_take(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)

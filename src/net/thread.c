@@ -101,7 +101,7 @@ static uint32_t thread_read_bell(const struct net_thread *t)
     return atomic_load_explicit(&t->net->doorbell->rings, memory_order_acquire);
 }
 
-/* One turn, after which it may sleep for so many ns, 0: until the doorbell rings. `rings` is what the bell stood at before the
+/* One turn, after which it may sleep for the returned number of ns, 0: until the doorbell rings. `rings` is what the bell stood at before the
  * last look. */
 static uint64_t thread_turn(struct net_thread *t, uint32_t *rings)
 {
@@ -147,7 +147,7 @@ static int thread_create(struct net_thread *t)
     return rc;
 }
 
-/* Under the lock: it may be asked for by the new thread itself, in a callback of a tool. */
+/* Under the lock: the new thread itself may read it, in a callback of a tool. */
 void net_thread_start(struct net *net)
 {
     struct net_thread *t = calloc(1, sizeof(*t));

@@ -19,10 +19,10 @@ struct net_thread {
     bool working;   /* it has been woken and makes progress. Under the lock */
 };
 
-/* The user asked for it. Then every call takes the lock, whatever the level of threads. */
+/* The user requested the thread. Then every call takes the lock, whatever the level of threads. */
 bool net_thread_wanted(void);
 
-/* Needs net->lock. When no thread can be had the job goes on without it, and says so. */
+/* Needs net->lock. When no thread can be had the job goes on without it and prints a warning. */
 void net_thread_start(struct net *net);
 /* Without the lock; nobody is inside. */
 void net_thread_stop(struct net *net);

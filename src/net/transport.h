@@ -1,6 +1,6 @@
 /* transport.h: the interface between the transports, which move bytes, and everything above. A transport
  * offers frames (small, ordered per peer, flow-controlled), put and get, memory registration, poll and arm.
- * It never sees a tag, a communicator or a protocol. Nothing above src/net asks for the name of a transport:
+ * It never sees a tag, a communicator or a protocol. Nothing above src/net reads the name of a transport:
  * it reads capabilities.
  *
  * When resources are exhausted the result is ERR_AGAIN; a transport has no queue of its own. net/peer.h
@@ -61,7 +61,7 @@ struct net_op {
         once; /* a put that must not be repeated when its connection fails: others may have changed the word meanwhile */
 };
 
-/* What the layer above knows of a put or get whose connection failed before its end. Who looks at bytes in memory
+/* What the layer above knows of a put or get whose connection failed before its end. A receiver that polls bytes in memory
  * (caps.last_byte_last) may have seen that end, and given the memory back to the program. */
 enum net_fate {
     NET_FATE_REPEAT, /* nobody uses its memory before it is reported done: it can be done again */
@@ -100,7 +100,7 @@ struct net_atomic {
 
 struct transport;
 
-/* A barrier that the network itself performs, among processes that have joined a group. One of them gets a group and tells the
+/* A barrier that the network itself performs, among processes that have joined a group. One of them gets a group and sends it to the
  * others its number; all join; nobody may enter before all have joined. The group is free when the last one has left it. */
 struct transport_barrier {
     int (*get)(const struct transport_barrier *b, uint32_t *group); /* ERR_AGAIN: all groups are in use */
@@ -121,7 +121,7 @@ struct net_packet {
 };
 struct transport_multicast {
     size_t (*packet_max)(struct transport *t);
-    /* All members give the same number. An error has a sentence that says why the network refuses. */
+    /* All members give the same number. An error has a sentence with the reason. */
     int (*open)(struct transport *t, uint64_t group, uint32_t receives, uint32_t slots, void **member);
     /* From now on packets are polled for, and wake a process that sleeps. Those that came earlier have waited. */
     void (*begin)(void *member);
@@ -136,11 +136,11 @@ struct transport_multicast {
 struct transport_caps {
     size_t frame_max;    /* largest payload of one frame */
     size_t inline_max;   /* payload that costs no more than an empty frame */
-    size_t eager_best;   /* up to which size a message is best sent at once; 0: as FISHPLATE_EAGER_MAX says */
+    size_t eager_best;   /* up to which size a message is best sent at once; 0: FISHPLATE_EAGER_MAX */
     bool put, get;       /* one-sided transfers to and from the peer's private memory */
     size_t put_silent;   /* puts up to this length may be silent: without op and mem. 0: none may */
     bool cpu_moves;      /* ... by this processor, before the call returns; else by an adapter, on its own */
-    bool software;       /* the adapter is a program: a processor moves the bytes when it is told to */
+    bool software;       /* the adapter is a program: a processor moves the bytes */
     bool frames_spread;  /* frames take several rails in turns */
     bool put_ordered;    /* a frame sent after a put was started arrives after its data */
     bool last_byte_last; /* who sees the last byte of a put or get change sees all of its data */
@@ -178,7 +178,7 @@ struct transport_ops {
     bool (*reaches)(struct transport *t, uint32_t rank);
 
     /* The same for processes of other worlds (net/guest.h), and both may be NULL: writes what they need to reach this
-     * process on its card, and tells whether this process reaches the one with that card. */
+     * process on its card, and checks whether this process reaches the one with that card. */
     void (*card)(struct transport *t, struct net_card *card);
     bool (*meets)(struct transport *t, const struct net_card *card);
 
@@ -195,7 +195,7 @@ struct transport_ops {
      * afterwards. Nothing will be sent to it any more. */
     void (*lost)(struct transport *t, struct peer *peer);
 
-    /* Both may be NULL. settle: opens connections now that were asked for at the start. finish: returns when
+    /* Both may be NULL. settle: opens connections now that were requested at the start. finish: returns when
      * all that was sent has left this process for good; nothing will be sent afterwards. together: all ranks
      * of the job do this now and wait for each other. */
     int (*settle)(struct transport *t);
@@ -214,7 +214,7 @@ struct transport_ops {
     /* One-sided transfers of any length, at least 1. 0: op->done will be called or has been; ERR_AGAIN:
      * nothing happened, and the caller comes again (the send queue is full, the connection is being opened);
      * another error: nothing happened and nothing will. `mem` is the registration of the local memory.
-     * A silent put (op and mem are NULL) has taken its data when it returns 0; nobody is told when it has arrived. */
+     * A silent put (op and mem are NULL) has taken its data when it returns 0; its arrival is not reported. */
     int (*put)(struct peer *peer, const void *local, const struct net_mem *mem, uint64_t remote,
                const struct net_key *key, size_t len, struct net_op *op);
     int (*get)(struct peer *peer, void *local, const struct net_mem *mem, uint64_t remote,

@@ -25,10 +25,10 @@ static LABORATORY_INT(
 
 static COUNTER(sleeps, "net_sleeps", "Times a waiting thread went to sleep on the doorbell.");
 
-#define POLLS_PER_LOOK 64        /* idle polls between two looks at the clock */
-#define REFUSALS       16        /* sleeps in a row that are refused because something has arrived */
-#define UPDATE_NS      2000000   /* between two descriptions of a wait during which something arrives */
-#define LOOK_NS        100000000 /* between two looks for mistakes, while a thread sleeps */
+#define POLLS_PER_CLOCK 64        /* idle polls between two reads of the clock */
+#define REFUSALS        16        /* sleeps in a row that are refused because something has arrived */
+#define UPDATE_NS       2000000   /* between two descriptions of a wait during which something arrives */
+#define LOOK_NS         100000000 /* between two looks for mistakes, while a thread sleeps */
 
 void net_doorbell_ring(struct doorbell *bell)
 {
@@ -82,7 +82,7 @@ static bool is_worth_telling(const struct net_waiter *w, uint64_t now)
                         : now - w->begun >= PAGE_PATIENCE_MS * 1000000u;
 }
 
-/* Nothing arrives at this moment: what the doctor does about it. The clock is looked at here and not in waits that end
+/* Idle: update the hang-diagnosis record. The clock is read here and not in waits that end
  * soon. */
 void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now)
 {
@@ -123,7 +123,7 @@ static void sleep_unlocked(struct net *net, uint32_t rings, uint64_t limit)
 
 /* Sleeps until the doorbell rings, unless something arrived while we were arming. While sends wait for room
  * in a peer's ring it is a nap: nobody rings when room appears, or when a peer has written into memory. So it is when a
- * transport says again and again that something has arrived, and nothing comes of it: a rank that stays awake for that, and
+ * transport reports again and again that something has arrived, and no progress follows: a rank that stays awake for that, and
  * yields between its looks, can keep others from its processor for a minute (seen on Linux 6.18), also the one that it waits
  * for. */
 static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
@@ -186,7 +186,7 @@ static void idle_alone(struct net *net, struct net_waiter *w)
     cpu_relax();
     if (w->idle < w->look)
         return;
-    w->look = w->idle + POLLS_PER_LOOK;
+    w->look = w->idle + POLLS_PER_CLOCK;
     if (net->lock && biglock_share(net->lock))
         return; /* another thread may have brought what we wait for: look before sleeping */
     uint64_t now = clock_ns();
@@ -250,7 +250,7 @@ static __attribute__((noinline)) void wait_longer(struct net *net, const _Atomic
  * that wait for room) gets its turn between them, and schedules of collectives as soon as something has arrived. */
 static inline void wait_for(struct net *net, const _Atomic int *flag, enum net_awaited what, const void *of)
 {
-    const int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_LOOK;
+    const int burst = net->oversubscribed || net->lock ? 0 : POLLS_PER_CLOCK;
     if (!poll_for(net, flag, burst, NULL))
         wait_longer(net, flag, burst, what, of);
 }

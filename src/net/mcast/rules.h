@@ -15,11 +15,12 @@
 struct mcast_rules {
     uint32_t window;    /* packets that a sender keeps until all have acknowledged them */
     uint32_t ring;      /* packets of one sender that a receiver keeps for its application; at least window */
-    uint32_t aggregate; /* one acknowledgement for so many packets */
+    uint32_t aggregate; /* packets per acknowledgement */
     bool skew;          /* members acknowledge different ones of these packets, so that they do not collide */
-    uint32_t few;       /* a packet that at most so many miss is sent to each of them, else to all again */
-    uint32_t burst;     /* packets that are sent again at a time */
-    uint64_t timeout; /* until an unacknowledged packet is sent again; doubles while nothing is heard, ... */
+    uint32_t few;   /* a packet that at most `few` members miss is sent to each of them, else to all again */
+    uint32_t burst; /* packets that are sent again at a time */
+    uint64_t
+        timeout; /* until an unacknowledged packet is sent again; doubles while nothing is received, ... */
     uint64_t timeout_max; /* ... up to this */
     uint64_t quiet;       /* a packet is not repaired again before this time has passed */
     uint64_t delay;       /* an aggregated acknowledgement waits at most so long for the next packet */

@@ -5,8 +5,8 @@
 
 #include "base/util.h"
 
-#define REORDERED 3 /* so many packets may overtake one before it is taken for lost */
-#define VAIN      3 /* timeouts without progress; then multicast leads nowhere: the sender's port may be down */
+#define REORDERED 3 /* packets that may overtake one before it is taken for lost */
+#define STALLED   3 /* timeouts without progress; then multicast does not work: the sender's port may be down */
 
 void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, struct mcast_child *child,
                        uint32_t children, uint64_t *sent)
@@ -127,10 +127,10 @@ static bool child_wants(const struct mcast_child *c, uint32_t seq)
     return child_misses(c, seq) && (c->heard || seq == c->next);
 }
 
-/* To so many: by multicast, or to each over its connection? */
+/* To this number of members: by multicast, or to each over its connection? */
 static bool to_all(const struct mcast_sender *s, uint32_t count)
 {
-    return count > s->rules->few && s->tries < VAIN;
+    return count > s->rules->few && s->tries < STALLED;
 }
 
 /* This packet, to the few who miss it or to all. */

@@ -4,8 +4,8 @@
  *     base ... next      sent, kept; a packet leaves when the slowest child has it
  *     next ... limit     may be sent now: within the window, and every child has room
  *
- * What is missing is sent again after a timeout, or at once when a child tells of later packets; to the few who miss it,
- * or to all. A child that has not been heard of since the last timeout gets its oldest missing packet only: it is
+ * What is missing is sent again after a timeout, or at once when a child acknowledges later packets; to the few who miss it,
+ * or to all. A child from which nothing was received since the last timeout gets its oldest missing packet only: it is
  * likely to compute, and its buffers are full.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -64,7 +64,7 @@ static inline uint32_t mcast_sender_room(const struct mcast_sender *s)
 
 /* A packet is sent: returns its number. There must be room. *ask: it should ask for an acknowledgement. */
 uint32_t mcast_sender_push(struct mcast_sender *s, uint64_t now, bool *ask);
-/* Somebody wants to send and there is no room: from now on children are asked until there is. */
+/* A send waits for room: from now on acknowledgements are requested from children until there is room. */
 void mcast_sender_starved(struct mcast_sender *s, uint64_t now);
 /* Returns how many packets have left the window. */
 uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now);

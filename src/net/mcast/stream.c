@@ -10,7 +10,7 @@ void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules)
     *s = (struct mcast_stream){.promised = rules->window, .due = MCAST_NEVER};
 }
 
-/* Is one of the packets from told on, that have arrived, the one that this member acknowledges? */
+/* Is one of the arrived packets from `told` on the one that this member acknowledges? */
 static bool stream_must_acknowledge(const struct mcast_stream *s, const struct mcast_rules *rules,
                                     uint32_t skew)
 {
@@ -66,7 +66,7 @@ enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcas
         stream_schedule_ack(s, rules, skew, a);
     } else {
         s->early |= UINT64_C(1) << ahead;
-        s->owe = true; /* tells of what is missing */
+        s->owe = true; /* reports the missing packets */
     }
     return MCAST_KEEP;
 }

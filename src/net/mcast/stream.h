@@ -37,7 +37,7 @@ struct mcast_arrival {
 };
 
 void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules);
-/* `skew`: this member's number among those who acknowledge to the same one. Every packet from told on that is in order
+/* `skew`: this member's number among the members that acknowledge to the same one. Every packet from `told` on that is in order
  * now may be passed on by a co-root. */
 enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
                                        const struct mcast_arrival *a);
@@ -48,9 +48,9 @@ static inline bool mcast_stream_has(const struct mcast_stream *s)
     return s->taken != s->next;
 }
 void mcast_stream_took(struct mcast_stream *s);
-/* There is room again, for a sender that was told that there is none. */
+/* There is room again, for a sender that was notified that there is none. */
 void mcast_stream_reopen(struct mcast_stream *s);
-/* An acknowledgement was asked for without data. */
+/* An acknowledgement was requested without data. */
 void mcast_stream_asked(struct mcast_stream *s);
 
 static inline bool mcast_stream_due(const struct mcast_stream *s, uint64_t now)

@@ -1,4 +1,4 @@
-/* jump.h: how a processor's code says "go there instead". Pure functions on bytes: each processor's are built
+/* jump.h: jump instructions of a processor that lead to a replacement. Pure functions on bytes: each processor's are built
  * and tested everywhere, and the one this library runs on is chosen by name.
  *
  * A function of libc is redirected by one short jump at its beginning to an island, a few bytes of ours near

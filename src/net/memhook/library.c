@@ -1,4 +1,4 @@
-/* library.c: asks the dynamic linker. Its lock is held for the length of a callback and never while code of a
+/* library.c: queries the dynamic linker. Its lock is held for the length of a callback and never while code of a
  * library runs, so that asking cannot deadlock with a constructor that calls MPI.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
 /* library.h: memory of shared libraries goes away in dlclose, by code of the dynamic linker that no hook
- * sees. So whoever remembers something about such memory asks how many libraries have gone since.
+ * sees. So a cache of such memory checks the number of libraries that have gone since.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MEMHOOK_LIBRARY_H

@@ -25,7 +25,7 @@ static uintptr_t address_distance(uintptr_t a, uintptr_t b)
     return a > b ? a - b : b - a;
 }
 
-/* The kernel takes the address as a wish: what came is looked at. */
+/* The address is a hint for the kernel: check the result. */
 static uint8_t *page_at(uintptr_t wish, uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
 {
     long p = raw_syscall(SYS_mmap, (long)wish, (long)size, PROT_READ | PROT_WRITE,
@@ -72,7 +72,7 @@ static bool store_at_once(uint8_t *at, const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* Otherwise whoever comes waits in a loop at the first bytes until the rest is there. */
+/* Otherwise a thread that comes here waits in a loop at the first bytes until the rest is written. */
 static void patch_store_bytes(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
 {
     if (store_at_once(at, bytes, length))

@@ -1,4 +1,4 @@
-/* replace.h: the functions that stand in for those of libc: each says what goes, then makes the system call
+/* replace.h: the functions that stand in for those of libc: each announces the memory that is returned, then makes the system call
  * itself, so that nothing of the old code is needed. Where another tool had already redirected a function,
  * the tool's own is called instead of the system.
  *

@@ -1,4 +1,4 @@
-/* selftest.h: are the hooks told of everything? For memhook.c alone.
+/* selftest.h: do the hooks see every return of memory? For memhook.c alone.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MEMHOOK_SELFTEST_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The listener that must be told while the test runs. */
+/* The listener that must be called while the test runs. */
 void selftest_listen(void *ctx, uintptr_t start, size_t length);
 
 /* NULL when everything that went was announced, else what was not. */

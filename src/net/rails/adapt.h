@@ -1,5 +1,5 @@
 /* adapt.h: adaptive striping [Liu04 8.2.5]: weights that follow the speed of the rails. A pure state machine; the
- * completion filter tells it of stripes and messages.
+ * completion filter reports stripes and messages to it.
  *
  * Weights begin equal and their sum stays. A rail i that took b_i bytes in time t_i has shown the path bandwidth BW_i = b_i
  * / t_i (8.1). When a message is done, the rails that took part share their weight anew in proportion to it (8.3), damped
@@ -34,7 +34,7 @@ struct adapt {
     double weight[RAILS_MAX];    /* sum: 1 */
     uint8_t left_out[RAILS_MAX]; /* messages in a row without a stripe */
     uint64_t done_at[RAILS_MAX]; /* when the last stripe of the rail was found done */
-    /* Since the weights were last looked at: */
+    /* Since the weights were last checked: */
     uint64_t bytes[RAILS_MAX], busy[RAILS_MAX]; /* what the rail moved, and for how long it did */
     uint64_t first_found, last_found;           /* completions */
     uint64_t messages, kept;                    /* all messages; of these, without a change of weights */

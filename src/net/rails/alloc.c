@@ -9,7 +9,7 @@ void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, doubl
         .policy = policy, .rails = (uint8_t)rails, .last = RAIL_NONE, .ratio = ratio, .shortest = shortest};
 }
 
-/* How many of n rails the ratio asks for. */
+/* Number of n rails that the ratio gives. */
 static unsigned alloc_count_share(const struct alloc *a, unsigned n)
 {
     unsigned more = (unsigned)(a->ratio * (n - 1) + 0.5);

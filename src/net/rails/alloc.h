@@ -9,7 +9,7 @@
  *   hybrid         Up to `shortest` bytes one rail in turns without a reservation, preferably a free one; longer messages
  *                  as dynamic (algorithm 5).
  *
- * The striping ratio says how many of the available rails a message takes: 0 one, 1 all, between them in proportion.
+ * The striping ratio is the part of the available rails that a message takes: 0 one, 1 all, between them in proportion.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_RAILS_ALLOC_H
@@ -35,7 +35,7 @@ enum alloc_verdict {
 
 void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, double ratio, uint64_t shortest);
 
-/* For a message of so many bytes; `free` are the rails that neither send nor receive here nor are reserved. */
+/* For a message of `bytes` bytes; `free` are the rails that neither send nor receive here nor are reserved. */
 enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free, uint32_t *set);
 
 /* static: the rails that a node sends over; 0 if there are more nodes than alloc_static_nodes, n choose n / 2. A message takes a rail
@@ -43,7 +43,7 @@ enum alloc_verdict alloc_message(struct alloc *a, uint64_t bytes, uint32_t free,
 uint32_t alloc_static_nodes(unsigned rails);
 uint32_t alloc_static_rails(unsigned rails, uint32_t node);
 
-/* Select_Tx_NICs of the paper: as many rails of the set as the striping ratio says, beginning just behind the one that was
+/* Select_Tx_NICs of the paper: as many rails of the set as the striping ratio gives, beginning just behind the one that was
  * given last. */
 uint32_t alloc_select(struct alloc *a, uint32_t available);
 

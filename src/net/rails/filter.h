@@ -3,7 +3,7 @@
  *
  * A stripe has an owner: the attempt that is under way. A completion with another number is of an attempt that was given up
  * and means nothing. A stripe that failed may have landed, in part or whole: nobody guesses. It is issued again on another
- * rail, over the same bytes, which is harmless since the protocol has not heard that the message is done and nobody reads
+ * rail, over the same bytes, which is harmless since the protocol was not notified that the message is done and nobody reads
  * the bytes before. Therefore two rules: the transport reports a failure only when that attempt can write no more (its
  * queue pair is in the error state and has been flushed), and a stripe has never more than one attempt under way.
  *
@@ -51,7 +51,7 @@ static inline uint32_t filter_ticket(unsigned stripe, unsigned attempt)
 void filter_open(struct filter *f, const struct stripe *stripes, unsigned count, uint32_t up);
 
 /* The next stripe to issue, or -1 for none: its rail is chosen, and it is under way from now on. Stripes that failed go to
- * the rail that has the fewest bytes under way among those that have not failed it; when all have, those are asked again.
+ * the rail that has the fewest bytes under way among those that have not failed it; when all have, the failed ones are used again.
  * */
 int filter_next(struct filter *f, uint64_t now, uint32_t *ticket);
 
@@ -59,7 +59,7 @@ int filter_next(struct filter *f, uint64_t now, uint32_t *ticket);
 void filter_not_issued(struct filter *f, unsigned stripe);
 
 /* Adaptive striping hears of the stripe, and of the message when that is done; `a` is NULL where nobody adapts. The time of
- * a stripe that was repeated tells nothing of its rail. */
+ * the time of a repeated stripe is no sample of its rail. */
 enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now, struct adapt *a);
 enum filter_verdict filter_failed(struct filter *f, uint32_t ticket);
 

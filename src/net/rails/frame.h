@@ -8,7 +8,7 @@
  *     ACK    your message is in memory: the rail is free  destination to requester
  *     DONE   it is, as far as I can see                   requester to destination
  *
- * DONE is not in the paper, whose adapters see a message arrive. An RDMA write tells the destination nothing: its sender
+ * DONE is not in the paper, whose adapters see a message arrive. An RDMA write does not notify the destination: its sender
  * does, and DONE has the effect of a local ACK.
  *
  * All carry the number of the request that they are about, which the requester chose and the others repeat: an answer to a
@@ -29,7 +29,7 @@ enum frame_kind { FRAME_RTS = 1, FRAME_CTS, FRAME_NACK, FRAME_ABORT, FRAME_ACK, 
 
 struct frame {
     uint8_t kind, rail;
-    int16_t priority; /* of the requester's adapter when it asked; 0 in frames other than RTS */
+    int16_t priority; /* of the requester's adapter at the request; 0 in frames other than RTS */
     uint32_t from, to, request;
 };
 

@@ -35,7 +35,7 @@ unsigned joint_heard(struct joint *j, const struct joint_said *said)
 {
     unsigned actions = 0;
     if ((int32_t)(said->generation - j->generation) < 0)
-        return 0; /* said before the peer heard of the newer one */
+        return 0; /* sent before the peer learned of the newer one */
     if (said->generation != j->generation) {
         if (j->state != JOINT_APART)
             actions = JOINT_DO_DROP;

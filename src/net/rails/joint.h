@@ -2,9 +2,9 @@
  * again. A pure state machine, one for each pair at each end; both ends are equal and may begin, fail and begin again at
  * any moment. What they say to each other arrives in order and is never lost (it travels through the connection).
  *
- * Each end says {generation, made, joined}: the generation of its queue pair, whether there is one, and whether it is
+ * Each end sends {generation, made, joined}: the generation of its queue pair, whether there is one, and whether it is
  * connected to the other end's of the same generation. A queue pair that fails is dropped and the generation grows; who
- * hears of a newer generation drops its own queue pair too, and says so. From then on nothing that was sent in the older
+ * learns of a newer generation drops its own queue pair too, and reports it. From then on nothing that was sent in the older
  * generation can arrive any more: only now may a write that failed be repeated elsewhere (filter.h).
  *
  *     A: begins        {0, -, -}  -->

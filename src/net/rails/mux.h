@@ -43,7 +43,7 @@ void mux_settings(struct mux *m, const double *weight, uint64_t window);
 
 void mux_keep(struct mux *m, uint64_t shorter);
 
-/* The rail for a message of so many bytes, which is then outstanding. RAIL_NONE: no rail is up, or none has room. */
+/* The rail for a message of `bytes` bytes, which is then outstanding. RAIL_NONE: no rail is up, or none has room. */
 unsigned mux_next(struct mux *m, uint64_t bytes);
 
 /* A message on the rail has completed, or will never. */

@@ -26,7 +26,7 @@ struct pair {
 unsigned pair_rails(const struct pair_net *a, unsigned na, const struct pair_net *b, unsigned nb,
                     struct pair out[RAILS_MAX]);
 
-/* Every rail of one with every rail of the other that it meets: ways that a connection may take. (0, 0) first, then rails of
+/* Every rail of one with every rail of the other that shares a network with it: paths that a connection may take. (0, 0) first, then rails of
  * the same number. Returns how many, at most PAIR_WAYS_MAX. */
 enum { PAIR_WAYS_MAX = 64 };
 unsigned pair_ways(const struct pair_net *a, unsigned na, const struct pair_net *b, unsigned nb,

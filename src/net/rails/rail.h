@@ -1,4 +1,4 @@
-/* rail.h: what all decisions about rails share. A rail is one of several ways to a peer: an adapter, a port, or a path of a
+/* rail.h: what all decisions about rails share. A rail is one of several paths to a peer: an adapter, a port, or a path of a
  * port. Rails have small numbers, and a set of them is a word with a bit for each.
  *
  * SPDX-License-Identifier: Apache-2.0 */

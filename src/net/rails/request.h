@@ -1,5 +1,5 @@
-/* request.h: the sender's half of a reservation [Coll01 3.1, algorithm 2]: asks all free rails at once, waits for the
- * answers, takes as many of the granted rails as the striping ratio says, and gives the others back. A pure state machine,
+/* request.h: the sender's half of a reservation [Coll01 3.1, algorithm 2]: requests all free rails at once, waits for the
+ * answers, takes as many of the granted rails as the striping ratio gives, and gives the others back. A pure state machine,
  * one for each message that is to be sent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -9,7 +9,7 @@
 #include "net/rails/alloc.h"
 
 struct request {
-    uint32_t number;           /* of this round; 0: nothing is asked */
+    uint32_t number;           /* of this round; 0: no request */
     uint32_t waiting, granted; /* rails that have not answered; rails that said CTS */
 };
 
@@ -26,7 +26,7 @@ struct request_out {
     uint32_t abort; /* rails that get a local ABORT: granted and not needed, or not answered in time */
 };
 
-/* Asks the rails of the set, which is not empty; the caller gives each a local RTS with this number. */
+/* Requests the rails of the set, which is not empty; the caller gives each a local RTS with this number. */
 void request_begin(struct request *r, uint32_t number, uint32_t rails);
 
 struct request_out request_answer(struct request *r, struct alloc *a, uint32_t number, unsigned rail,

@@ -8,7 +8,7 @@
  *                         FREE      <-- ACK ---  FREE              when the message is in memory
  *
  * Every RTS is answered at once, so nobody waits while he holds. What can go wrong is a circle of requests in which
- * everybody refuses and asks again. Therefore an adapter that gets an RTS while its own is unanswered compares the two
+ * all refuse and repeat their requests. Therefore an adapter that gets an RTS while its own is unanswered compares the two
  * (algorithm 4): the one with the larger priority wins, of equal ones that of the larger node number. The loser grants
  * (RECEIVING, with its own RTS still out) and will refuse to use its own grant. Winning makes the next request weaker,
  * losing stronger.
@@ -33,10 +33,10 @@
  *     total order. And what is compared is the priority that our unanswered RTS carries, not the counter, which may have
  *     changed since: the order of requests under way must be the same for all who compare. With the counter three nodes
  *     can refuse each other for ever (tests/unit/net/test_rails_reserve_counter.c).
- * (3) An answer to nothing that we asked. The paper takes a CTS that finds the adapter FREE for a grant, although nobody
+ * (3) An answer without a request. The paper takes a CTS that finds the adapter FREE for a grant, although nobody
  *     waits for it.
  *     A DONE of the sender is a local ACK (frame.h).
- * (4) Empty in the paper's table; its text (figure 2) says this.
+ * (4) Empty in the paper's table; its text (figure 2) states this.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_RAILS_RESERVE_H
@@ -52,7 +52,7 @@ enum reserve_state {
     RESERVE_SENDING        /* kept for our process */
 };
 
-/* What the process that asked is told. */
+/* The answer to the requester. */
 enum reserve_local { RESERVE_SAYS_NOTHING, RESERVE_SAYS_CTS, RESERVE_SAYS_NACK };
 
 struct reserve {

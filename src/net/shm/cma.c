@@ -1,4 +1,4 @@
-/* cma.c: cross-memory attach in loops, since the kernel may copy less than was asked.
+/* cma.c: cross-memory attach in loops, since the kernel may copy less than was requested.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -17,7 +17,7 @@ int cma_read(pid_t pid, void *local, uint64_t remote, size_t len);
 int cma_move_pieces(pid_t pid, bool write, const struct net_piece *pieces, size_t count);
 int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len);
 
-/* True when a real read of 8 bytes gives the value that the peer says is there: containers may deny it, and
+/* True when a real read of 8 bytes gives the value that the peer has published: containers may deny it, and
  * process numbers may mean different processes. */
 int cma_works(pid_t pid, uint64_t remote, uint64_t value);
 

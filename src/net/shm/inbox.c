@@ -1,5 +1,5 @@
 /* inbox.c: shared memory with processes of other worlds on this machine. The node's segment belongs to the
- * ranks that started together. A process that meets others creates one more ring, its inbox, in a memfd of
+ * ranks that started together. A process that connects to others creates one more ring, its inbox, in a memfd of
  * its own. Guests open it through /proc and write their frames there, as ranks of the node do into its other
  * ring.
  *
@@ -49,7 +49,7 @@ struct inbox_place {
 };
 
 struct inbox_head {
-    uint64_t check; /* the card says what must be here */
+    uint64_t check; /* must equal the number on the card */
     struct inbox_place places[RING_SENDERS];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
     _Alignas(CACHE_LINE) struct ring ring; /* its data and intents follow */

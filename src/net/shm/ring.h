@@ -5,10 +5,10 @@
  * back by one store.
  *
  *   - 8 bytes of payload cost one cache line from sender to receiver: the slot.
- *   - The receiver looks at one slot, however many ranks there are.
+ *   - The receiver polls one slot, however many ranks there are.
  *   - Lines of the data ring that are to be written come from the receiver's cache all at once, if there are few; a sender
- *     that is alone asks for the next ones when it has sent.
- *   - The sender looks at the receiver's head only when its own copy says "full".
+ *     that is alone prefetches the next ones when it has sent.
+ *   - The sender reads the receiver's head only when the ring is full by its own copy.
  *   - All-zero memory is an empty ring, so a rank may send before the receiver has started.
  *   - A sender that dies between the reservation of a slot and its publication leaves a hole, at which the receiver would
  *     wait for ever. Each sender therefore records in a line of its own which slot it is about to reserve (its intent),
@@ -137,7 +137,7 @@ static inline bool ring_is_prefetched(uint32_t lines)
     return lines >= RING_PREFETCH_MIN && lines <= RING_PREFETCH_MAX;
 }
 
-/* Asks for the lines of a payload before it is written: stores would wait for one after the other. */
+/* Prefetches the lines of a payload before it is written: stores would wait for one after the other. */
 static inline void ring_prefetch(const char *room, uint32_t lines)
 {
     for (uint32_t i = 0; i < lines; i++)
@@ -179,10 +179,10 @@ static inline struct ring_slot *ring_reserve(struct ring_sender *s, size_t len, 
             }
         }
         uint64_t next = ring_position(slot + 1, end);
-        /* Release: whoever sees that this intent is no longer the slot before sees that slot published (ring_blocked). */
+        /* Release: a reader that sees that this intent is no longer the previous slot sees that slot published (ring_blocked). */
         atomic_store_explicit(&s->intent->slot, RING_INTENT | slot, memory_order_release);
         KILL_POINT(ring_slot_wanted);
-        /* Release: whoever sees the slot reserved (acquire in ring_is_reserved) sees its owner's intent. */
+        /* Release: a reader that sees the slot reserved (acquire in ring_is_reserved) sees its owner's intent. */
         if (s->alone) {
             atomic_store_explicit(&s->ring->tail, next, memory_order_release);
             break;

@@ -14,7 +14,7 @@
 #define SEGMENT_AREA_SIZE (32u << 20)
 #define SEGMENT_SPANS     ((uint64_t)1 << 46) /* room in the file for spans: a hole until it is used */
 
-/* What a rank tells the others about itself, before it counts as arrived. */
+/* What a rank publishes about itself before it counts as arrived. */
 struct segment_rank {
     _Atomic uint32_t present;
     int32_t pid;

@@ -348,7 +348,7 @@ static struct peer *sender_peer(struct shm *s, uint32_t sender)
     struct peer *peer = NULL;
     CHECK(sender < s->nlocal, "a shared-memory frame names a rank that does not exist");
     if (net_is_lost(s->base.net, s->job_rank_of[sender]))
-        return NULL; /* it died before this process had ever heard of it */
+        return NULL; /* it died before this process knew it */
     if (net_peer(s->base.net, s->job_rank_of[sender], &peer) != 0)
         err_panic(__FILE__, __LINE__, err_detail(MPI_ERR_NO_MEM));
     return peer;

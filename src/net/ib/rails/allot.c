@@ -56,11 +56,12 @@ struct ib_allot {
     uint32_t under_way[IB_RAILS_MAX]; /* transfers of this process on the rail */
     uint32_t peers[IB_RAILS_MAX];     /* peers with transfers on the rail, as far as known; local only */
     uint64_t peers_since;             /* the last time that it became known, in ns */
-    struct ib_endpoint *asking; /* whose transfer asks, or has been granted rails and not begun; or NULL */
-    uint32_t given;             /* rails that it was granted */
-    bool alone;                 /* its peer did not answer: it goes without */
-    uint64_t requested_ns;      /* time of the request */
-    uint32_t number;            /* of the last request */
+    struct ib_endpoint
+        *asking;    /* whose transfer has requested rails, or was granted rails and has not begun; or NULL */
+    uint32_t given; /* rails that it was granted */
+    bool alone;     /* its peer did not answer: it goes without */
+    uint64_t requested_ns; /* time of the request */
+    uint32_t number;       /* of the last request */
 };
 
 int ib_allot_open(struct ib *ib, enum alloc_policy policy)

@@ -42,7 +42,7 @@ bool ib_frames_may_spread(const struct ib_endpoint *ep)
     return ep->has_several_rails && ep->paths && policy.value != IB_FRAMES_BINDING;
 }
 
-/* Receive buffers of a pair that a peer is told of. */
+/* Receive buffers of a pair that are announced to a peer. */
 static uint16_t pair_buffers(const struct ib_endpoint *ep)
 {
     return ib_frames_may_spread(ep) ? (uint16_t)MIN(ep->ib->rules.first, 1000u) : 0;
@@ -106,7 +106,7 @@ size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body)
     out->rings = rings_over_pairs(ib);
     ib_rails_describe(ib, out->rail);
     /* That a port is down is said when its pairs were dropped: the peer drops its ends when it hears that, and a frame that
-     * came through one of them later would be lost, though its sender was told that it arrived. */
+     * came through one of them later would be lost, though its sender was notified of its arrival. */
     for (uint32_t k = 1; k < out->pairs; k++)
         out->rail[j->pair[k].mine].up |= j->pair[k].joint.state != JOINT_APART;
     for (uint32_t k = 1; k < out->pairs; k++) {
@@ -127,7 +127,7 @@ static void subchannel_connect(struct ib_endpoint *ep, struct ib_pair *s, const 
 {
     const struct ib_rail_info *peer = &ep->pairs->peer[s->yours];
     if (s->lane
-            .given_up) /* heard while all that had arrived was looked at (give_up_pairs): it is dropped after that */
+            .given_up) /* received while give_up_pairs processed what had arrived: it is dropped after that */
         return;
     if (ib_lane_connect(&s->lane, &peer->address, to->qpn, to->psn, peer->rd_atomic) != 0 &&
         !ib_adapter_is_gone(s->lane.rail->adapter))
@@ -216,14 +216,14 @@ static bool is_wanted(const struct ib_endpoint *ep, const struct ib_pair *s)
     return ib_rail_is_up(s->lane.rail) && ep->pairs->peer[s->yours].up && !s->resting;
 }
 
-/* When all that has arrived through them was looked at. */
+/* When all that has arrived through them was processed. */
 static void drop_soon(struct ib *ib)
 {
     ib->pair_failures = true;
     atomic_store(&ib->attention, 1);
 }
 
-/* Frames that have come through a pair and were not looked at would go with it (give_up_pairs). Those of a peer that has dropped its
+/* Frames that have arrived through a pair and were not processed would be lost with it (give_up_pairs). Those of a peer that has dropped its
  * end came before it said so. */
 static void pair_open(struct ib_endpoint *ep, unsigned k)
 {
@@ -259,7 +259,7 @@ void ib_pair_report_failure(struct ib_lane *lane, const char *why)
     drop_soon(ep->ib);
 }
 
-/* ---- what the peer says ---- */
+/* ---- reports of the peer ---- */
 
 static void rails_list_networks(const struct ib_rail_info *rails, uint32_t n, struct pair_net *out)
 {
@@ -333,7 +333,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
 
 /* ---- ports, and the end ---- */
 
-/* Frames that have come through a pair and were not looked at would go with it, and their sender has forgotten them: it was told
+/* Frames that have arrived through a pair and were not processed would be lost with it, and their sender has forgotten them: it was told
  * that they arrived. So nothing arrives any more, and all that has is looked at; then it can be dropped. */
 static void give_up_pairs(struct ib *ib)
 {

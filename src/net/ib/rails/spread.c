@@ -110,7 +110,7 @@ static struct ib_lane *lane_of(struct ib_endpoint *ep, unsigned pair, size_t len
     return pair == 0 ? ib_lane_for_size(ep, len) : &ep->pairs->pair[pair].lane;
 }
 
-/* Tells mux what has arrived since it was last asked. Where the primary rail has two queue pairs, that of large frames counts. */
+/* Reports completed bytes to mux since its last choice. Where the primary rail has two queue pairs, that of large frames counts. */
 static void count_arrived(struct ib_endpoint *ep, struct ib_spread *s)
 {
     for (unsigned k = 0; k < s->mux.rails; k++) {

@@ -20,7 +20,7 @@ static void work_store_request(struct ib_lane *lane, struct ib_work *w, const st
         memcpy(lane->copies + (size_t)place * IB_COPY, (const void *)whole->local, MIN(whole->len, IB_COPY));
 }
 
-/* Posts one transfer, in as many requests as it takes; the last one tells op, which is NULL for a silent put. */
+/* Posts one transfer, in as many requests as it takes; the last one completes op, which is NULL for a silent put. */
 int ib_rdma_post(struct ib_lane *lane, const struct ib_transfer *t, size_t len, struct net_op *op)
 {
     struct ib_endpoint *ep = lane->endpoint;

@@ -51,7 +51,7 @@ static int lanes_init(struct ib *ib, struct ib_endpoint *ep)
     }
     if (!ep->bell)
         ep->bell = ib_buffer_get(&ib->bells);
-    if (!ep->bell) /* the peer waits, and without a connection it cannot be told */
+    if (!ep->bell) /* the peer waits, and cannot be notified without a connection */
         ib_fatal(ib, NULL, "no connection to rank %u can be opened: %s", ep->peer->rank,
                  err_detail(MPI_ERR_NO_MEM));
     memset(ep->bell->data, 0, sizeof(uint32_t));
@@ -77,7 +77,7 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep, struct ib_rail_in
                         uint32_t *rails)
 {
     *rails = 0;
-    if (ep->peer->card) { /* ib_meets has looked at it */
+    if (ep->peer->card) { /* checked by ib_meets */
         memcpy(&ep->address, ep->peer->card->ib, sizeof(ep->address));
         return 0;
     }

@@ -295,7 +295,7 @@ static bool all_settled(const struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
         if (ib->endpoints[i]->conn.state == CONN_FAILED)
-            ib_endpoint_open(ib->endpoints[i]); /* ends the job, and says why */
+            ib_endpoint_open(ib->endpoints[i]); /* ends the job with the reason */
         if (!conn_settled(&ib->endpoints[i]->conn))
             return false;
     }
@@ -327,7 +327,7 @@ static int ib_settle(struct transport *t)
     return 0;
 }
 
-/* What was sent has reached the peer's adapter; of what only tells of credits, nobody minds the loss. */
+/* What was sent has reached the peer's adapter; messages that only return credits may be lost. */
 static bool endpoint_is_flushed(struct ib_endpoint *ep)
 {
     bool done = ep->control_pending == 0;
