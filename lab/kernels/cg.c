@@ -90,11 +90,11 @@ static void exchange(struct grid *g, int peer, int tag, const double *out, int o
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* Sums along the grid's row by recursive doubling; every rank of the row has the same bits afterwards, since both
+/* Sums along the grid's row by recursive doubling, from the distance `first` on; every rank of the row has the same bits afterwards, since both
  * partners of a step add the same two numbers. */
-static void sum_along_row(struct grid *g, double *v, int n)
+static void sum_along_row(struct grid *g, int first, double *v, int n)
 {
-    for (int step = 1; step < g->wide; step *= 2) {
+    for (int step = first; step < g->wide; step *= 2) {
         int peer = g->row * g->wide + (g->column ^ step);
         exchange(g, peer, TAG_SUM, v, n, g->other, n);
         for (int i = 0; i < n; i++)
@@ -113,8 +113,23 @@ static double local_dot(const struct grid *g, const double *a, const double *b)
 static double dot(struct grid *g, const double *a, const double *b)
 {
     double sum = local_dot(g, a, b);
-    sum_along_row(g, &sum, 1);
+    sum_along_row(g, 1, &sum, 1);
     return sum;
+}
+
+/* Sums `count` rows of the product from the cut on along the grid's row: what this rank's partner needs. In a grid that is twice as
+ * wide as high that is half of the rows, the other half in the other columns: the first step gives each its own. */
+static void sum_product(struct grid *g, int count)
+{
+    int first = 1;
+    if (g->wide > g->high) {
+        const int peer = g->row * g->wide + (g->column ^ 1), rest = g->cut == 0 ? count : 0;
+        exchange(g, peer, TAG_SUM, g->product + rest, g->matrix.rows - count, g->other, count);
+        for (int i = 0; i < count; i++)
+            g->product[g->cut + i] += g->other[i];
+        first = 2;
+    }
+    sum_along_row(g, first, g->product + g->cut, count);
 }
 
 /* out = A x, both cut by columns of the grid. */
@@ -127,8 +142,8 @@ static void multiply(struct grid *g, const double *x, double *out)
             sum += m->value[i] * x[m->column[i]];
         g->product[r] = sum;
     }
-    sum_along_row(g, g->product, m->rows);
-    int there = cut_of(g->shape.n, g->partner % g->wide + 1, g->wide) - g->shape.row0 - g->cut;
+    const int there = cut_of(g->shape.n, g->partner % g->wide + 1, g->wide) - g->shape.row0 - g->cut;
+    sum_product(g, there);
     exchange(g, g->partner, TAG_CROSS, g->product + g->cut, there, out, g->part);
 }
 
@@ -166,7 +181,7 @@ static double step(struct grid *g, struct vectors *v, double *residual)
 {
     *residual = solve(g, v);
     double sums[2] = {local_dot(g, v->x, v->z), local_dot(g, v->z, v->z)};
-    sum_along_row(g, sums, 2);
+    sum_along_row(g, 1, sums, 2);
     const double zeta = g->shape.shift + 1 / sums[0], scale = 1 / sqrt(sums[1]);
     for (int i = 0; i < g->part; i++)
         v->x[i] = scale * v->z[i];

@@ -9,7 +9,7 @@
 static const char counted[] =
     "Rank 0 of class B on 8 nodes (SP and BT on 4), messages sent and received and collective calls, as the "
     "paper "
-    "counts. Our CG sums whole rows of blocks where the original sums the half that is needed next. MG keeps "
+    "counts. MG keeps "
     "its coarse levels whole on every rank, so it has fewer messages.";
 
 const struct entry entries_programs[] = {
