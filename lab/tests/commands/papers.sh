@@ -45,6 +45,9 @@ assert calls["SP"]["Isend: calls"] == calls["SP"]["Irecv: calls"] == 101 * 6 + 1
 # CG on 2 x 4 ranks: 16 solutions of 26 products (2 sums along the row and the exchange across), 52 sums and 1 sum at the end.
 solution = 26 * 3 + 52 * 2 + 2
 assert calls["CG"]["Irecv: calls"] == 16 * solution and calls["CG"]["Isend: calls"] == 0, calls
+# A quarter of the 1400 rows in each message of a product.
+mean = (26 * 3 * 350 * 8 + 52 * 2 * 8 + 2 * 16) / solution
+assert abs(calls["CG"]["Irecv: mean bytes"] - mean) < 0.01, (calls, mean)
 # LU: 50 steps of 10 planes, 2 messages down and 2 up; rank 0 has 2 neighbours, with whom it exchanges once a step.
 assert sizes["LU"]["< 2 KiB"] >= 50 * 10 * 4 and calls["LU"]["Irecv: calls"] == 50 * 2, (sizes, calls)
 assert calls["sweep"]["Isend: calls"] == 0 and reuse["BT"]["% reuse"] > 99, (calls, reuse)
