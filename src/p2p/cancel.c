@@ -1,5 +1,5 @@
 /* cancel.c: cancels operations that have not been matched. A receive is cancelled locally; for a send that
- * has left, the receiver is asked whether the message still waits there.
+ * has left, a query to the receiver finds out whether the message still waits there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/faulty.h"

@@ -29,7 +29,7 @@ struct p2p {
     struct pool controls;      /* control frames that found no room */
     struct ids ids;            /* cookies of requests that peers know of */
     struct traffic traffic[2]; /* costs of large messages, by caps.cpu_moves */
-    struct last_bytes looks;   /* transfers whose last byte is looked at */
+    struct last_bytes looks;   /* transfers whose last byte is polled */
     struct pool gets;          /* struct get: transfers of the GET protocol */
     struct pool pipes;         /* struct pipe: pieces of the PIPE protocol */
     struct pool copy_pool;     /* struct map_copy; this and the next two: once GPU memory was mapped */
@@ -38,7 +38,7 @@ struct p2p {
     struct list links;         /* struct link: peers that offers went to or came from */
     uint64_t offer_above;      /* receives with more room may be offered */
     uint64_t
-        look_from; /* receives with so much room are looked at when they are posted: to be offered, or judged */
+        look_from; /* receives of at least this size are considered when they are posted: to be offered, or checked for failures */
     bool faults;   /* a process has died or a communicator was revoked: receives are judged (fault.h) */
     p2p_judge *judge; /* NULL until someone knows communicators */
     void (*died)(void *arg, uint32_t number);

@@ -75,7 +75,7 @@ static bool is_persistent(const struct p2p_request *r)
     return r->base.on_complete != NULL && !(r->match.env.context & 1);
 }
 
-/* False: not yet. The living peer may be writing into it and is asked first; then request_cancelled ends it. */
+/* False: not yet. The living peer may be writing into it and is queried first; then request_cancelled ends it. */
 static bool end_posted(struct p2p *p, struct p2p_request *r, int error)
 {
     if (request_is(r, OFFERED_STATES)) {

@@ -13,13 +13,13 @@
  * MPIX_ERR_PROC_FAILED_PENDING: it can, but a possible sender has died and the program does not know yet. */
 typedef int p2p_judge(void *arg, struct envelope env);
 
-/* Who judges, and who is told of a death after the messages of the dead have ended. */
+/* Callbacks: one that judges messages, one that is called for a death after the messages of the dead have ended. */
 void p2p_on_fault(struct p2p *p, p2p_judge *judge, void (*died)(void *arg, uint32_t number), void *arg);
 
 /* The judgement has changed: receives that wait for nothing end, and messages that nobody will receive are refused. */
 void p2p_judge_again(struct p2p *p);
 
-/* What the judge says about a message that is probed for: an error of a blocking probe, else 0. */
+/* The judge's verdict on a message that is probed for: an error of a blocking probe, else 0. */
 int p2p_probe_fault(struct p2p *p, struct envelope env);
 
 /* A suspended receive is still posted, although calls that complete it return MPIX_ERR_PROC_FAILED_PENDING. */

@@ -9,7 +9,7 @@
 /* A receive was just posted. True: it has ended with an error. */
 bool fault_posted(struct p2p *p, struct p2p_request *r);
 
-/* A message has arrived that no receive waits for. True: none ever will, and its sender was told. */
+/* A message has arrived that no receive waits for. True: none ever will, and its sender was notified. */
 bool fault_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h, uint64_t cookie);
 
 /* A suspended receive becomes an ordinary posted one: its message or an acknowledgement has come, or the program has cancelled

@@ -43,9 +43,9 @@ enum {
     RTS_MAPGET = 8, /* GPU memory that the receiver may map: struct gpu_export follows */
     RTS_MAPPUT = 16 /* the sender could map GPU memory of the receiver */
 };
-enum { RTR_LOOKS = 1 }; /* the receiver looks at the last byte */
+enum { RTR_LOOKS = 1 }; /* the receiver polls the last byte */
 enum {
-    CTS_SPLIT = 1,       /* only a part: the receiver reads the rest and says when it has */
+    CTS_SPLIT = 1,       /* only a part: the receiver reads the rest and reports completion */
     CTS_PIPE = 2,        /* only a piece: others follow, */
     CTS_LAST = 4,        /* but for the last, */
     CTS_UNREACHABLE = 8, /* or that could not be registered: it goes in frames */

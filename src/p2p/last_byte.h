@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "net/net.h"
 
-/* One byte that is looked at, embedded in whoever waits for it. */
+/* One byte that is polled, embedded in the object that waits for it. */
 struct last_byte {
     struct list link;
     uint8_t *at;
@@ -22,8 +22,8 @@ struct last_byte {
     void (*changed)(struct last_byte *b);
 };
 
-/* All that are looked at. The hook runs only while there are some, so that nobody else pays for it; and they
- * are never many: what is looked at on every progress must stay cheap. */
+/* All bytes that are polled. The hook runs only while there are some, so that other programs pay nothing; and they
+ * are never many: polls on every progress must stay inexpensive. */
 #define LAST_BYTES_MAX 64
 struct last_bytes {
     struct net *net;
@@ -45,7 +45,7 @@ static inline void last_byte_set(struct last_byte *b, uint8_t *at, uint8_t value
     *at = value;
 }
 
-/* Acquire: whoever sees the change may read everything in front of it. */
+/* Acquire: a caller that sees the change may read everything in front of it. */
 static inline bool last_byte_changed(const struct last_byte *b)
 {
     bool changed = *(volatile const uint8_t *)b->at != b->was;

@@ -77,7 +77,7 @@ bool note_matches(const struct note *sent, const struct note *received)
             while (r < received->nruns && room == 0)
                 room = ++r < received->nruns ? received->runs[r].count : 0;
             if (r == received->nruns)
-                return true; /* not known any more, or too long: that is told as MPI_ERR_TRUNCATE */
+                return true; /* not known any more, or too long: that is reported as MPI_ERR_TRUNCATE */
             if (sent->runs[s].kind != received->runs[r].kind)
                 return false;
             const uint64_t both = MIN(left, room);

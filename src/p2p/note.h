@@ -33,7 +33,7 @@ struct note {
 struct p2p_debug {
     bool match;
     void (*where)(struct place *out); /* the program is now */
-    /* A request that is not complete yet; NULL: nobody asks. */
+    /* A request that is not complete yet; NULL: no tool attached. */
     void (*made)(const struct request *r);
     void (*differs)(struct p2p *p, uint32_t from, struct envelope env, const struct note *sent,
                     const struct note *received);

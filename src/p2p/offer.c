@@ -106,7 +106,7 @@ void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *
     request_turn(r, STATE_RECV_TAKEN);
 }
 
-/* MPI_Cancel. The sender may be writing at this moment, so it must be asked; all offers to it come back,
+/* MPI_Cancel. The sender may be writing at this moment, so a query is needed; all offers to it come back,
  * which is simple and rare. */
 void offer_recall(struct p2p_request *r)
 {
@@ -188,11 +188,11 @@ bool offer_claim(struct peer *to, struct envelope env, struct offer *offer)
  * next one. */
 static int taken_tell(struct peer *to, struct p2p_request *r, struct envelope env)
 {
-    if (r->write.taken_told || !envelope_equal(header_envelope(&r->header), env))
+    if (r->write.taken_sent || !envelope_equal(header_envelope(&r->header), env))
         return 0;
     struct frame_header h = {.kind = FRAME_TAKEN, .word = r->peer_cookie};
     int rc = peer_send_now(to, &h, NULL, 0);
-    r->write.taken_told = rc == 0;
+    r->write.taken_sent = rc == 0;
     return rc;
 }
 
@@ -210,7 +210,7 @@ int offer_pass(struct peer *to, struct envelope env)
 void offer_writes(struct p2p_request *r)
 {
     list_append(&link_of(r->peer)->writes, &r->write.link);
-    r->write.taken_told = false;
+    r->write.taken_sent = false;
     look_first(r->peer);
 }
 

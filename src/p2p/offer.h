@@ -17,7 +17,7 @@ struct link {
     /* as a receiver */
     struct list offered; /* requests whose receive is offered */
     int noffered;
-    bool recalling; /* offers were asked back and the answer has not come: none goes meanwhile */
+    bool recalling; /* offers were recalled and the answer has not come: no offer is sent meanwhile */
     /* as a sender */
     struct offers offers;
     struct list writes; /* requests that are being written into offers */

@@ -18,11 +18,11 @@
  * A message that was written is not seen in the order of frames. Before the receiver gives an offered receive
  * to a frame, it looks whether it has been filled meanwhile: a frame sent after the write arrives after its
  * data (put_ordered), or after the word that the receiver was promised instead. Where that is not so, the
- * sender says first that the receive is taken (TAKEN) if it sends another message with the same envelope
+ * sender first reports that the receive is taken (TAKEN) if it sends another message with the same envelope
  * while it still writes.
  *
  * So an offer that the sender holds belongs to a receive that is still posted. To take that receive back
- * (MPI_Cancel) the receiver asks for its offers back; the answer comes behind everything the sender did with
+ * (MPI_Cancel) the receiver recalls its offers; the answer comes behind everything the sender did with
  * them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -40,7 +40,7 @@ struct offer {
     uint64_t address, room;
     struct net_key key;
     uint8_t last; /* value of the last byte of the room */
-    bool looks;   /* the receiver looks at that byte: it need not be told when it changes */
+    bool looks;   /* the receiver polls that byte: no message reports its change */
 };
 
 /* The sender's: what a peer has offered. */

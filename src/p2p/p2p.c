@@ -92,7 +92,7 @@ static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header 
     }
 }
 
-/* Takes deliver's place while a tool looks, so that nothing is asked when none does. */
+/* Replaces p2p_deliver while a tool is attached, so that there is no check without a tool. */
 static void deliver_watched(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
                             size_t len)
 {

@@ -82,7 +82,7 @@ void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch);
 /* Messages that wait for a receive, and receives that wait for a message. */
 size_t p2p_unexpected_length(const struct p2p *p);
 size_t p2p_posted_length(const struct p2p *p);
-/* Shows at most so many of the messages that wait for a receive. The payload is NULL for one that was only announced. */
+/* Shows at most `most` of the messages that wait for a receive. The payload is NULL for one that was only announced. */
 void p2p_each_unexpected(const struct p2p *p, int most,
                          void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),
                          void *arg);
@@ -100,7 +100,7 @@ int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type
 int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
              MPI_Status *status);
 
-/* A complete receive that got less than it has room for, which is an error only to those who know the
+/* A complete receive that got less than it has room for, which is an error only to callers that know the
  * length beforehand. */
 bool p2p_is_short(const struct request *r);
 

@@ -411,7 +411,7 @@ static int partitioned_introduce(struct partitioned *r, struct envelope env)
     r->mine.channel = p2p_channel(r->base.p2p);
     int rc = describe_to(r, env);
     if (rc == MPIX_ERR_PROC_FAILED || rc == MPIX_ERR_REVOKED) {
-        r->lost = rc; /* MPI_Start says it */
+        r->lost = rc; /* MPI_Start returns it */
         return 0;
     }
     return rc ? rc : partitioned_match(r, channel_envelope(r, false, TAG_ANSWER));

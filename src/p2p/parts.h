@@ -1,5 +1,5 @@
 /* parts.h: what one protocol keeps in a request while it runs. A request has room for one part at a time; its state
- * says which one is valid.
+ * selects the valid one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_P2P_PARTS_H
@@ -43,10 +43,10 @@ struct write_part {
     struct list link; /* SEND_PUT: link->writes */
     int status;       /* WRITE_ENDED: how */
     uint8_t phase;    /* enum write_phase */
-    bool tell;        /* the receiver must be told when it is written */
-    bool looked;      /* it is not, since it looks at the last byte */
+    bool tell;        /* the receiver must be notified when it is written */
+    bool looked;      /* no notification, since the receiver polls the last byte */
     bool whole;       /* not a part of a split message: its speed is recorded (net/pace.h) */
-    bool taken_told;  /* SEND_PUT: the receiver has been told that its receive is taken */
+    bool taken_sent;  /* SEND_PUT: the receiver was notified that its receive is taken */
 };
 
 /* RECV_READ, RECV_SPLIT*. */
@@ -58,8 +58,8 @@ struct read_part {
 /* SEND_PIPE, RECV_PIPE. */
 struct pipe_part {
     struct pipe *pipe; /* its pieces; NULL at a sender that has no memory for them */
-    uint64_t bytes;    /* in all; at the sender: those that were asked for */
-    bool last;         /* send: nothing more will be asked for */
+    uint64_t bytes;    /* in all; at the sender: the bytes that were requested */
+    bool last;         /* send: no further request will come */
     bool told;         /* send: the receiver knows that all is written */
 };
 

@@ -90,7 +90,7 @@ void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes)
     r3_start(p, r, bytes);
 }
 
-/* Reading, in the way asked for if the last byte can tell: it must be the message's own, and there must be
+/* Reading, by GET if the last byte can show completion: it must be the message's own, and there must be
  * few enough to look at. */
 static enum p2p_protocol protocol_for_reading(struct p2p *p, const struct peer *from, uint64_t bytes,
                                               uint64_t length)
@@ -118,7 +118,7 @@ uint64_t protocol_piece(const struct p2p_request *r, uint64_t bytes)
     return best ? best : pipe_piece_forced(bytes);
 }
 
-/* Only when it is asked for: over softib, where the processor that registers the next piece is the one that would move this one, a
+/* Only on request: over softib, where the processor that registers the next piece is the one that would move this one, a
  * message has been faster as one, and on other adapters nobody has measured it yet. */
 static bool in_pieces(const struct p2p_request *r, uint64_t bytes)
 {
@@ -130,7 +130,7 @@ bool protocol_forces_pipe(const struct p2p_request *r)
     return in_pieces(r, r->length);
 }
 
-/* A message has at most PIPE_PIECES, whatever the sender says. */
+/* A message has at most PIPE_PIECES, whatever the sender requests. */
 uint64_t protocol_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     uint64_t wanted = rts->can & RTS_WRITE ? 0 : rts->address;

@@ -30,7 +30,7 @@ bool recv_is_filled(struct p2p_request *r)
 }
 
 /* A message that ends inside a basic element was not sent as what is received. That is looked for only where
- * the elements have to be told apart anyway: in one block, bytes stay bytes. */
+ * the elements have to be distinguished anyway: in one block, bytes stay bytes. */
 int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length)
 {
     MPI_Count elements;

@@ -20,7 +20,7 @@ static COUNTER(held, "p2p_rendezvous_held", "Large sends that waited a moment fo
 
 /* ---- the sender announces ---- */
 
-/* Nobody has heard of this message, and nobody will. */
+/* This message was not announced, and will not be. */
 static int rts_failed(struct p2p_request *r, int error)
 {
     request_unpublish(r);
@@ -253,7 +253,7 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
         rput_asked(r);
 }
 
-/* An error may come after the data: the request is gone then, and nobody asks. */
+/* An error may come after the data: the request is gone then, and the error is dropped. */
 void written_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                      size_t len)
 {

@@ -22,21 +22,21 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                  size_t len);
 /* The message that was announced belongs to this receive. */
 void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announcement *a);
-/* The receiver has read what it had to, or cannot take the message: tells the sender. */
+/* The receiver has read what it had to, or cannot take the message: notifies the sender. */
 void fin_send(struct p2p_request *r, int status);
 /* The receiver cannot take the message: both sides end with this error. */
 void rendezvous_refuse(struct p2p_request *r, int error);
 /* Makes the receive's memory known to the sender: registered, with a cookie. False: it goes another way. */
 bool rendezvous_reachable(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
-/* Frames that belong to several protocols: the state of the request says to which. */
+/* Frames that belong to several protocols: the state of the request selects one. */
 void fin_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
 void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                        size_t len);
 void written_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                      size_t len);
 
-/* rendezvous_r3.c: the receiver asks (CTS), the sender sends it in pieces through frames. */
+/* rendezvous_r3.c: the receiver sends CTS, the sender sends the message in pieces through frames. */
 void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                  size_t len);
@@ -46,7 +46,7 @@ void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *
 void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes);
 void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes);
 
-/* rendezvous_getcqe.c: the receiver reads the sender's memory; the adapter says when it is done. */
+/* rendezvous_getcqe.c: the receiver reads the sender's memory; a completion of the adapter ends it. */
 void getcqe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
 /* The sender hears that the message was read. */
 void getcqe_fin(struct p2p_request *r, int error);
@@ -57,7 +57,7 @@ void read_announced(struct read *read, struct p2p_request *r, struct net_mem *me
 /* rendezvous_get.c: ... and the last byte does. The sender's half is that of GETCQE. */
 void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes, uint8_t last);
 
-/* rendezvous_rput.c: the receiver says where to (CTS_WRITE), the sender writes it there. */
+/* rendezvous_rput.c: the receiver sends an address (CTS_WRITE), the sender writes the message there. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
 void rput_asked(struct p2p_request *r);
 void rput_written(struct p2p_request *r, int error);

@@ -1,5 +1,5 @@
-/* rendezvous_getcqe.c: GETCQE: the receiver reads the data from the sender's memory; when the transport says
- * that this is done, the message is there and the sender is told [Takagi13 2.1]. One copy, or none of the
+/* rendezvous_getcqe.c: GETCQE: the receiver reads the data from the sender's memory; when the transport reports
+ * completion, the message is there and the sender is notified [Takagi13 2.1]. One copy, or none of the
  * processor's time where the transport has an adapter for it.
  *
  *     sender                         receiver

@@ -11,7 +11,7 @@
  *       WRITTEN -----------------------> complete
  *     complete when the writes are done
  *
- * A piece that one of the two cannot register ends the pipeline: WRITTEN says how much is there, and the rest goes in
+ * A piece that one of the two cannot register ends the pipeline: WRITTEN carries the length written so far, and the rest goes in
  * pieces through frames, as R3.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -83,7 +83,7 @@ void pipe_drop(struct p2p_request *r)
     r->pipe.pipe = NULL;
 }
 
-/* ---- the receiver registers, and says where to ---- */
+/* ---- the receiver registers pieces and sends their addresses ---- */
 
 static void piece_ask(struct p2p *p, struct p2p_request *r, const struct pipe_piece *piece,
                       struct net_key key)

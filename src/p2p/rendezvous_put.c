@@ -1,6 +1,6 @@
 /* rendezvous_put.c: PUT and PUTNR: the receiver starts: a posted receive gives its last byte a value and is offered to
- * the sender, whose message is then written there at once. The receiver looks at that byte; only where the byte does
- * not change is it told [Takagi13 2.2, steps PR1, PR2, PS1 to PS3]. PUTNR sets the byte to a constant. PUT sets it at
+ * the sender, whose message is then written there at once. The receiver polls that byte; only if the byte does
+ * not change is a message sent [Takagi13 2.2, steps PR1, PR2, PS1 to PS3]. PUTNR sets the byte to a constant. PUT sets it at
  * random, so that the data changes it nearly always, whatever the program sends [Takagi13 3.2, step PR1'].
  *
  *     sender                         receiver
@@ -38,7 +38,7 @@ static COUNTER(told, "p2p_offers_told",
 
 static void tell_watcher(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol)
 {
-    const struct p2p_watch *watch = p->watch; /* whoever is told may stop watching */
+    const struct p2p_watch *watch = p->watch; /* the callback may stop watching */
     if (likely(!watch))
         return;
     struct p2p_arrival a = {.env = env, .length = length, .protocol = protocol, .expected = true};
@@ -94,7 +94,7 @@ static void rtr_send(struct p2p *p, struct p2p_request *r)
 }
 
 /* A write wakes nobody: where a rank sleeps soon, or a thread makes progress while the program computes, the
- * receiver wants to be told and does not look at the byte, unless the user says otherwise. */
+ * receiver requests a message and does not poll the byte, unless LAST_BYTE_POLL is set. */
 static bool put_can_poll(const struct p2p *p, const struct peer *peer)
 {
     if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_room(&p->looks))

@@ -1,4 +1,4 @@
-/* rendezvous_r3.c: R3: the receiver asks (CTS) and the sender sends the message in pieces through frames.
+/* rendezvous_r3.c: R3: the receiver sends CTS and the sender sends the message in pieces through frames.
  * Both sides copy, at the same time; pieces are packed straight into the transport's buffers and unpacked
  * straight out of them, so that data with holes needs no copy of its own. The way for memory that cannot be
  * reached from outside or is not one block.
@@ -32,7 +32,7 @@ static int pieces_setup(struct p2p_request *r, uint64_t from, uint64_t bytes)
     return 0;
 }
 
-/* ---- the receiver asks ---- */
+/* ---- the receiver's CTS ---- */
 
 void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 {

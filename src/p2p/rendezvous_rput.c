@@ -1,5 +1,5 @@
 /* rendezvous_rput.c: RPUT: the message was announced (RTS), the receiver answers where it shall go (CTS with
- * address and key), the sender writes it there and says so ([Liu04 4.1.1]; the third of [Takagi13 4.3]).
+ * address and key), the sender writes it there and sends a notification ([Liu04 4.1.1]; the third of [Takagi13 4.3]).
  *
  *     sender                         receiver
  *       RTS ---------------------------> match
@@ -16,7 +16,7 @@
 static COUNTER(rputs, "p2p_rendezvous_rput",
                "Large messages the sender wrote into memory the receiver had answered with.");
 
-/* The receiver says where. */
+/* The receiver sends the address. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     if (!rendezvous_reachable(p, r, bytes))
@@ -35,7 +35,7 @@ static void rput_sent(struct p2p_request *r, int status)
     request_done(r, status);
 }
 
-/* The sender writes; r->write says where to. */
+/* The sender writes to the address in r->write. */
 void rput_asked(struct p2p_request *r)
 {
     request_turn(r, STATE_SEND_RPUT);

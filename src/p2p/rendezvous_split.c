@@ -91,7 +91,7 @@ void split_fin(struct p2p_request *r, int error)
     sender_part(r, error, STATE_SEND_SPLIT_WRITE);
 }
 
-/* r->write says where to. */
+/* Writes to the address in r->write. */
 void split_asked(struct p2p_request *r)
 {
     request_turn(r, STATE_SEND_SPLIT);

@@ -11,7 +11,7 @@
 
 struct p2p_view {
     bool send;
-    struct envelope env; /* of a receive as it was asked for */
+    struct envelope env; /* of a receive as it was posted */
     uint32_t peer;       /* job rank */
     uint64_t bytes;      /* to send, or room */
     enum page_step step;
@@ -20,7 +20,7 @@ struct p2p_view {
 /* False when it is no send or receive. */
 bool p2p_view_request(const struct request *r, struct p2p_view *out);
 
-/* Messages that arrived before their receive, at most so many; returns how many were written. */
+/* Messages that arrived before their receive, at most `most`; returns the number written. */
 size_t p2p_view_unexpected(const struct p2p *p, struct p2p_view *out, size_t most);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "p2p/engine.h"
 
-/* r->write says what: remote, key, from, bytes, tell, looked, whole, done. 0 when it was started, and r->write.done has
+/* Members of r->write that are set: remote, key, from, bytes, tell, looked, whole, done. 0 when it was started, and r->write.done has
  * been or will be called; or ERR_AGAIN. */
 int write_start(struct p2p_request *r);
 /* The same, queued if need be. */
