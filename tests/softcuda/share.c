@@ -59,6 +59,17 @@ EXPORT cuda_result cuIpcOpenMemHandle_v2(cuda_pointer *pointer, struct cuda_ipc_
     return good ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
+/* The descriptor begins at `address`: by its file position, since one file holds the whole allocation. softib reads it. */
+static int open_range(const struct allocation *it, uintptr_t address)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", it->fd);
+    const int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        lseek(fd, (off_t)(address - it->address), SEEK_SET);
+    return fd;
+}
+
 EXPORT cuda_result cuMemGetHandleForAddressRange(void *handle, cuda_pointer pointer, size_t size, int type,
                                                  unsigned long long flags)
 {
@@ -68,7 +79,7 @@ EXPORT cuda_result cuMemGetHandleForAddressRange(void *handle, cuda_pointer poin
         return CUDA_NOT_SUPPORTED;
     pthread_mutex_lock(&softcuda_lock);
     const struct allocation *it = softcuda_find(pointer, 1);
-    const int fd = it && it->fd >= 0 ? fcntl(it->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    const int fd = it && it->fd >= 0 ? open_range(it, pointer) : -1;
     pthread_mutex_unlock(&softcuda_lock);
     if (fd < 0)
         return CUDA_INVALID_VALUE;

@@ -57,6 +57,8 @@ struct mr {
     struct mr_import *import; /* import.c: it was imported from another process */
     atomic_int
         *device_memory; /* dm.c: counts the regions in the device memory of which it is a part; else NULL */
+    void *map;                /* of a dma-buf; NULL: ordinary memory */
+    size_t map_length;
 };
 
 /* An XRC domain. Its key is the same in all processes that opened the same file. */

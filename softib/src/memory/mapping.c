@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* As in linux/fs.h of Linux 6.11, which Debian 12 does not have. */
@@ -94,5 +95,9 @@ bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m)
 bool mapping_present(uint64_t addr, uint64_t len)
 {
     const uint64_t start = addr & ~((uint64_t)sysconf(_SC_PAGESIZE) - 1);
-    return !len || !msync((void *)(uintptr_t)start, addr + len - start, MS_ASYNC) || errno != ENOMEM;
+    char byte;
+    const struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)addr, 1};
+    return !len || ((!msync((void *)(uintptr_t)start, addr + len - start, MS_ASYNC) || errno != ENOMEM) &&
+                    /* without access: memory of a GPU */
+                    (process_vm_readv(getpid(), &here, 1, &there, 1, 0) == 1 || errno != EFAULT));
 }

@@ -255,19 +255,45 @@ SOFTIB_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
     return reg(pd, addr, length, iova, access);
 }
 
+/* Memory of another device, by the descriptor of a dma-buf that processors can map. Others (memory of a real GPU) are refused. */
 SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t length, uint64_t iova,
                                             int fd, int access)
 {
-    (void)pd, (void)off, (void)length, (void)iova, (void)fd, (void)access;
-    errno = EOPNOTSUPP;
-    return NULL;
+    if (!access_offered(pd, (unsigned)access)) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    const off_t begin =
+        lseek(fd, 0, SEEK_CUR); /* a stand-in for a GPU driver shares one file; others are at 0 */
+    off += begin > 0 ? (uint64_t)begin : 0;
+    const uint64_t skip = off & ((uint64_t)sysconf(_SC_PAGESIZE) - 1);
+    if (!access_legal((unsigned)access) || !length || length + skip < length) {
+        errno = EINVAL;
+        return NULL;
+    }
+    void *map = mmap(NULL, length + skip, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(off - skip));
+    if (map == MAP_FAILED) {
+        errno = errno == EBADF ? EBADF : EOPNOTSUPP;
+        return NULL;
+    }
+    struct ibv_mr *ibv = mr_make(pd, (char *)map + skip, length, iova, (uint32_t)access, 0);
+    if (!ibv) {
+        munmap(map, length + skip);
+        return NULL;
+    }
+    struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
+    mr->map = map;
+    mr->map_length = length + skip;
+    if (proc.fab.pin)
+        pin_pages(map, length);
+    return ibv;
 }
 
 SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, void *addr, size_t length,
                             int access)
 {
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
-    if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags ||
+    if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags || mr->map ||
         ((flags & IBV_REREG_MR_CHANGE_ACCESS) && !access_legal((unsigned)access)) ||
         ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !mapping_present((uintptr_t)addr, length))) {
         errno = EINVAL;
@@ -308,6 +334,8 @@ SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
     if (atomic_load(&mr->sh->windows))
         return EBUSY;
     mr_retract(mr->sh);
+    if (mr->map)
+        munmap(mr->map, mr->map_length);
     mr_table_give_back(ibv->handle);
     if (mr->device_memory)
         atomic_fetch_sub(mr->device_memory, 1);
