@@ -68,13 +68,15 @@ def write_extensions(api):
     unprefixed = [_define(c.name.replace("MPIX", "MPI", 1), c.name) for c in api.constants if c.kind == EXTENSION_KINDS[0]]
     lines = [wrap_prototype(f.prototype(prefix)) + ";" for prefix in ("", "P") for f in api.functions if f.is_extension]
     parts = [
-        banner("What Fishplate offers beyond the MPI standard: fault tolerance (ULFM, as proposed to the MPI Forum)."),
+        banner("What Fishplate offers beyond the MPI standard: fault tolerance (ULFM, as proposed to the MPI Forum), a query for CUDA."),
         "#ifndef FISHPLATE_MPI_EXT_H\n#define FISHPLATE_MPI_EXT_H\n",
         "#include <mpi.h>\n",
         "/* What programs ask before they use it; the second name is the one they ask Open MPI by. */",
         _define("FISHPLATE_HAVE_FT", "1"),
         _define("OMPI_HAVE_MPI_EXT_FTMPI", "1") + "\n",
         "\n".join(constants) + "\n",
+        "/* Buffers may be in memory of CUDA; MPIX_Query_cuda_support returns 0 where FISHPLATE_GPU=off. */",
+        _define("MPIX_CUDA_AWARE_SUPPORT", "1") + "\n",
         "/* As Open MPI has them too. */",
         "\n".join(unprefixed) + "\n",
         '#if defined(__cplusplus)\nextern "C" {\n#endif\n',

@@ -175,8 +175,11 @@ def _errors(f):
     return lines
 
 
+EXTENSIONS = {"ft": "user-level failure mitigation", "env": "as in other MPI libraries"}
+
+
 def _notes(f, wide):
-    notes = [f"Since MPI {f.since}." if not f.is_extension else "An extension (user-level failure mitigation), declared in mpi-ext.h."]
+    notes = [f"Since MPI {f.since}." if not f.is_extension else f"An extension ({EXTENSIONS[f.chapter]}), declared in mpi-ext.h."]
     deprecated = next((mark[len("deprecated-"):] for mark in f.marks if mark.startswith("deprecated-")), None)
     if deprecated:
         notes.append(f"Deprecated since MPI {deprecated}.")

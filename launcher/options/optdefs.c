@@ -62,6 +62,14 @@ static void set_hostfile(struct opt_parse *p, const char *name, const char *valu
     p->o->hostfile = value;
 }
 
+/* Ranks provide every kind of memory that they know, whether it is requested or not. */
+static void set_memory_kinds(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)p;
+    (void)name;
+    (void)value;
+}
+
 static void set_vnodes(struct opt_parse *p, const char *name, const char *value)
 {
     p->o->vnodes = opt_number(name, value, 1, 1 << 20);
@@ -426,6 +434,11 @@ const struct optdef optdefs[] = {
     {"vnodes", ARG_ONE, "N",
      "divide this machine into N virtual nodes that communicate through software adapters, not shared memory",
      set_vnodes},
+    {"memory-alloc-kinds", ARG_ONE, "KINDS",
+     "kinds of memory that the program requests; MPI_Comm_get_info of MPI_COMM_WORLD returns those that it "
+     "has, as "
+     "mpi_memory_alloc_kinds",
+     set_memory_kinds, "system mpi cuda cuda:device"},
     {"hcas|hca", ARG_ONE, "LIST",
      "adapters of each virtual node: their number (2), their rates (1GB/s,250MB/s) or more "
      "(2x1GB/s,ports=2,lmc=1,latency=2us,bus=1GB/s,pin=200ns); hub=1: a barrier network "

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "boot/boot.h"
+#include "gpu/gpu.h"
 #include "impl.h"
 #include "obj/handle.h"
 #include "obj/info.h"
@@ -32,6 +33,11 @@ int impl_Get_processor_name(char *name, int *resultlen)
     if (*resultlen >= MPI_MAX_PROCESSOR_NAME)
         *resultlen = MPI_MAX_PROCESSOR_NAME - 1;
     return MPI_SUCCESS;
+}
+
+int impl_Query_cuda_support(void)
+{
+    return gpu_is_off() ? 0 : 1;
 }
 
 double impl_Wtime(void)

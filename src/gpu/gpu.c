@@ -127,6 +127,11 @@ bool gpu_is_active(void)
     return active_ops() != NULL;
 }
 
+bool gpu_is_off(void)
+{
+    return gpu_mode.value == GPU_OFF;
+}
+
 const char *gpu_reason_inactive(void)
 {
     return gpu.reason;

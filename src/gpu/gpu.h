@@ -128,6 +128,9 @@ void gpu_trust_hooks(void);
 /* Called once when GPU memory comes into use, which may be long after gpu_open: it installs the hooks. NULL: nobody does. */
 void gpu_on_activate(void (*fn)(void));
 
+/* FISHPLATE_GPU=off: buffers are taken for host memory. False before MPI_Init. */
+bool gpu_is_off(void);
+
 /* For fishplate info. */
 struct gpu_device {
     char name[96], pci[16]; /* "0000:18:00.0" */

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "obj/hints.h"
+
 /* These stay in a processor's own cache, and a round is exchanged while the one before it is written. */
 #define CB_BUFFER_SIZE  (512 << 10)
 #define IND_BUFFER_SIZE (512 << 10)
@@ -206,6 +208,8 @@ int io_hints_used(const struct io_hints *h, const char *name, int aggregators, s
         rc = io_hints_fill(h, aggregators, i);
     if (!rc && strlen(name) < MPI_MAX_INFO_VAL)
         rc = info_set(i, "filename", name);
+    if (!rc)
+        rc = info_set(i, HINT_MEMORY_KINDS, hints_memory_kinds());
     if (rc)
         info_release(i);
     else

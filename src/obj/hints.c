@@ -5,6 +5,8 @@
 
 #include <strings.h>
 
+#include "gpu/gpu.h"
+
 static const char *const assertions[] = {
     "mpi_assert_allow_overtaking",
     "mpi_assert_exact_length",
@@ -21,6 +23,14 @@ static const char *hint_canonical_value(const char *value)
     if (strcasecmp(value, "true") == 0)
         return "true";
     return strcasecmp(value, "false") == 0 ? "false" : NULL;
+}
+
+const char *hints_memory_kinds(void)
+{
+    return gpu_is_off() ? "system,mpi,mpi:alloc_mem,mpi:win_allocate,mpi:win_allocate_shared"
+                        : "system,mpi,mpi:alloc_mem,mpi:win_allocate,mpi:win_allocate_shared,cuda,cuda:host,"
+                          "cuda:device,"
+                          "cuda:managed";
 }
 
 int hints_apply(struct info **kept, const struct info *info)
@@ -46,6 +56,8 @@ int hints_used(const struct info *kept, struct info **out)
         return rc;
     for (size_t i = 0; i < COUNT_OF(assertions) && !rc; i++)
         rc = info_set(used, assertions[i], info_get_bool(kept, assertions[i], false) ? "true" : "false");
+    if (!rc)
+        rc = info_set(used, HINT_MEMORY_KINDS, hints_memory_kinds());
     const char *hardware = kept ? info_get(kept, HINT_HARDWARE) : NULL;
     if (!rc && hardware)
         rc = info_set(used, HINT_HARDWARE, hardware);

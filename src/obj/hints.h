@@ -9,6 +9,10 @@
 /* The kind of hardware that MPI_Comm_split_type divided by: returned to the user, never accepted as input. */
 #define HINT_HARDWARE "mpi_hw_resource_type"
 
+/* The kinds of memory that buffers may be in (MPI-5.0, 11.4.3): read-only, in the info of sessions, communicators, windows and files. */
+#define HINT_MEMORY_KINDS "mpi_memory_alloc_kinds"
+const char *hints_memory_kinds(void);
+
 /* Takes over the hints in `info` (may be NULL) that communicators know; *kept is made when there is something
  * to keep. */
 int hints_apply(struct info **kept, const struct info *info);

@@ -9,6 +9,7 @@
 
 #include "obj/errhandler.h"
 #include "obj/group.h"
+#include "obj/hints.h"
 #include "obj/info.h"
 
 int session_open(struct proc *p, const struct info *info, struct errhandler *errhandler, struct session **out)
@@ -20,6 +21,8 @@ int session_open(struct proc *p, const struct info *info, struct errhandler *err
     int rc = info_create(&s->info);
     if (!rc)
         rc = info_set(s->info, "thread_level", thread_level_name(p->thread_level));
+    if (!rc)
+        rc = info_set(s->info, HINT_MEMORY_KINDS, hints_memory_kinds());
     if (rc) {
         info_release(s->info);
         objmem_free(s);

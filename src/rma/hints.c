@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "obj/hints.h"
 #include "rma/win.h"
 
 static const struct {
@@ -74,6 +75,8 @@ int win_hints_used(const struct win *w, struct info **out)
             value = in_use[w->atomics]; /* as it is, not as it was wished */
         rc = info_set(used, hints[i].key, value ? value : hints[i].preset);
     }
+    if (!rc)
+        rc = info_set(used, HINT_MEMORY_KINDS, hints_memory_kinds());
     if (rc)
         info_release(used);
     else
