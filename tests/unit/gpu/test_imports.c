@@ -42,11 +42,11 @@ static void uses_a_mapping_again(void)
     const struct gpu_export a = exported(1, 1000, 1);
     void *first, *second;
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &a, &first), 0);
-    gpu_imports_put(&imports, first);
+    gpu_imports_put(&imports, &ops, first);
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &a, &second), 0);
     EXPECT(first == second);
     EXPECT_EQ(open_count, 1);
-    gpu_imports_put(&imports, second);
+    gpu_imports_put(&imports, &ops, second);
     gpu_imports_clear(&imports, &ops);
     EXPECT_EQ(open_count, 0);
 }
@@ -60,7 +60,7 @@ static void closes_what_the_owner_has_freed(void)
         const struct gpu_export it = exported(1, 1000 + id % 4 * 50, id);
         void *address;
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address), 0);
-        gpu_imports_put(&imports, address);
+        gpu_imports_put(&imports, &ops, address);
     }
     EXPECT(most_open <= 2);
     gpu_imports_clear(&imports, &ops);
@@ -75,7 +75,7 @@ static void is_bounded(void)
     for (uint64_t i = 0; i < 1000; i++) {
         const struct gpu_export it = exported(1, 1000 * i, i);
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &one), 0);
-        gpu_imports_put(&imports, one);
+        gpu_imports_put(&imports, &ops, one);
     }
     EXPECT_EQ(most_open, GPU_IMPORTS_MOST);
     for (uint64_t i = 0; i < GPU_IMPORTS_MOST; i++) { /* all in use: no further one, and none is closed */
@@ -86,8 +86,26 @@ static void is_bounded(void)
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &more, &one), ERR_AGAIN);
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &outdates, &one), ERR_AGAIN);
     EXPECT_EQ(open_count, GPU_IMPORTS_MOST);
-    gpu_imports_put(&imports, address[7]);
+    gpu_imports_put(&imports, &ops, address[7]);
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &more, &one), 0);
+    gpu_imports_clear(&imports, &ops);
+    EXPECT_EQ(open_count, 0);
+}
+
+/* FISHPLATE_GPU_IMPORT_BYTES is 4 GiB: mappings keep memory of the GPU allocated. */
+static void bounds_the_bytes_of_idle_mappings(void)
+{
+    struct gpu_imports imports = {0};
+    most_open = 0;
+    for (uint64_t i = 0; i < 10; i++) {
+        struct gpu_export it = exported(1, i << 30, i);
+        void *address;
+        it.size = (uint64_t)1 << 30;
+        EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address), 0);
+        gpu_imports_put(&imports, &ops, address);
+    }
+    EXPECT_EQ(most_open, 5); /* four idle ones and the one that is mapped next */
+    EXPECT_EQ(open_count, 4);
     gpu_imports_clear(&imports, &ops);
     EXPECT_EQ(open_count, 0);
 }
@@ -110,6 +128,7 @@ int main(void)
     TEST_RUN(uses_a_mapping_again);
     TEST_RUN(closes_what_the_owner_has_freed);
     TEST_RUN(is_bounded);
+    TEST_RUN(bounds_the_bytes_of_idle_mappings);
     TEST_RUN(a_failed_mapping_leaves_nothing);
     return test_result();
 }
