@@ -414,7 +414,8 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     const int next = cli_parse(&c, argc, argv, &s);
     if (next == CLI_HELP) {
         puts("Usage: mpiexec -n N fishplate bench io [options]\n\n"
-             "Writes and reads files in several ways and prints MB/s of all ranks together, the best of "
+             "Writes and reads files with several access patterns and prints MB/s of all ranks together, the "
+             "best of "
              "several runs.\n"
              "\nOptions:");
         cli_print_options(options, stdout);

@@ -61,7 +61,7 @@ static const char help[] =
     "  Features for without=: %s\n"
     "  With wire=tcp all processes must know one key, 32 hexadecimal digits: SOFTIB_KEY, or the file\n"
     "  SOFTIB_KEY_FILE, or ~/.softib.key. An MPI job makes its own.\n"
-    "  A process belongs to the node in SOFTIB_NODE (0). softib tells malloc to keep large blocks in the "
+    "  A process belongs to the node in SOFTIB_NODE (0). softib sets malloc to keep large blocks in the "
     "heap,\n"
     "  where they can use huge pages; SOFTIB_MALLOC=leave turns that off.\n"
     "\n"
