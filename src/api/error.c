@@ -30,7 +30,7 @@ int impl_Error_string(int errorcode, char *string, int *resultlen)
         *resultlen +=
             snprintf(string + *resultlen, room, "%s%s", errorcode == MPI_ERR_OTHER ? ": " : "; ", detail);
     *resultlen = MIN(*resultlen, MPI_MAX_ERROR_STRING - 1);
-    return rc;
+    return MPI_SUCCESS;
 }
 
 int impl_Add_error_class(int *errorclass)
