@@ -149,7 +149,8 @@ fuzz: setup
 	@python3 -B tests/fuzz/fuzz.py --build build-fuzz --seconds $(if $(filter file,$(origin SECONDS)),60,$(SECONDS))
 
 install: all
-	@cmake --install $(BUILD) --prefix $(abspath $(PREFIX))
+	@cmake -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) $(BUILD) >/dev/null
+	@cmake --install $(BUILD)
 
 deb: setup-deb all
 	@cd $(BUILD) && cpack -G DEB > cpack.log || { cat cpack.log; exit 1; }

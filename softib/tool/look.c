@@ -89,13 +89,16 @@ static void info_port(const struct fabric *f, const struct registry *r, uint32_t
     unsigned last = lid + (1u << f->lmc) - 1;
     unsigned long long guid = fabric_port_guid(at.node, at.hca, at.port);
     double rate = (double)f->port[p].rate / 1e6, lat = (double)f->port[p].latency / 1e3;
+    char rate_text[32], latency_text[32];
+    snprintf(rate_text, sizeof(rate_text), "%g MB/s", rate);
+    snprintf(latency_text, sizeof(latency_text), "%g us", lat);
     if (json)
         printf("%s {\"port\": \"%s\", \"state\": \"%s\", \"lid\": %u, \"lids\": %u, \"guid\": \"%016llx\", "
                "\"rate_mb_s\": %g, \"latency_us\": %g}\n",
                p ? "," : "", name, up, lid, 1u << f->lmc, guid, rate, lat);
     else
-        printf("%-18s %-6s lid %u-%u guid %016llx rate %g MB/s latency %g us\n", name, up, lid, last, guid,
-               rate, lat);
+        printf("%-18s %-6s lid %u-%u guid %016llx rate %s latency %s\n", name, up, lid, last, guid,
+               rate > 0 ? rate_text : "unlimited", lat > 0 ? latency_text : "none added");
 }
 
 /* The barrier network. */

@@ -51,6 +51,11 @@ for cut in 0 10 64 100 1000 $((size / 2)) $((size - 1)); do
     if $info --api "$scratch/cut" >"$scratch/cut.txt" 2>&1; then fail "a file cut to $cut bytes gives status 0"; fi
     expect_line "$scratch/cut.txt" "cannot read the symbols"
 done
+# A program of another MPI library has other handles.
+"${CC:-cc}" -shared -fPIC -Wl,-soname,libmpi.so.40 -x c /dev/null -o "$scratch/libother.so"
+"$BIN/mpicc" -shared -fPIC "$scratch/needs.c" -Wl,--no-as-needed "$scratch/libother.so" -o "$scratch/foreign"
+if $info --api "$scratch/foreign" >"$scratch/foreign.txt"; then fail "a program of another MPI gives status 0"; fi
+expect_line "$scratch/foreign.txt" "compiled for another MPI library \(libmpi.so.40\)"
 if $info --tunables "$scratch/needs" 2>"$scratch/files.txt"; then fail "a file without --api gives status 0"; fi
 expect_line "$scratch/files.txt" "files go with --api alone"
 

@@ -46,7 +46,34 @@ static const Elf64_Shdr *symbol_section(const Elf64_Shdr *sections, size_t n)
     return NULL;
 }
 
-static const char *walk(const struct image *f, void (*found)(const char *symbol, void *what), void *what)
+/* The string at `name` of a table that ends with a zero byte, or NULL. */
+static const char *text_at(const struct image *f, const Elf64_Shdr *text, uint64_t name)
+{
+    if (text->sh_offset > f->size || text->sh_size > f->size - text->sh_offset || name >= text->sh_size ||
+        f->bytes[text->sh_offset + text->sh_size - 1] != '\0')
+        return NULL;
+    return f->bytes + text->sh_offset + name;
+}
+
+static void walk_libraries(const struct image *f, const Elf64_Shdr *sections, size_t n,
+                           const struct elf_found *found)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (sections[i].sh_type != SHT_DYNAMIC || sections[i].sh_link >= n)
+            continue;
+        const size_t count = sections[i].sh_size / sizeof(Elf64_Dyn);
+        const Elf64_Dyn *entries = part(f, sections[i].sh_offset, count, sizeof(*entries));
+        for (size_t k = 0; entries && k < count; k++) {
+            const char *name = entries[k].d_tag == DT_NEEDED
+                                   ? text_at(f, &sections[sections[i].sh_link], entries[k].d_un.d_val)
+                                   : NULL;
+            if (name)
+                found->library(name, found->arg);
+        }
+    }
+}
+
+static const char *walk(const struct image *f, const struct elf_found *found)
 {
     const Elf64_Ehdr *head = part(f, 0, 1, sizeof(*head));
     if (!is_ours(head))
@@ -58,16 +85,16 @@ static const char *walk(const struct image *f, void (*found)(const char *symbol,
     const Elf64_Shdr *text = &sections[table->sh_link];
     const size_t n = table->sh_size / sizeof(Elf64_Sym);
     const Elf64_Sym *symbols = part(f, table->sh_offset, n, sizeof(*symbols));
-    if (!symbols || text->sh_offset > f->size || text->sh_size > f->size - text->sh_offset ||
-        text->sh_size == 0 || f->bytes[text->sh_offset + text->sh_size - 1] != '\0')
+    if (!symbols || !text_at(f, text, 0))
         return "its table of symbols is damaged";
     for (size_t i = 0; i < n; i++)
         if (symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name > 0 && symbols[i].st_name < text->sh_size)
-            found(f->bytes + text->sh_offset + symbols[i].st_name, what);
+            found->symbol(f->bytes + text->sh_offset + symbols[i].st_name, found->arg);
+    walk_libraries(f, sections, head->e_shnum, found);
     return NULL;
 }
 
-const char *elf_needs(const char *path, void (*found)(const char *symbol, void *what), void *what)
+const char *elf_needs(const char *path, const struct elf_found *found)
 {
     struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -80,7 +107,7 @@ const char *elf_needs(const char *path, void (*found)(const char *symbol, void *
     if (bytes == MAP_FAILED)
         return "it is not a file with anything in it";
     const struct image f = {bytes, (size_t)status.st_size};
-    const char *problem = walk(&f, found, what);
+    const char *problem = walk(&f, found);
     munmap(bytes, f.size);
     return problem;
 }

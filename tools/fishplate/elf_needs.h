@@ -4,8 +4,13 @@
 #ifndef FP_TOOLS_ELF_NEEDS_H
 #define FP_TOOLS_ELF_NEEDS_H
 
-/* Calls `found` with the name of each undefined symbol, `what` passed on. Returns NULL, or a sentence about what is
- * wrong with the file, which is static. */
-const char *elf_needs(const char *path, void (*found)(const char *symbol, void *what), void *what);
+struct elf_found {
+    void (*symbol)(const char *name, void *arg);  /* each undefined symbol */
+    void (*library)(const char *name, void *arg); /* each library that the file is linked with */
+    void *arg;
+};
+
+/* Returns NULL, or a sentence about what is wrong with the file, which is static. */
+const char *elf_needs(const char *path, const struct elf_found *found);
 
 #endif

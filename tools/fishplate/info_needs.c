@@ -20,6 +20,8 @@ struct needs {
     bool *needed;                                /* one for each function of the list */
     char strangers[STRANGERS_MAX][NAME_MAX_LEN]; /* functions that are not in the list; more are not told */
     size_t nstrangers;
+    char foreign
+        [NAME_MAX_LEN]; /* another MPI library that the file is linked with, or whose data it uses; "": none */
 };
 
 /* Is the rest of a symbol what Fortran adds to a name? mpi_send_, mpi_send__, mpi_send_f08_, mpi_send_f08ts_. */
@@ -58,10 +60,21 @@ static void found_stranger(struct needs *n, const char *symbol)
         strcpy(n->strangers[n->nstrangers++], symbol);
 }
 
+/* Programs of other MPI libraries have other handles and constants: they cannot run with this one. */
+static void found_library(const char *name, void *arg)
+{
+    struct needs *n = arg;
+    if (strncmp(name, "libmpi", 6) == 0 && strncmp(name, "libmpi_abi", 10) != 0 &&
+        strncmp(name, "libmpifort_abi", 14) != 0 && strlen(name) < NAME_MAX_LEN)
+        strcpy(n->foreign, name);
+}
+
 static void found(const char *symbol, void *what)
 {
     struct needs *n = what;
     bool known = false;
+    if (strncmp(symbol, "ompi_mpi_", 9) == 0 && !n->foreign[0])
+        strcpy(n->foreign, "Open MPI");
     if (toupper((unsigned char)symbol[0]) == 'P')
         symbol++;
     if (strncasecmp(symbol, "MPI", 3) != 0)
@@ -83,6 +96,11 @@ static size_t count(const struct needs *n)
 
 static void print_text(const struct needs *n, const char *file, const struct info_options *o)
 {
+    if (!o->missing && n->foreign[0])
+        printf("%s was compiled for another MPI library (%s), whose handles and constants are others: "
+               "compile it again with "
+               "Fishplate's mpicc.\n",
+               file, n->foreign);
     if (!o->missing && n->nstrangers == 0)
         printf("%s needs %zu MPI functions: all are there.\n", file, count(n));
     else if (!o->missing)
@@ -96,6 +114,8 @@ static void print_json(const struct needs *n, const char *file, struct json *j)
 {
     json_object(j, NULL);
     json_string(j, "file", file);
+    if (n->foreign[0])
+        json_string(j, "foreign", n->foreign);
     json_array(j, "there");
     for (size_t i = 0; i < n->in->api_count; i++)
         if (n->needed[i])
@@ -117,7 +137,7 @@ static int one_file(const struct fishplate_inside *in, const char *file, const s
         fprintf(stderr, "fishplate info: out of memory.\n");
         return 2;
     }
-    const char *problem = elf_needs(file, found, &n);
+    const char *problem = elf_needs(file, &(struct elf_found){found, found_library, &n});
     if (problem)
         fprintf(stderr, "fishplate info: cannot read the symbols of %s: %s.\n", file, problem);
     else if (o->json)
@@ -125,7 +145,7 @@ static int one_file(const struct fishplate_inside *in, const char *file, const s
     else
         print_text(&n, file, o);
     free(n.needed);
-    return problem ? 2 : n.nstrangers > 0;
+    return problem ? 2 : n.nstrangers > 0 || n.foreign[0];
 }
 
 int info_needs(const struct fishplate_inside *in, const struct info_options *o)

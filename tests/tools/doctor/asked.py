@@ -8,6 +8,7 @@ it. Meanwhile the tables, the live view and the drawing of the same job.
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -49,6 +50,8 @@ def tables(job):
     table = tool("ps", str(job.pid)).stdout
     if table.count("waits") != 2 or table.count("MPI_Recv(from") != 2:
         sys.exit(f"fishplate ps:\n{table}")
+    if not re.match(r"Job fp\S+: 2 ranks on 1 host: zoo of user \S+, since \d+:\d\d$", table.splitlines()[0]):
+        sys.exit(f"fishplate ps does not name the program, its user and its age:\n{table}")
     jobs = json.loads(tool("ps", "--json").stdout)["jobs"]
     mine = [j for j in jobs if j["job"].startswith(f"fp{job.pid}-")]
     if len(mine) != 1 or [r["state"] for r in mine[0]["ranks"]] != ["waits", "waits"]:

@@ -1,8 +1,12 @@
 /* ps_table.c: the tables of `fishplate ps`, and the same as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "cli/json.h"
 #include "base/util.h"
@@ -129,6 +133,58 @@ static void tell_late(FILE *out, const struct look *now, const struct look *befo
     answer_free(&a);
 }
 
+/* A process of the job on this machine: its program, user and age; "-" if all ranks are elsewhere. */
+struct owner {
+    char pid[16], user[33], age[24], program[64];
+};
+
+static void format_age(long seconds, char *out, size_t size)
+{
+    if (seconds < 3600)
+        snprintf(out, size, "%ld:%02ld", seconds / 60, seconds % 60);
+    else if (seconds < 86400)
+        snprintf(out, size, "%ld:%02ld h", seconds / 3600, seconds / 60 % 60);
+    else
+        snprintf(out, size, "%ld d %ld h", seconds / 86400, seconds / 3600 % 24);
+}
+
+static void describe_owner(const struct sample *s, struct owner *out)
+{
+    char path[64];
+    struct stat status;
+    struct timespec now;
+    snprintf(out->pid, sizeof(out->pid), "%d", s->pid);
+    snprintf(path, sizeof(path), "/proc/%d/comm", s->pid);
+    FILE *comm = fopen(path, "re");
+    if (comm && fgets(out->program, sizeof(out->program), comm))
+        out->program[strcspn(out->program, "\n")] = '\0';
+    if (comm)
+        fclose(comm);
+    snprintf(path, sizeof(path), "/proc/%d", s->pid);
+    if (stat(path, &status) != 0)
+        return;
+    const struct passwd *user = getpwuid(status.st_uid);
+    if (user)
+        snprintf(out->user, sizeof(out->user), "%.32s", user->pw_name);
+    else
+        snprintf(out->user, sizeof(out->user), "%u", (unsigned)status.st_uid);
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    const double started = process_started(s->pid);
+    if (started >= 0 && (double)now.tv_sec >= started)
+        format_age((long)((double)now.tv_sec - started), out->age, sizeof(out->age));
+}
+
+static struct owner owner_of(const struct look *l)
+{
+    struct owner out = {"-", "-", "-", "-"};
+    for (uint32_t r = 0; r < l->ranks; r++)
+        if (l->of[r] && !l->of[r]->away) {
+            describe_owner(l->of[r], &out);
+            break;
+        }
+    return out;
+}
+
 void ps_job(FILE *out, const struct look *now, const struct look *before, int lines)
 {
     uint32_t told = 0;
@@ -136,7 +192,11 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
     fprintf(out, "Job %s: %u rank%s", now->job, now->ranks, now->ranks == 1 ? "" : "s");
     if (now->seen < now->ranks)
         fprintf(out, ", of which %u are seen", now->seen);
-    fprintf(out, " on %u host%s\n\n", hosts_of(now), hosts_of(now) == 1 ? "" : "s");
+    fprintf(out, " on %u host%s", hosts_of(now), hosts_of(now) == 1 ? "" : "s");
+    const struct owner owner = owner_of(now);
+    if (owner.pid[0] != '-')
+        fprintf(out, ": %s of user %s, since %s", owner.program, owner.user, owner.age);
+    fprintf(out, "\n\n");
     fprintf(out, " rank  host         state      cpu memory  msg/s  byte/s early  what\n");
     for (uint32_t r = 0; r < now->ranks; r++) {
         if (!now->of[r])
@@ -152,7 +212,8 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
 
 void ps_jobs(FILE *out, const struct looks *now)
 {
-    fprintf(out, "%-28s %6s %6s %6s %8s  %s\n", "job", "ranks", "seen", "hosts", "waiting", "started by");
+    fprintf(out, "%-28s %6s %6s %6s %8s %8s %-8s %8s  %-16s %s\n", "job", "ranks", "seen", "hosts", "waiting",
+            "pid", "user", "age", "program", "started by");
     for (size_t i = 0; i < now->count; i++) {
         const struct look *l = &now->job[i];
         const char *launcher = "";
@@ -163,8 +224,9 @@ void ps_jobs(FILE *out, const struct looks *now)
             waiting += wait_of(l->of[r]) != NULL;
             launcher = l->of[r]->page.launcher;
         }
-        fprintf(out, "%-28s %6u %6u %6u %8u  %s\n", l->job, l->ranks, l->seen, hosts_of(l), waiting,
-                launcher);
+        const struct owner owner = owner_of(l);
+        fprintf(out, "%-28s %6u %6u %6u %8u %8s %-8s %8s  %-16s %s\n", l->job, l->ranks, l->seen, hosts_of(l),
+                waiting, owner.pid, owner.user, owner.age, owner.program, launcher);
     }
     fprintf(out, "\n`fishplate ps JOB` shows its ranks, `fishplate why JOB` what they wait for.\n");
 }

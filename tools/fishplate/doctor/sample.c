@@ -18,7 +18,8 @@
 #include "base/util.h"
 
 /* Fields of /proc/PID/stat behind the name, which may hold blanks and parentheses. */
-static bool read_stat(int pid, char *state, int *parent, unsigned long *ticks, unsigned long *pages)
+static bool read_stat(int pid, char *state, int *parent, unsigned long *ticks, unsigned long *started,
+                      unsigned long *pages)
 {
     char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
@@ -33,8 +34,8 @@ static bool read_stat(int pid, char *state, int *parent, unsigned long *ticks, u
     unsigned long user, system;
     if (!behind ||
         sscanf(behind + 1,
-               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %*d %*d %*u %*u %lu",
-               state, parent, &user, &system, pages) != 5)
+               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d %*d %*d %lu %*u %lu",
+               state, parent, &user, &system, started, pages) != 6)
         return false;
     *ticks = user + system;
     return true;
@@ -44,8 +45,18 @@ int process_parent(int pid)
 {
     char state;
     int parent;
-    unsigned long ticks, pages;
-    return read_stat(pid, &state, &parent, &ticks, &pages) ? parent : 0;
+    unsigned long ticks, started, pages;
+    return read_stat(pid, &state, &parent, &ticks, &started, &pages) ? parent : 0;
+}
+
+double process_started(int pid)
+{
+    char state;
+    int parent;
+    unsigned long ticks, started, pages;
+    if (!read_stat(pid, &state, &parent, &ticks, &started, &pages))
+        return -1;
+    return (double)started / (double)sysconf(_SC_CLK_TCK);
 }
 
 /* While a rank writes, its version is odd; when it has written meanwhile, the version has changed. */
@@ -65,13 +76,13 @@ static bool copy_page(int fd, struct page *out)
 
 static bool sample_take(int pid, int fd, struct sample *s)
 {
-    unsigned long ticks, pages;
+    unsigned long ticks, started, pages;
     int parent;
     memset(s, 0, sizeof(*s));
     s->torn = !copy_page(fd, &s->page);
     s->now = clock_ns();
     s->pid = pid;
-    if (!read_stat(pid, &s->state, &parent, &ticks, &pages))
+    if (!read_stat(pid, &s->state, &parent, &ticks, &started, &pages))
         return false;
     s->cpu_ns = (uint64_t)ticks * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
     s->memory = (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);

@@ -67,5 +67,7 @@ long sample_read(const void *bytes, size_t size, struct sample *out);
 
 /* /proc: parent of a process, 0 when it is gone. */
 int process_parent(int pid);
+/* When it was started, in seconds since the machine was; -1: it is gone. */
+double process_started(int pid);
 
 #endif
