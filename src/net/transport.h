@@ -137,6 +137,7 @@ struct transport_caps {
     size_t frame_max;    /* largest payload of one frame */
     size_t inline_max;   /* payload that costs no more than an empty frame */
     size_t eager_best;   /* up to which size a message is best sent at once; 0: FISHPLATE_EAGER_MAX */
+    bool gpu_memory;     /* puts and gets may reach GPU memory: mem_register accepts or refuses it */
     bool put, get;       /* one-sided transfers to and from the peer's private memory */
     size_t put_silent;   /* puts up to this length may be silent: without op and mem. 0: none may */
     bool cpu_moves;      /* ... by this processor, before the call returns; else by an adapter, on its own */

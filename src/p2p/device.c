@@ -85,11 +85,20 @@ int device_send_frame(struct p2p_request *r)
     return rc == ERR_AGAIN ? keep_copy(r) : rc;
 }
 
+/* From pinned memory by a copy engine: short copies from ordinary memory run on the compute engine, and two processes that take
+ * turns on that wait 150 us for each other (docs/gpu.md). */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len)
 {
     struct dt_cursor c;
+    if (len == 0)
+        return 0;
+    const int rc = stage_get(r, len);
+    if (rc)
+        return rc;
+    memcpy(r->stage, payload, len);
     open_cursor(r, &c);
-    dt_cursor_unpack(&c, payload, len);
+    dt_cursor_unpack(&c, r->stage, len);
+    request_put_stage(r);
     counter_add(&staged, len);
     return c.error;
 }

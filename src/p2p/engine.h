@@ -202,6 +202,12 @@ static inline void request_data(struct p2p_request *r, const void *buf, MPI_Coun
     r->device = dt_is_device(buf, count, type);
 }
 
+/* Is the data one block that peers could read and write if it is registered? */
+static inline bool request_is_reachable(const struct p2p_request *r)
+{
+    return r->block && (!r->device || r->peer->caps.gpu_memory);
+}
+
 /* Makes the data reachable; false when the transport cannot. */
 static inline bool request_register(struct p2p_request *r, uint64_t bytes)
 {

@@ -40,8 +40,9 @@ enum {
     RTS_READ = 1,
     RTS_WRITE = 2,
     RTS_PIPE = 4,
-    RTS_MAPGET = 8, /* GPU memory that the receiver may map: struct gpu_export follows */
-    RTS_MAPPUT = 16 /* the sender could map GPU memory of the receiver */
+    RTS_MAPGET = 8,  /* GPU memory that the receiver may map: struct gpu_export follows */
+    RTS_MAPPUT = 16, /* the sender could map GPU memory of the receiver */
+    RTS_GPU = 32     /* the data is in GPU memory: its last byte is not known */
 };
 enum { RTR_LOOKS = 1 }; /* the receiver polls the last byte */
 enum {

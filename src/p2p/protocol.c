@@ -130,6 +130,11 @@ bool protocol_forces_pipe(const struct p2p_request *r)
     return in_pieces(r, r->length);
 }
 
+bool protocol_forces_map(void)
+{
+    return rendezvous.value == RENDEZVOUS_MAPGET || rendezvous.value == RENDEZVOUS_MAPPUT;
+}
+
 /* A message has at most PIPE_PIECES, whatever the sender requests. */
 uint64_t protocol_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
@@ -202,8 +207,8 @@ enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const st
         if (mapped != PROTOCOL_RENDEZVOUS)
             return mapped;
     }
-    bool read = r->block && !r->device && a->rts->can & RTS_READ && a->from->caps.get;
-    bool write = r->block && !r->device && a->rts->can & RTS_WRITE && bytes > 0;
+    bool read = request_is_reachable(r) && a->rts->can & RTS_READ && a->from->caps.get;
+    bool write = request_is_reachable(r) && a->rts->can & RTS_WRITE && bytes > 0;
     r->ticket = (struct traffic_ticket){.bytes = bytes};
     if (bytes == 0 && read)
         return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
@@ -214,6 +219,8 @@ enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const st
         return PROTOCOL_R3;
     if (!read || (write && rendezvous.value == RENDEZVOUS_RPUT))
         return PROTOCOL_RPUT;
+    if (unlikely(r->device || a->rts->can & RTS_GPU)) /* processors cannot poll its last byte */
+        return PROTOCOL_GETCQE;
     if (rendezvous.value == RENDEZVOUS_SPLIT && write && bytes >= 2)
         return PROTOCOL_SPLIT;
     return is_automatic() ? protocol_choose_auto(p, r, a, write)

@@ -18,6 +18,8 @@ void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes);
  * piece. */
 bool protocol_can_pipe(const struct p2p_request *r);
 bool protocol_forces_pipe(const struct p2p_request *r);
+/* Whether the user wants GPU memory to be mapped, however short the message is. */
+bool protocol_forces_map(void);
 uint64_t protocol_piece(const struct p2p_request *r, uint64_t bytes);
 /* The receiver: bytes of a piece, as the sender requests or else its own. */
 uint64_t protocol_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes);

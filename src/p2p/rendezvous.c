@@ -42,7 +42,8 @@ static int rts_send(struct p2p_request *r)
         rts->address = (uintptr_t)r->buf;
         rts->key = r->key;
         rts->can = (r->peer->caps.get ? RTS_READ : 0) | (r->peer->caps.put ? RTS_WRITE : 0);
-        r->header.aux = (uint8_t)r->buf[r->length - 1];
+        r->header.aux = r->device ? 0 : (uint8_t)r->buf[r->length - 1];
+        rts->can |= r->device ? RTS_GPU : 0;
     }
     if (protocol_can_pipe(r) && (r->registered || protocol_forces_pipe(r))) {
         rts->can |= RTS_PIPE;
@@ -94,7 +95,7 @@ void rendezvous_start(struct p2p *p, struct p2p_request *r)
     const struct transport_caps *caps = &r->peer->caps;
     r->header.kind = FRAME_RTS;
     r->header.word = r->length;
-    if (r->block && !r->device && (caps->get || caps->put) && !protocol_forces_pipe(r))
+    if (request_is_reachable(r) && (caps->get || caps->put) && !protocol_forces_pipe(r))
         request_register(r, r->length);
     r->hold.since = protocol_offers(r->peer) == PROTOCOL_RENDEZVOUS ? 0 : clock_ns();
     bool hold = offer_awaited(r);

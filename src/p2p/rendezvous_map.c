@@ -14,9 +14,16 @@
 
 #include <string.h>
 
+#include "base/tunable.h"
 #include "gpu/move.h"
 #include "net/net.h"
 #include "p2p/protocol.h"
+
+static TUNABLE_SIZE(map_min, "GPU_MAP_MIN", 512 * 1024, 0, INT64_MAX,
+                    "Smallest message between GPU memory of two processes of a node that one GPU copies "
+                    "directly. Smaller ones move "
+                    "through host memory, since two processes that take turns on the compute engine of a GPU "
+                    "wait for each other.");
 
 static COUNTER(mapgets, "p2p_rendezvous_mapget",
                "Large messages that a GPU copied from the sender's memory, which the receiver had mapped.");
@@ -44,7 +51,9 @@ static int progress(struct net_hook *hook)
     list_foreach_safe(pos, after, &p->copies)
     {
         struct map_copy *c = list_entry(pos, struct map_copy, link);
+        const size_t before = c->move.finished;
         const int rc = gpu_move_poll(&c->move);
+        events += c->move.finished != before;
         if (rc == ERR_AGAIN)
             continue;
         list_remove(&c->link);
@@ -56,7 +65,6 @@ static int progress(struct net_hook *hook)
             gpu_release_import(c->mapped);
         c->end(c->r, rc);
         pool_put(&p->copy_pool, c);
-        events++;
     }
     return events;
 }
@@ -128,16 +136,22 @@ static bool shares_gpus(const struct peer *peer)
     return peer->self || peer->caps.cpu_moves;
 }
 
+/* GPU memory at both ends, and less than is worth it. */
+static bool is_small(const struct p2p_request *r, uint64_t bytes)
+{
+    return r->device && bytes < (uint64_t)map_min.value && !protocol_forces_map();
+}
+
 uint64_t map_announce(const struct p2p_request *r, struct gpu_export *out)
 {
     if (!r->block || !gpu_may_have_memory() || !shares_gpus(r->peer))
         return 0;
-    return RTS_MAPPUT | (r->device && export_data(r, out) ? RTS_MAPGET : 0);
+    return (is_small(r, r->length) ? 0 : RTS_MAPPUT) | (r->device && export_data(r, out) ? RTS_MAPGET : 0);
 }
 
 bool map_can_get(const struct p2p_request *r, const struct announcement *a)
 {
-    return a->map && r->block && gpu_is_active();
+    return a->map && r->block && gpu_is_active() && !is_small(r, (uint64_t)r->base.bytes);
 }
 
 bool map_can_put(const struct p2p_request *r, const struct announcement *a)
