@@ -1,6 +1,6 @@
 /* paths.c: which protocol large messages of GPU memory take between two ranks, by the library's counters, and that mappings of memory
  * which its owner has freed are closed. Arguments: the expected protocols of GPU memory to GPU memory, GPU to host, host to
- * GPU, pool to GPU: mapget, mapput or r3.
+ * GPU, pool to GPU: mapget, mapput, r3, getcqe or rput.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"
@@ -10,8 +10,8 @@
 #define TURNS  10
 #define CYCLES 300 /* allocations that are sent once and freed */
 
-enum { MAPGET, MAPPUT, R3, PROTOCOLS };
-static const char *const protocols[PROTOCOLS] = {"mapget", "mapput", "r3"};
+enum { MAPGET, MAPPUT, R3, GETCQE, RPUT, PROTOCOLS };
+static const char *const protocols[PROTOCOLS] = {"mapget", "mapput", "r3", "getcqe", "rput"};
 static MPI_T_pvar_handle counts[PROTOCOLS];
 
 /* Counted by the rank that copies, or receives. */
@@ -84,6 +84,8 @@ int main(int argc, char **argv)
     counts[MAPGET] = counter_open("p2p_rendezvous_mapget");
     counts[MAPPUT] = counter_open("p2p_rendezvous_mapput");
     counts[R3] = counter_open("p2p_rendezvous_r3");
+    counts[GETCQE] = counter_open("p2p_rendezvous_getcqe");
+    counts[RPUT] = counter_open("p2p_rendezvous_rput");
     expect_protocol(AREA_DEVICE, AREA_DEVICE, argv[1]);
     expect_protocol(AREA_DEVICE, AREA_HOST, argv[2]);
     expect_protocol(AREA_HOST, AREA_DEVICE, argv[3]);

@@ -183,6 +183,13 @@ struct ib_wires {
     struct ibv_context *context; /* NULL: there is none */
 };
 
+#define IB_ALLOCATIONS 64
+
+/* An allocation of GPU memory. */
+struct ib_allocation {
+    uint64_t start, id;
+};
+
 struct ib {
     struct transport base;
     const struct ib_events *events;
@@ -222,7 +229,10 @@ struct ib {
     struct credit_rules rules;
     struct list multicasts; /* members of multicast groups */
     struct regcache *regcache;
-    struct ib_self *self; /* NULL until it is used */
+    struct ib_allocation
+        allocations[IB_ALLOCATIONS]; /* GPU memory that was registered last, by address (memory.c) */
+    bool gpu_refused;                /* GPU memory cannot be registered */
+    struct ib_self *self;            /* NULL until it is used */
     uint32_t ring_slots, ring_slot_size;
     size_t ring_frame_max;   /* with its head */
     _Atomic int ports;       /* one went down or came up */

@@ -4,14 +4,50 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/keepheap.h"
+#include "base/counter.h"
 #include "boot/boot.h"
+#include "gpu/gpu.h"
 #include "net/ib/ib.h"
 #include "net/memlock.h"
 
+static COUNTER(dmabufs, "reg_gpu_dmabuf", "Registrations of GPU memory by dma-buf.");
+static COUNTER(peers, "reg_gpu_plain", "Registrations of GPU memory by ibv_reg_mr (nv_peer_mem).");
+static COUNTER(refusals, "reg_gpu_refused",
+               "Registrations of GPU memory that were refused; such messages move through host memory.");
+
+/* Whole pages of GPU memory. NULL: neither the GPU library nor the adapter supports it. */
+static struct ibv_mr *register_device_memory(const struct ib_device *d, void *address, size_t len)
+{
+    int fd;
+    uint64_t offset;
+    struct ibv_mr *mr = NULL;
+    if (d->verbs.reg_dmabuf_mr && gpu_open_dmabuf(address, len, &fd, &offset) == 0) {
+        mr = d->verbs.reg_dmabuf_mr(d->pd, offset, len, (uintptr_t)address, fd, ib_device_access_flags(d));
+        close(fd);
+        counter_add(&dmabufs, mr != NULL);
+    }
+    if (!mr) {
+        mr = d->verbs.reg_mr(d->pd, address, len, ib_device_access_flags(d));
+        counter_add(mr ? &peers : &refusals, 1);
+    }
+    return mr;
+}
+
+static int pin_device_memory(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
+{
+    *out = register_device_memory(d, address, len);
+    return *out ? 0
+                : err_set(MPI_ERR_BUFFER, "%s cannot register %zu bytes of GPU memory at %p", d->name, len,
+                          address);
+}
+
 static int pin_one(const struct ib_device *d, void *address, size_t len, struct ibv_mr **out)
 {
+    if (unlikely(gpu_memory_is_device(address)))
+        return pin_device_memory(d, address, len, out);
     struct ibv_mr *mr = d->verbs.reg_mr(d->pd, address, len, ib_device_access_flags(d));
     if (!mr && (errno == EFAULT || errno == EACCES)) /* a constant: it can be read but not written */
         mr = d->verbs.reg_mr(d->pd, address, len, IBV_ACCESS_REMOTE_READ);
@@ -90,10 +126,32 @@ static int memory_return_entry(struct transport *t, int rc, struct regcache_entr
     return 0;
 }
 
+/* The GPU library may use addresses again without unmapping them, which no memory hook reports: registrations of an allocation that
+ * was not seen last at its address are dropped. 0, or an error class: device memory that cannot be registered. */
+static int check_allocation(struct ib *ib, const void *address)
+{
+    struct gpu_range range;
+    if (ib->gpu_refused || gpu_find_range(address, &range) != 0 || gpu_order_copies(address) != 0)
+        return MPI_ERR_BUFFER;
+    struct ib_allocation *seen = &ib->allocations[(range.start >> 12) % IB_ALLOCATIONS];
+    if (seen->start != range.start || seen->id != range.id)
+        regcache_invalidate(ib->regcache, range.start, range.size);
+    *seen = (struct ib_allocation){.start = range.start, .id = range.id};
+    return 0;
+}
+
 int ib_memory_register(struct transport *t, const void *address, size_t len, struct net_mem *mem,
                        struct net_key *key)
 {
     struct regcache_entry *e = NULL;
+    if (unlikely(gpu_memory_is_device(address))) {
+        int rc = check_allocation(ib_of(t), address);
+        if (rc)
+            return rc;
+        rc = regcache_get_piece(ib_of(t)->regcache, address, len, &e);
+        ib_of(t)->gpu_refused |= rc == MPI_ERR_BUFFER;
+        return memory_return_entry(t, rc, e, address, len, mem, key);
+    }
     int rc = regcache_get(ib_of(t)->regcache, address, len, &e);
     return memory_return_entry(t, rc, e, address, len, mem, key);
 }

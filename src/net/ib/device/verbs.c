@@ -69,6 +69,7 @@ int verbs_load(const char *path, struct verbs *out)
     VERBS_FUNCTIONS(VERBS_FIND)
 #undef VERBS_FIND
     *(void **)(void *)&out->query_qp_data_in_order = dlsym(library, "ibv_query_qp_data_in_order");
+    *(void **)(void *)&out->reg_dmabuf_mr = dlsym(library, "ibv_reg_dmabuf_mr");
     find_barrier(library, out);
     find_wires(library, out);
     out->softib = out->barrier.get_id != NULL;

@@ -80,6 +80,7 @@ struct verbs {
     struct verbs_barrier barrier; /* in the switch */
     struct verbs_wires wires;
     /* Newer than the rest: NULL when the library is older. */
+    struct ibv_mr *(*reg_dmabuf_mr)(struct ibv_pd *, uint64_t, size_t, uint64_t, int, int);
     int (*query_qp_data_in_order)(struct ibv_qp *, enum ibv_wr_opcode, uint32_t);
 };
 

@@ -25,6 +25,7 @@ static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transp
         .frame_max = ib->large.size - sizeof(struct ib_frame),
         .inline_max = 256,
         .eager_best = ib->large.size - sizeof(struct ib_frame),
+        .gpu_memory = true,
         .put = true,
         .put_silent = ib->inline_max,
         .get = MIN(ib->device.attr.max_qp_rd_atom, ib->device.attr.max_qp_init_rd_atom) > 0,
