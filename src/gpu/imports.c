@@ -9,9 +9,10 @@
 #include "base/err.h"
 #include "base/tunable.h"
 
-static TUNABLE_SIZE(idle_limit, "GPU_IMPORT_BYTES", (int64_t)4 << 30, 0, INT64_MAX,
-                    "Bytes of GPU memory of other processes that may stay mapped while no message uses them. "
-                    "The GPU keeps mapped memory allocated, also if its owner has freed it.");
+static LABORATORY_SIZE(
+    idle_limit, "GPU_IMPORT_BYTES", (int64_t)4 << 30, 0, INT64_MAX,
+    "Bytes of GPU memory of other processes that may stay mapped while no message uses them. "
+    "The GPU keeps mapped memory allocated, also if its owner has freed it.");
 
 static COUNTER(opened, "gpu_imports_opened", "Allocations of other processes that were mapped.");
 static COUNTER(hits, "gpu_import_hits", "Uses of an allocation of another process that was mapped already.");

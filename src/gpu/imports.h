@@ -1,6 +1,6 @@
 /* imports.h: the cache of GPU memory of other processes that is mapped here. Mapping takes 250 us, so mappings are cached; a mapping
  * keeps freed memory of its owner allocated, so their number is bounded and a mapping is closed when its owner exports another
- * allocation at an overlapping address. FISHPLATE_GPU_IMPORT_BYTES bounds the bytes of mappings that nobody uses; the one that was used
+ * allocation at an overlapping address. The control variable GPU_IMPORT_BYTES bounds the bytes of mappings that nobody uses; the one that was used
  * last stays in any case.
  *
  * The caller holds the lock of gpu.c.

@@ -19,11 +19,12 @@
 #include "net/net.h"
 #include "p2p/protocol.h"
 
-static TUNABLE_SIZE(map_min, "GPU_MAP_MIN", 512 * 1024, 0, INT64_MAX,
-                    "Smallest message between GPU memory of two processes of a node that one GPU copies "
-                    "directly. Smaller ones move "
-                    "through host memory, since two processes that take turns on the compute engine of a GPU "
-                    "wait for each other.");
+static LABORATORY_SIZE(
+    map_min, "GPU_MAP_MIN", 512 * 1024, 0, INT64_MAX,
+    "Smallest message between GPU memory of two processes of a node that one GPU copies "
+    "directly. Smaller ones move "
+    "through host memory, since two processes that take turns on the compute engine of a GPU "
+    "wait for each other.");
 
 static COUNTER(mapgets, "p2p_rendezvous_mapget",
                "Large messages that a GPU copied from the sender's memory, which the receiver had mapped.");

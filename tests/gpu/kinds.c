@@ -1,4 +1,4 @@
-/* kinds.c: what a program is told about GPU memory: mpi_memory_alloc_kinds in the info of MPI_COMM_WORLD, of sessions, windows and
+/* kinds.c: what a program can query about GPU memory: mpi_memory_alloc_kinds in the info of MPI_COMM_WORLD, of sessions, windows and
  * files, and mpi-ext.h. With the argument `off` GPU memory is off.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -81,14 +81,6 @@ static const struct advice table[] = {
      "Set cuda to end a job at its start where CUDA cannot be used; set off if classifying addresses "
      "disturbs a program.",
      "gpu_address_queries"},
-    {"GPU_IMPORT_BYTES", EXPERT,
-     "Lower it if programs that free and allocate GPU memory all the time run out of it; raise it if "
-     "`gpu_imports_opened` grows with every message.",
-     "gpu_imports_opened"},
-    {"GPU_MAP_MIN", EXPERT,
-     "Lower it if messages between GPU memory go in one direction at a time, or if each rank has a GPU of "
-     "its own.",
-     "p2p_rendezvous_mapget"},
     {"LOG", START, "Set info when a job uses the wrong network, debug when you report a problem.", NULL},
     {"NAME_DIR", EXPERT,
      "Name a folder on a shared file system when servers and clients run on different hosts.", NULL},

@@ -57,7 +57,7 @@ struct mr {
     struct mr_import *import; /* import.c: it was imported from another process */
     atomic_int
         *device_memory; /* dm.c: counts the regions in the device memory of which it is a part; else NULL */
-    void *map;                /* of a dma-buf; NULL: ordinary memory */
+    void *map;          /* of a dma-buf; NULL: ordinary memory */
     size_t map_length;
 };
 

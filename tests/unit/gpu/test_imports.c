@@ -92,7 +92,7 @@ static void is_bounded(void)
     EXPECT_EQ(open_count, 0);
 }
 
-/* FISHPLATE_GPU_IMPORT_BYTES is 4 GiB: mappings keep memory of the GPU allocated. */
+/* GPU_IMPORT_BYTES is 4 GiB: mappings keep memory of the GPU allocated. */
 static void bounds_the_bytes_of_idle_mappings(void)
 {
     struct gpu_imports imports = {0};
