@@ -32,8 +32,8 @@ expect_json "$scratch/hints.json"
 # What a file needs: objects and libraries, damaged files, files that are none.
 cat >"$scratch/needs.c" <<'C'
 #include <mpi.h>
-int MPI_Type_struct(int), MPIX_Query_cuda_support(int);
-int main(void) { MPI_Init(0, 0); MPIX_Query_cuda_support(0); return MPI_Type_struct(1); }
+int MPI_Type_struct(int), MPIX_Query_rocm_support(int);
+int main(void) { MPI_Init(0, 0); MPIX_Query_rocm_support(0); return MPI_Type_struct(1); }
 C
 "$BIN/mpicc" -c "$scratch/needs.c" -o "$scratch/needs.o"
 "$BIN/mpicc" -shared -fPIC "$scratch/needs.c" -o "$scratch/needs"
@@ -41,7 +41,7 @@ for file in needs.o needs; do
     if $info --api "$scratch/$file" >"$scratch/needs.txt"; then fail "a file that needs missing functions gives status 0"; fi
     expect_line "$scratch/needs.txt" "$file needs 3 MPI functions; 2 of them"
     $info --api --missing "$scratch/$file" >"$scratch/names.txt" || true
-    sort "$scratch/names.txt" | tr '\n' ' ' | grep -qx 'MPIX_Query_cuda_support MPI_Type_struct ' || fail "the names of what is missing"
+    sort "$scratch/names.txt" | tr '\n' ' ' | grep -qx 'MPIX_Query_rocm_support MPI_Type_struct ' || fail "the names of what is missing"
     $info --api --json "$scratch/$file" >"$scratch/needs.json" || true
     expect_json "$scratch/needs.json"
 done
