@@ -20,6 +20,10 @@
 #include "gpu/ops.h"
 #include "gpu/run.h"
 
+/* Pinned host memory: buffers of 512 KiB, 1 MiB and so on up to 64 MiB. To pin 64 MiB takes milliseconds, so they are kept for later. */
+enum { BUFFER_CLASSES = 8 };
+#define IDLE_BYTES_MOST ((size_t)256 << 20)
+
 enum gpu_mode { GPU_AUTO, GPU_OFF, GPU_CUDA };
 
 static TUNABLE_CHOICE(
@@ -50,7 +54,8 @@ static struct {
     struct gpu_imports imports;
     uint64_t ordered[ALLOCATIONS_CACHED];          /* by id: gpu_order_copies was called for it */
     struct gpu_export exports[ALLOCATIONS_CACHED]; /* by id */
-    void *staging; /* list of free buffers; the first word of each points to the next */
+    void *buffers[BUFFER_CLASSES]; /* lists of free buffers; the first word of each points to the next */
+    size_t idle_bytes;             /* of free buffers */
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "MPI is not initialised"};
 
 static void gpu_watch_libraries(void *const *what)
@@ -107,13 +112,15 @@ void gpu_close(void)
     gpu_watch_libraries(&never);
     if (gpu.ops) {
         gpu_imports_clear(&gpu.imports, gpu.ops);
-        for (void *it = gpu.staging, *next; it; it = next) {
-            next = *(void **)it;
-            gpu.ops->free_pinned(it);
-        }
+        for (int i = 0; i < BUFFER_CLASSES; i++)
+            for (void *it = gpu.buffers[i], *next; it; it = next) {
+                next = *(void **)it;
+                gpu.ops->free_pinned(it);
+            }
         gpu.ops->close();
     }
-    gpu.staging = NULL;
+    memset(gpu.buffers, 0, sizeof(gpu.buffers));
+    gpu.idle_bytes = 0;
     memset(gpu.ordered, 0, sizeof(gpu.ordered));
     memset(gpu.exports, 0, sizeof(gpu.exports));
     __atomic_store_n(&gpu.ops, NULL, __ATOMIC_RELEASE);
@@ -235,37 +242,58 @@ int gpu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch
     return width && rows ? gpu.ops->copy_rows(to, to_pitch, from, from_pitch, width, rows) : 0;
 }
 
-void *gpu_get_staging(void)
+/* The class of buffers that hold `size` bytes, or -1: larger than all of them. */
+static int buffer_class(size_t size)
 {
-    pthread_mutex_lock(&gpu.lock);
-    void *buffer = gpu.staging;
-    if (buffer)
-        gpu.staging = *(void **)buffer;
-    else
-        buffer = gpu.ops->alloc_pinned(GPU_STAGING_SIZE);
-    pthread_mutex_unlock(&gpu.lock);
-    return buffer;
-}
-
-void gpu_put_staging(void *buffer)
-{
-    pthread_mutex_lock(&gpu.lock);
-    *(void **)buffer = gpu.staging;
-    gpu.staging = buffer;
-    pthread_mutex_unlock(&gpu.lock);
+    for (int i = 0; i < BUFFER_CLASSES; i++)
+        if (size <= GPU_STAGING_SIZE << i)
+            return i;
+    return -1;
 }
 
 void *gpu_get_buffer(size_t size)
 {
-    return size <= GPU_STAGING_SIZE ? gpu_get_staging() : malloc(size);
+    const int class = buffer_class(size);
+    if (class < 0)
+        return malloc(size);
+    pthread_mutex_lock(&gpu.lock);
+    void *buffer = gpu.buffers[class];
+    if (buffer) {
+        gpu.buffers[class] = *(void **)buffer;
+        gpu.idle_bytes -= GPU_STAGING_SIZE << class;
+    } else {
+        buffer = gpu.ops->alloc_pinned(GPU_STAGING_SIZE << class);
+    }
+    pthread_mutex_unlock(&gpu.lock);
+    return buffer;
 }
 
 void gpu_put_buffer(void *buffer, size_t size)
 {
-    if (size <= GPU_STAGING_SIZE)
-        gpu_put_staging(buffer);
-    else
+    const int class = buffer_class(size);
+    if (class < 0) {
         free(buffer);
+        return;
+    }
+    pthread_mutex_lock(&gpu.lock);
+    if (class > 0 && gpu.idle_bytes + (GPU_STAGING_SIZE << class) > IDLE_BYTES_MOST) {
+        gpu.ops->free_pinned(buffer);
+    } else {
+        *(void **)buffer = gpu.buffers[class];
+        gpu.buffers[class] = buffer;
+        gpu.idle_bytes += GPU_STAGING_SIZE << class;
+    }
+    pthread_mutex_unlock(&gpu.lock);
+}
+
+void *gpu_get_staging(void)
+{
+    return gpu_get_buffer(GPU_STAGING_SIZE);
+}
+
+void gpu_put_staging(void *buffer)
+{
+    gpu_put_buffer(buffer, GPU_STAGING_SIZE);
 }
 
 int gpu_export_range(const struct gpu_range *range, struct gpu_export *out)

@@ -91,7 +91,7 @@ void *gpu_get_staging(void);
 void gpu_put_staging(void *buffer);
 #define GPU_STAGING_SIZE ((size_t)512 << 10)
 
-/* Host memory for a copy of a whole buffer of GPU memory: pinned if it fits a staging buffer. NULL: out of memory. */
+/* Host memory for a copy of a whole buffer of GPU memory: pinned up to 64 MiB. NULL: out of memory. */
 void *gpu_get_buffer(size_t size);
 void gpu_put_buffer(void *buffer, size_t size);
 
