@@ -68,6 +68,7 @@ refused 'wait for each other'
 # A job of now: the record says who sent how much to whom, and it can be replayed.
 "$BIN/fishplate" prof --record "$scratch/record" --timeline "$scratch/timeline" \
     "$BIN/mpiexec" -n 2 "$BIN/fishplate-lab" kernels --class S cg >"$scratch/out" 2>&1 || fail "$(cat "$scratch/out")"
-expect_line "$scratch/record" '^event MPI_Sendrecv [0-9]+ [0-9]+ 1 1 1 5600 5600$'
+expect_line "$scratch/record" '^event MPI_Irecv [0-9]+ [0-9]+ 1 -2 1 -1 5600$'
+expect_line "$scratch/record" '^event MPI_Send [0-9]+ [0-9]+ 1 1 -2 5600 -1$'
 "$BIN/fishplate-lab" sim replay "$scratch/record" --from ib100 >"$scratch/table"
 expect_line "$scratch/table" 'the machine it is from .* error [-+]'
