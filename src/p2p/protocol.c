@@ -202,6 +202,7 @@ static enum p2p_protocol choose_mapped(const struct p2p_request *r, const struct
 enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a)
 {
     uint64_t bytes = (uint64_t)r->base.bytes;
+    r->ticket = (struct traffic_ticket){.bytes = bytes}; /* closed: requests are used again */
     if (unlikely(a->rts->can & (RTS_MAPGET | RTS_MAPPUT))) {
         const enum p2p_protocol mapped = choose_mapped(r, a);
         if (mapped != PROTOCOL_RENDEZVOUS)
@@ -209,7 +210,6 @@ enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const st
     }
     bool read = request_is_reachable(r) && a->rts->can & RTS_READ && a->from->caps.get;
     bool write = request_is_reachable(r) && a->rts->can & RTS_WRITE && bytes > 0;
-    r->ticket = (struct traffic_ticket){.bytes = bytes};
     if (bytes == 0 && read)
         return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
     const bool pipe = bytes > 0 && a->rts->can & RTS_PIPE && pieces_open(r);
