@@ -83,8 +83,13 @@ static void damaged_bytes(void)
 
 static uint32_t numbers[] = {2, 5, 6};
 static char *names[] = {"two", "five", "six"};
-static const struct tree_spec spec = {
-    .shell = {"ssh", "my shell"}, .fanout = 4, .timeout = 60, .n = 3, .numbers = numbers, .names = names};
+static const struct tree_spec spec = {.shell = {"ssh", "my shell"},
+                                      .fanout = 4,
+                                      .timeout = 60,
+                                      .network = "10.0.0.0/8",
+                                      .n = 3,
+                                      .numbers = numbers,
+                                      .names = names};
 
 static void trees(void)
 {
@@ -94,6 +99,7 @@ static void trees(void)
     EXPECT(s != NULL);
     if (s) {
         EXPECT_STR(s->shell.command, "my shell");
+        EXPECT_STR(s->network, "10.0.0.0/8");
         EXPECT_EQ(s->n, 2);
         EXPECT_EQ(s->numbers[1], 6);
         EXPECT_STR(s->names[0], "five");
