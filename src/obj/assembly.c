@@ -302,13 +302,14 @@ static void assembly_spread(struct assembly *a)
 /* The processes that wait for this one are alive and would not be notified of a death on the other side: this process notifies them. */
 static void give_up(struct assembly *a)
 {
-    const bool unsaid = a->gang.bridged && !a->gang.other_gone && a->place == 0 && a->state <= GATHERED;
+    const bool other_side_waits =
+        a->gang.bridged && !a->gang.other_gone && a->place == 0 && a->state <= GATHERED;
     if (a->state >= FINISH || !a->head) {
         a->state = FINISH;
         return;
     }
     fill_head(a, HEAD_FAILED | (uint16_t)a->error);
-    if (unsaid)
+    if (other_side_waits)
         bridge_send(a, a->head, head_size(a));
     spread_head(a, false);
 }

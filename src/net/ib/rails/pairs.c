@@ -333,8 +333,8 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
 
 /* ---- ports, and the end ---- */
 
-/* Frames that have arrived through a pair and were not processed would be lost with it, and their sender has forgotten them: it was told
- * that they arrived. So nothing arrives any more, and all that has is looked at; then it can be dropped. */
+/* Frames that have arrived through a pair and were not processed would be lost with the pair: the sender has an acknowledgement and does
+ * not repeat them. Therefore receiving stops first, the frames that have arrived are processed, and then the pair is dropped. */
 static void give_up_pairs(struct ib *ib)
 {
     bool any = false;
