@@ -97,8 +97,8 @@ static double run(MPI_Comm comm, int n)
 /* Messages, RDMA writes (a byte each), packets to the switch or to a group and changes of a wire by this rank so far. */
 static double operations(void)
 {
-    return ib_counter("p2p_eager_sent") + ib_counter("ib_put_bytes") + ib_counter("coll_switched") +
-           ib_counter("mcast_packets") + ib_counter("coll_wired");
+    return ib_counter("p2p_eager_sent") + ib_counter("ib_put_bytes") + ib_counter("coll_barrier_switch") +
+           ib_counter("mcast_packets") + ib_counter("coll_barrier_wires");
 }
 
 /* Each setting has a communicator of its own. The barrier network is for MPI_COMM_WORLD. */

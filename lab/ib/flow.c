@@ -100,7 +100,7 @@ static void pattern_rank(struct ib_rank *r)
     else
         pipeline(r, steps);
     double frames = ib_counter("ib_frames_sent"), credits = ib_counter("ib_credit_messages"),
-           most = ib_counter("ib_posted_most"), waits = ib_counter("ib_credit_waits"),
+           most = ib_counter("ib_receives_posted_max"), waits = ib_counter("ib_credit_waits"),
            starved = ib_counter("p2p_starved_rendezvous");
     ib_tell(r, IB_COUNT, ib_together(r, frames), "frames");
     ib_tell(r, IB_COUNT, ib_together(r, credits), "credits");

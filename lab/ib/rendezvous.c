@@ -100,7 +100,7 @@ static void rendezvous_rank(struct ib_rank *r)
     }
     double offered = ib_counter("p2p_rendezvous_put") + ib_counter("p2p_rendezvous_putnr");
     ib_tell(r, IB_COUNT, ib_together(r, offered), "offered");
-    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("p2p_offers_told")), "notified");
+    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("p2p_offer_notifications")), "notified");
 }
 
 static const char *const protocols[] = {"rput", "getcqe", "get", "putnr", "put", "r3"};

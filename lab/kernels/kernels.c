@@ -120,7 +120,7 @@ struct traffic {
 static struct traffic count_traffic(const struct kernel_run *run)
 {
     double sums[2] = {ib_counter("ib_frames_sent"), ib_counter("ib_credit_messages")};
-    struct traffic t = {.most = ib_counter("ib_posted_most")};
+    struct traffic t = {.most = ib_counter("ib_receives_posted_max")};
     MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_SUM, run->comm);
     MPI_Allreduce(MPI_IN_PLACE, &t.most, 1, MPI_DOUBLE, MPI_MAX, run->comm);
     t.frames = sums[0];

@@ -127,21 +127,21 @@ static const struct tool_pvar others[] = {
      .continuous = true,
      .text = pvar_format_protocols},
     {.name = "p2p_unexpected_length",
-     .doc = "Messages that wait for their receive.",
+     .doc = "Messages that arrived and wait for a matching receive.",
      .class = MPI_T_PVAR_CLASS_LEVEL,
      .bind = MPI_T_BIND_NO_OBJECT,
      .readonly = true,
      .continuous = true,
      .read = unexpected_length},
     {.name = "p2p_posted_length",
-     .doc = "Receives that wait for their message.",
+     .doc = "Posted receives that wait for a matching message.",
      .class = MPI_T_PVAR_CLASS_LEVEL,
      .bind = MPI_T_BIND_NO_OBJECT,
      .readonly = true,
      .continuous = true,
      .read = posted_length},
     {.name = "p2p_unexpected_peak",
-     .doc = "Most messages that waited for their receive at one time.",
+     .doc = "Largest number of messages that waited for a matching receive at one time.",
      .class = MPI_T_PVAR_CLASS_HIGHWATERMARK,
      .bind = MPI_T_BIND_NO_OBJECT,
      .read = unexpected_length},
@@ -233,6 +233,7 @@ int impl_T_pvar_get_index(const char *name, int var_class, int *pvar_index)
     if (!name || !pvar_index)
         return tool_leave(MPI_T_ERR_INVALID);
     rc = MPI_T_ERR_INVALID_NAME;
+    name = counter_present_name(name);
     for (int i = 0; rc != 0 && tool_pvar_get(i, &v); i++)
         if (v.class == var_class && strcmp(v.name, name) == 0) {
             *pvar_index = i;

@@ -30,4 +30,7 @@ static inline void counter_add(struct counter *c, uint64_t n)
 size_t counters_count(void);
 struct counter *counters_get(size_t index);
 
+/* The present name of a counter, given its present or a former one. The first use of a former name logs a warning. */
+const char *counter_present_name(const char *name);
+
 #endif

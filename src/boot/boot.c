@@ -29,13 +29,13 @@ static TUNABLE_INT(init_timeout, "INIT_TIMEOUT", 60, 1, 86400,
                    "and ends the job.");
 
 static COUNTER(open_us, "start_launcher_us",
-               "Microseconds until the launcher had reported rank, size and nodes.");
+               "Microseconds until the launcher reported rank, number of ranks and nodes.");
 static COUNTER(fence_us, "start_fence_us",
-               "Microseconds spent in fences of the launcher, where ranks wait for each other.");
-static COUNTER(fences, "start_fences", "Number of fences of the launcher.");
-static COUNTER(put_bytes, "start_put_bytes", "Bytes published through the launcher.");
+               "Microseconds spent in launcher fences (barriers of all ranks during start-up).");
+static COUNTER(fences, "start_fences", "Launcher fences in which this rank took part.");
+static COUNTER(put_bytes, "start_put_bytes", "Bytes of connection data published through the launcher.");
 static COUNTER(gets, "start_gets",
-               "Values of ranks fetched through the launcher, each when it is first needed.");
+               "Connection data of ranks fetched through the launcher, each when first needed.");
 static COUNTER(get_us, "start_get_us", "Microseconds spent fetching values of ranks through the launcher.");
 
 static void count_us(struct counter *c, uint64_t since)

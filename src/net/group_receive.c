@@ -18,10 +18,10 @@ static COUNTER(duplicates, "mcast_duplicates",
 static COUNTER(refused, "mcast_refused",
                "Multicast packets dropped because no buffer was free; the sender sends them again.");
 static COUNTER(
-    early, "mcast_kept",
+    early, "mcast_packets_stored",
     "Multicast packets that arrived out of order or before their MPI_Bcast was called, and were stored.");
 static COUNTER(asides, "mcast_put_aside",
-               "Multicast messages stored because this process waited for a later one first.");
+               "Multicast messages stored because this process needed a later one first.");
 static COUNTER(acks_written, "mcast_acks_written",
                "Acknowledgements of multicast packets written by RDMA into the memory of the process that "
                "collects them.");

@@ -16,7 +16,7 @@ static COUNTER(again_all, "mcast_resent_to_all",
                "Multicast packets sent again to all members because several missed them.");
 static COUNTER(again_one, "mcast_resent_to_one",
                "Multicast packets sent again to one member that missed them.");
-static COUNTER(asked, "mcast_asked", "Requests to members for an overdue acknowledgement.");
+static COUNTER(asked, "mcast_ack_requests", "Requests sent to members for overdue acknowledgements.");
 static COUNTER(
     notes_read, "mcast_acks_by_write",
     "Acknowledgements of multicast packets that members wrote into this process's memory by RDMA.");

@@ -35,9 +35,11 @@ static TUNABLE_SIZE(reg_cache, "REG_CACHE", 1 << 30, 0, (int64_t)1 << 40,
                     "again. 0: register for each message. Unless it is set, at most the rank's share of a "
                     "quarter of the node's memory.");
 
-static COUNTER(reg_hits, "reg_hits", "Buffers that were found registered already.");
-static COUNTER(reg_misses, "reg_misses", "Buffers that had to be registered.");
-static COUNTER(reg_evictions, "reg_evictions", "Registrations dropped to make room for others.");
+static COUNTER(reg_hits, "reg_hits", "Buffers found in the registration cache.");
+static COUNTER(reg_misses, "reg_misses",
+               "Buffers not found in the registration cache, which had to be registered.");
+static COUNTER(reg_evictions, "reg_evictions",
+               "Registrations evicted from the cache to make room for others.");
 static COUNTER(reg_invalidations, "reg_invalidations",
                "Registrations dropped because their memory was unmapped or changed.");
 static COUNTER(reg_pinned_bytes, "reg_pinned_bytes",

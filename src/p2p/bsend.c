@@ -10,7 +10,9 @@
 #include "base/counter.h"
 #include "gpu/gpu.h"
 
-static COUNTER(buffered, "p2p_buffered", "Messages that a buffered send had to keep until they could leave.");
+static COUNTER(
+    buffered, "p2p_buffered",
+    "Messages of MPI_Bsend copied into the attached buffer because they could not be sent at once.");
 
 struct bsend_pool {
     struct p2p *p2p;

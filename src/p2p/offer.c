@@ -10,8 +10,10 @@
 #include "p2p/rendezvous.h"
 #include "p2p/protocol.h"
 
-static COUNTER(wasted, "p2p_offers_void", "Offered receives that got their message in another way, or none.");
-static COUNTER(crossed, "p2p_offers_crossed", "Offers that arrived when messages were under way already.");
+static COUNTER(wasted, "p2p_offers_void", "Offered receive buffers that the sender did not use.");
+static COUNTER(
+    crossed, "p2p_offers_crossed",
+    "Offered receive buffers not used because messages were under way already when the offer arrived.");
 
 #define HOLD_LATENCIES 8    /* how long a send waits for an offer, in times of a small frame */
 #define HOLD_NS_MIN    2000 /* ... at least */

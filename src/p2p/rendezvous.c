@@ -15,8 +15,9 @@
 #include "p2p/rendezvous_map.h"
 #include "p2p/write.h"
 
-static COUNTER(announced, "p2p_rendezvous", "Messages that were announced before their data moved.");
-static COUNTER(held, "p2p_rendezvous_held", "Large sends that waited a moment for the receiver's offer.");
+static COUNTER(announced, "p2p_rendezvous", "Messages sent by a rendezvous protocol.");
+static COUNTER(held, "p2p_rendezvous_held",
+               "Large sends delayed briefly to wait for the receiver to offer its buffer.");
 
 /* ---- the sender announces ---- */
 

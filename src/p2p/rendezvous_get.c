@@ -16,7 +16,8 @@
 #include "p2p/protocol.h"
 
 static COUNTER(gets, "p2p_rendezvous_get",
-               "Large messages the receiver read from the sender's memory, looking at the last byte.");
+               "Large messages that the receiver read from the sender's memory, detecting the end by polling "
+               "the last byte.");
 
 struct get {
     struct read read;

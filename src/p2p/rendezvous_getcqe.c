@@ -14,7 +14,7 @@
 
 static COUNTER(
     gets, "p2p_rendezvous_getcqe",
-    "Large messages that the receiver read from the sender's memory, with a completion from the transport.");
+    "Large messages that the receiver read from the sender's memory, detecting the end by a completion.");
 
 /* ---- the receiver reads ---- */
 

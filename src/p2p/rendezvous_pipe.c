@@ -20,9 +20,10 @@
 #include "p2p/protocol.h"
 
 static COUNTER(pipes, "p2p_rendezvous_pipe",
-               "Large messages whose memory was registered in pieces, while others of them moved.");
-static COUNTER(cut, "p2p_rendezvous_pipe_cut",
-               "... of which a piece could not be registered: the rest was copied.");
+               "Large messages whose memory was registered piece by piece while earlier pieces moved.");
+static COUNTER(
+    cut, "p2p_rendezvous_pipe_cut",
+    "Large messages (of p2p_rendezvous_pipe) of which a piece could not be registered; the rest was copied.");
 
 struct pipe_piece {
     struct net_op op;

@@ -26,13 +26,13 @@ static LABORATORY_CHOICE(
     "(always), or never, so that the sender sends one more message.");
 
 static COUNTER(random_puts, "p2p_rendezvous_put",
-               "Large messages written into an offered receive whose last byte was random.");
+               "Large messages written into an offered buffer; a random value marks the last byte.");
 static COUNTER(putnrs, "p2p_rendezvous_putnr",
-               "Large messages written into an offered receive whose last byte was a constant.");
-static COUNTER(made, "p2p_offers", "Receives whose memory was offered to their sender.");
-static COUNTER(told, "p2p_offers_told",
-               "Messages written into an offer whose receiver needed one more "
-               "message to notice.");
+               "Large messages written into an offered buffer; a constant marks the last byte.");
+static COUNTER(made, "p2p_offers", "Receives whose buffer was offered to the sender before it sent.");
+static COUNTER(
+    told, "p2p_offer_notifications",
+    "Messages written into an offered buffer whose receiver had to be notified by one more message.");
 
 /* ---- the receiver ---- */
 

@@ -13,8 +13,9 @@
 #include "p2p/protocol.h"
 #include "p2p/write.h"
 
-static COUNTER(rputs, "p2p_rendezvous_rput",
-               "Large messages the sender wrote into memory the receiver had answered with.");
+static COUNTER(
+    rputs, "p2p_rendezvous_rput",
+    "Large messages that the sender wrote into the receive buffer after the receiver's reply (RPUT).");
 
 /* The receiver sends the address. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)

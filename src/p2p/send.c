@@ -13,7 +13,7 @@ static COUNTER(eager_sent, "p2p_eager_sent", "Messages sent eagerly, in one fram
 static COUNTER(eager_queued, "p2p_eager_queued", "Eager messages that had to wait for room at the receiver.");
 
 static COUNTER(starved, "p2p_starved_rendezvous",
-               "Small messages that were announced because the receiver granted no credits.");
+               "Small messages sent by rendezvous because the receiver granted no credits.");
 
 static struct frame_header eager_header(struct envelope env, uint64_t length)
 {

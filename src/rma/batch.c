@@ -8,7 +8,7 @@
 #include "base/counter.h"
 #include "rma/engine.h"
 
-static COUNTER(batched, "rma_batched", "Short puts and gets that shared a system call with others.");
+static COUNTER(batched, "rma_batched", "Short puts and gets batched with others into one system call.");
 
 enum { PUT, GET, WAYS };
 

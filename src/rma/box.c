@@ -17,8 +17,9 @@
 #include "obj/context.h"
 #include "rma/engine.h"
 
-static COUNTER(helped, "rma_helped",
-               "Puts and gets of this process that their target did, or shared, while it waited inside MPI.");
+static COUNTER(
+    helped, "rma_target_copies",
+    "Puts and gets of this process that the target copied, wholly or in part, while it waited inside MPI.");
 
 #define PATIENCE_NS   1000 /* before a wish is taken back: two system calls */
 #define PAUSE_MAX     255  /* wishes left out after one in vain ... */

@@ -15,10 +15,10 @@
 #include "rma/engine.h"
 #include "rma/memory.h"
 
-static COUNTER(read_there, "rma_lookups_read",
-               "Ranks on other nodes whose part of a window was looked up by RDMA, without their processor.");
-static COUNTER(asked_there, "rma_lookups_asked",
-               "Ranks whose part of a window was looked up by a frame, which they answered.");
+static COUNTER(read_there, "rma_lookups_by_read",
+               "Window segments of remote ranks looked up by RDMA read, without their processor.");
+static COUNTER(asked_there, "rma_lookups_by_message",
+               "Window segments of remote ranks looked up by a request message and a reply.");
 
 #define BYTES (DIRECTORY_ENTRIES * sizeof(struct win_entry))
 _Static_assert(BYTES <= NET_SPAN_OWN, "a directory fits what a rank has of the node's memory");

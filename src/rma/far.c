@@ -9,8 +9,8 @@
 #include "boot/boot.h"
 #include "rma/engine.h"
 
-static COUNTER(far_locks, "rma_far_locks",
-               "Locks of ranks on other nodes that the adapter took, without their processor.");
+static COUNTER(far_locks, "rma_remote_locks",
+               "Locks of windows on other nodes acquired by atomic operations of the adapter.");
 
 enum { REQUESTS = 4 }; /* of one step: three changes and a look */
 

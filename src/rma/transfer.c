@@ -7,8 +7,7 @@
 #include "dt/device.h"
 #include "rma/engine.h"
 
-static COUNTER(transfers, "rma_transfers",
-               "Puts and gets that the transport did without the target's processor.");
+static COUNTER(transfers, "rma_transfers", "Puts and gets done by RDMA, without the target's processor.");
 
 bool transfer_fits(const struct rma_call *c, const struct win_peer *to)
 {

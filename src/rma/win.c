@@ -18,7 +18,7 @@
 #include "rma/engine.h"
 #include "rma/memory.h"
 
-static COUNTER(made, "rma_windows", "Windows made.");
+static COUNTER(made, "rma_windows", "Windows created.");
 
 static const char *flavor_name(int flavor)
 {

@@ -25,11 +25,11 @@ dies barrier=dissemination '' 'blocking coll_steps'
 if [ "$3" = ON ]; then
     for kind in blocking nonblocking; do
         dies barrier=dissemination '-vnodes 4' "$kind coll_steps"
-        dies barrier=rdma '-vnodes 4' "$kind coll_written"
-        dies barrier=switch '-vnodes 4' "$kind coll_switched"
-        dies barrier=wires '-vnodes 4 -hcas 1,hub=1' "$kind coll_wired"
-        dies barrier=node+tournament '-vnodes 2' "$kind coll_by_node"
-        dies barrier=rdma '-vnodes 2' "$kind coll_by_node"
+        dies barrier=rdma '-vnodes 4' "$kind coll_barrier_rdma"
+        dies barrier=switch '-vnodes 4' "$kind coll_barrier_switch"
+        dies barrier=wires '-vnodes 4 -hcas 1,hub=1' "$kind coll_barrier_wires"
+        dies barrier=node+tournament '-vnodes 2' "$kind coll_barrier_by_node"
+        dies barrier=rdma '-vnodes 2' "$kind coll_barrier_by_node"
     done
     dies barrier=multicast '-vnodes 4' 'blocking coll_barrier_multicast'
     dies bcast=multicast '-vnodes 4' 'bcast coll_bcast_multicast'

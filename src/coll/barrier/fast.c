@@ -13,10 +13,9 @@
 #define LOOKS    1024 /* about a microsecond */
 #define PROGRESS 64   /* barriers: others may wait for this rank meanwhile, for an answer or for room */
 
-static COUNTER(
-    quick, "coll_written_quick",
-    "Barriers by RDMA writes of nodes with one rank each that looked at the partners' flags with nothing "
-    "in between.");
+static COUNTER(quick, "coll_barrier_rdma_direct",
+               "Barriers by RDMA writes, one rank per node, that polled the partners' flags directly, "
+               "without the progress engine.");
 
 bool hbarrier_can_run_fast(const struct hbarrier *w)
 {

@@ -16,15 +16,17 @@
 #include "base/counter.h"
 #include "coll/barrier/internal.h"
 
-static COUNTER(runs, "coll_written", "Barriers in which nodes met by RDMA writes.");
-static COUNTER(switched, "coll_switched", "Barriers in which nodes met in the switch.");
-static COUNTER(wired, "coll_wired", "Barriers in which nodes met by the wires of a barrier network.");
-static COUNTER(by_tree, "coll_barrier_multicast", "Barriers in which nodes were released by one multicast.");
+static COUNTER(runs, "coll_barrier_rdma", "Barriers whose nodes synchronised by RDMA writes.");
+static COUNTER(switched, "coll_barrier_switch", "Barriers whose nodes synchronised in the switch.");
+static COUNTER(wired, "coll_barrier_wires",
+               "Barriers whose nodes synchronised over a dedicated barrier network (softwire0).");
+static COUNTER(by_tree, "coll_barrier_multicast",
+               "Barriers whose nodes were released by one multicast packet.");
 static COUNTER(by_counter, "coll_barrier_counter",
                "Barriers in which adapters counted the nodes by fetch-and-add.");
-static COUNTER(
-    by_node, "coll_by_node",
-    "Barriers in which the ranks of a node met in shared memory, and nodes through their leaders.");
+static COUNTER(by_node, "coll_barrier_by_node",
+               "Barriers whose ranks synchronised in shared memory on each node, and between nodes through "
+               "one leader per node.");
 
 /* ---- the first barrier ---- */
 

@@ -11,7 +11,7 @@
 
 #include "base/counter.h"
 
-static COUNTER(steps_done, "coll_steps", "Steps of collective schedules taken.");
+static COUNTER(steps_done, "coll_steps", "Steps of collective schedules executed.");
 
 static void request_number(struct coll_request *r, const struct coll_args *args, enum coll_form form)
 {

@@ -12,7 +12,7 @@ static COUNTER(made, "coll_schedules_made", "Collective schedules generated.");
 static COUNTER(found, "coll_schedules_reused", "Collective schedules taken from a communicator's cache.");
 
 COUNTER(coll_bytes, "coll_bytes",
-        "Bytes of memory taken for schedules and for the flags of barriers, by all communicators so far.");
+        "Bytes allocated for schedules and barrier flags, summed over all communicators.");
 
 static unsigned slot_of(const struct coll_algorithm *a, const struct coll_shape *shape)
 {

@@ -38,12 +38,15 @@ static TUNABLE_INT(
     "FISHPLATE_COLL=deterministic keeps them. 0: measure nothing; the built-in rules decide. "
     "100: no limit.");
 
-static COUNTER(measured, "coll_tuned",
-               "Operations and sizes for which communicators on several nodes have measured all candidates.");
+static COUNTER(
+    measured, "coll_tuned",
+    "Operations and size classes for which a communicator on several nodes has measured all candidates.");
 static COUNTER(changed, "coll_tuned_changed",
-               "Of these, the ones whose fastest candidate is not the rules' choice.");
+               "Operations and size classes (of coll_tuned) whose fastest candidate is not the choice of the "
+               "built-in rules.");
 static COUNTER(reused, "coll_tuned_reused",
-               "Operations and sizes that began with what another communicator of the shape had measured.");
+               "Operations and size classes whose measurements were taken over from another communicator of "
+               "the same shape.");
 static COUNTER(spent_us, "coll_tuning_us", "Microseconds spent on measuring candidates.");
 
 /* The time that measuring has cost this process. */

@@ -8,7 +8,7 @@
 #include "coll/shm/block.h"
 #include "coll/shm/transfer.h"
 
-COUNTER(shared_runs, "coll_shared", "Collectives done through the node's shared memory.");
+COUNTER(shared_runs, "coll_shared", "Collectives executed in the node's shared memory.");
 
 static inline struct shared_flag *flag_of(const struct shared *b, int rank, uint64_t step)
 {

@@ -5,9 +5,9 @@
 
 #include "base/counter.h"
 
-static COUNTER(helped, "coll_helped",
-               "Pieces of collectives that their owner wrote into the memory of the rank that read "
-               "the rest of them.");
+static COUNTER(
+    helped, "coll_owner_copies",
+    "Pieces of collectives copied by the rank that owns the data, while the receiving rank copied the rest.");
 
 #define FAILED ((uint64_t)1 << 63) /* in `wrote`: the owner cannot write, the reader has to read it all */
 

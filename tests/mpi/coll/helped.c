@@ -157,7 +157,7 @@ static void help_is_given(int32_t *in, int32_t *out)
         flags[0] = flags[1] = 0;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_pvar_session_create(&session);
-    EXPECT_EQ(MPI_T_pvar_get_index("coll_helped", MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
+    EXPECT_EQ(MPI_T_pvar_get_index("coll_owner_copies", MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
     MPI_T_pvar_handle_alloc(session, index, NULL, &pieces, &count);
     MPI_T_pvar_start(session, pieces);
     MPI_Op_create(patient, 1, &op);

@@ -147,9 +147,12 @@ static bool is_set(const char *name, const char *part)
 int main(int argc, char **argv)
 {
     counters_begin();
-    MPI_T_pvar_handle by_node = counter_open("coll_by_node"), written = counter_open("coll_written"),
-                      switched = counter_open("coll_switched"), tree = counter_open("coll_barrier_multicast"),
-                      wired = counter_open("coll_wired"), counted = counter_open("coll_barrier_counter");
+    MPI_T_pvar_handle by_node = counter_open("coll_barrier_by_node"),
+                      written = counter_open("coll_barrier_rdma"),
+                      switched = counter_open("coll_barrier_switch"),
+                      tree = counter_open("coll_barrier_multicast"),
+                      wired = counter_open("coll_barrier_wires"),
+                      counted = counter_open("coll_barrier_counter");
     mpitest_begin(&argc, &argv);
     nobody_is_early(MPI_COMM_WORLD);
     EXPECT(counter(by_node) >= ROUNDS);

@@ -26,7 +26,7 @@ enum { SMALL = 400, BURST = 64, BYTES = 3000, FEW = 40, PATIENCE = 100000 };
 static const char *const names[] = {
     "ib_connections_opened", "ib_connections_closed", "ib_ring_frames_received", "ib_rings_added",
     "ib_rings_removed",      "ib_frames_received",    "ib_credit_waits",         "ib_credit_messages",
-    "ib_shared_refills",     "ib_posted_most"};
+    "ib_shared_refills",     "ib_receives_posted_max"};
 enum { NAMES = sizeof(names) / sizeof(names[0]) };
 
 static MPI_T_pvar_handle handles[NAMES];
@@ -107,10 +107,10 @@ static void check_buffers(void)
     long long first = setting("FISHPLATE_IB_BUFFERS", 8), most = setting("FISHPLATE_IB_BUFFERS_MAX", 128);
     int dynamic = !value_of("FISHPLATE_IB_FLOW") || set_to("FISHPLATE_IB_FLOW", "dynamic");
     if (!dynamic)
-        EXPECT_EQ(counted("ib_posted_most"), first);
+        EXPECT_EQ(counted("ib_receives_posted_max"), first);
     if (dynamic && first <= 2 && mpitest_rank % 2 == 0)
-        EXPECT(counted("ib_posted_most") > first);
-    EXPECT(counted("ib_posted_most") <= most);
+        EXPECT(counted("ib_receives_posted_max") > first);
+    EXPECT(counted("ib_receives_posted_max") <= most);
 }
 
 /* Rank 0 polls one ring. It hears a little from rank 1, and then more from rank 2, who must get the place: the ring of

@@ -55,7 +55,8 @@ int main(int argc, char **argv)
     MPI_Comm twin;
     crowd();
     counters_begin();
-    MPI_T_pvar_handle switched = counter_open("coll_switched"), written = counter_open("coll_written");
+    MPI_T_pvar_handle switched = counter_open("coll_barrier_switch"),
+                      written = counter_open("coll_barrier_rdma");
     mpitest_begin(&argc, &argv);
     unsigned dice = 3u + (unsigned)mpitest_rank;
     barriers(MPI_COMM_WORLD, &dice);

@@ -43,10 +43,10 @@ static int block(unsigned *dice)
 static const char *counter_of(const char *setting)
 {
     static const char *const ways[][2] = {{"rdma_counter", "coll_barrier_counter"},
-                                          {"rdma", "coll_written"},
-                                          {"switch", "coll_switched"},
+                                          {"rdma", "coll_barrier_rdma"},
+                                          {"switch", "coll_barrier_switch"},
                                           {"multicast", "coll_barrier_multicast"},
-                                          {"wires", "coll_wired"}};
+                                          {"wires", "coll_barrier_wires"}};
     for (int i = 0; i < 5; i++)
         if (setting && strstr(setting, ways[i][0]))
             return ways[i][1];

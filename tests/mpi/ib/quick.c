@@ -50,7 +50,8 @@ static int processors(void)
 int main(int argc, char **argv)
 {
     counters_begin();
-    MPI_T_pvar_handle written = counter_open("coll_written"), quick = counter_open("coll_written_quick");
+    MPI_T_pvar_handle written = counter_open("coll_barrier_rdma"),
+                      quick = counter_open("coll_barrier_rdma_direct");
     mpitest_begin(&argc, &argv);
     unsigned dice = 7u + (unsigned)mpitest_rank;
     for (int i = 0; i < 4; i++)

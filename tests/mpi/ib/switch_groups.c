@@ -21,8 +21,8 @@ int main(int argc, char **argv)
 {
     static MPI_Comm comms[GROUPS + MORE];
     counters_begin();
-    MPI_T_pvar_handle switched = counter_open("coll_switched"), full = counter_open("coll_switch_full"),
-                      written = counter_open("coll_written");
+    MPI_T_pvar_handle switched = counter_open("coll_barrier_switch"), full = counter_open("coll_switch_full"),
+                      written = counter_open("coll_barrier_rdma");
     mpitest_begin(&argc, &argv);
     for (int i = 0; i < GROUPS + MORE; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     MPI_Comm comm;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_pvar_session_create(&session);
-    EXPECT_EQ(MPI_T_pvar_get_index("coll_written", MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
+    EXPECT_EQ(MPI_T_pvar_get_index("coll_barrier_rdma", MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
     MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count);
     MPI_T_pvar_start(session, handle);
     mpitest_begin(&argc, &argv);

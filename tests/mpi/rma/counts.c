@@ -119,8 +119,8 @@ int main(int argc, char **argv)
     counters_begin();
     frames = counter_open("rma_frames_sent");
     counts = counter_open("rma_counts_written");
-    barriers[0] = counter_open("coll_written");
-    barriers[1] = counter_open("coll_switched");
+    barriers[0] = counter_open("coll_barrier_rdma");
+    barriers[1] = counter_open("coll_barrier_switch");
     barriers[2] = counter_open("coll_barrier_multicast");
     mpitest_begin(&argc, &argv);
     for (int flavor = CREATED; flavor <= ALLOCATED; flavor++) {

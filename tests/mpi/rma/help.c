@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     struct window w;
     MPI_Info info;
     counters_begin();
-    MPI_T_pvar_handle helped = counter_open("rma_helped");
+    MPI_T_pvar_handle helped = counter_open("rma_target_copies");
     mpitest_begin(&argc, &argv);
     window_open(&w, CREATED, ROOM);
     MPI_Info_create(&info);

@@ -88,7 +88,7 @@ static void target_computes(struct window *w)
 int main(int argc, char **argv)
 {
     counters_begin();
-    far_locks = counter_open("rma_far_locks");
+    far_locks = counter_open("rma_remote_locks");
     mpitest_begin(&argc, &argv);
     const int one_node = on_one_node(MPI_COMM_WORLD);
     for (enum flavor flavor = CREATED; flavor < FLAVORS; flavor++) {

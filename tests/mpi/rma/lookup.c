@@ -50,7 +50,8 @@ static void expect_set(int i)
 int main(int argc, char **argv)
 {
     counters_begin();
-    MPI_T_pvar_handle asked = counter_open("rma_lookups_asked"), read = counter_open("rma_lookups_read");
+    MPI_T_pvar_handle asked = counter_open("rma_lookups_by_message"),
+                      read = counter_open("rma_lookups_by_read");
     mpitest_begin(&argc, &argv);
     const int half = mpitest_size / 2, across = (mpitest_rank + half) % mpitest_size,
               low = mpitest_rank < half;

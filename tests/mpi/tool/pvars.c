@@ -50,6 +50,10 @@ static void list_all(void)
         EXPECT_EQ(index, i);
     }
     EXPECT_EQ(MPI_T_pvar_get_index("p2p_eager_sent", MPI_T_PVAR_CLASS_TIMER, &n), MPI_T_ERR_INVALID_NAME);
+    EXPECT_EQ(index_of("mcast_asked", MPI_T_PVAR_CLASS_COUNTER),
+              index_of("mcast_ack_requests", MPI_T_PVAR_CLASS_COUNTER)); /* a former name, reported once */
+    EXPECT_EQ(index_of("mcast_asked", MPI_T_PVAR_CLASS_COUNTER),
+              index_of("mcast_ack_requests", MPI_T_PVAR_CLASS_COUNTER));
     EXPECT_EQ(
         MPI_T_pvar_get_info(n + 1000, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
         MPI_T_ERR_INVALID_INDEX);

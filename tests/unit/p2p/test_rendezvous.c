@@ -347,9 +347,9 @@ static void failing(void)
 static void all_used(void)
 {
     static const char *const names[] = {
-        "p2p_rendezvous_rput",    "p2p_rendezvous_getcqe", "p2p_rendezvous_get",   "p2p_rendezvous_putnr",
-        "p2p_rendezvous_put",     "p2p_rendezvous_r3",     "p2p_offers_void",      "p2p_offers_crossed",
-        "p2p_offers_told",        "p2p_rendezvous_held",   "p2p_rendezvous_split", "p2p_rendezvous_pipe",
+        "p2p_rendezvous_rput",     "p2p_rendezvous_getcqe", "p2p_rendezvous_get",   "p2p_rendezvous_putnr",
+        "p2p_rendezvous_put",      "p2p_rendezvous_r3",     "p2p_offers_void",      "p2p_offers_crossed",
+        "p2p_offer_notifications", "p2p_rendezvous_held",   "p2p_rendezvous_split", "p2p_rendezvous_pipe",
         "p2p_rendezvous_pipe_cut"};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         printf("%s %" PRIu64 "\n", names[i], counted(names[i]));

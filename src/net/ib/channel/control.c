@@ -10,7 +10,8 @@
 #include "net/ib/channel/channel.h"
 
 static COUNTER(credit_messages, "ib_credit_messages", "Messages sent only to return credits.");
-static COUNTER(control_messages, "ib_control_messages", "Messages about rings, sleep and closing.");
+static COUNTER(control_messages, "ib_control_messages",
+               "Control messages about rings, sleep and closing of connections.");
 
 static void control_post(struct ib_endpoint *ep, enum ib_type type)
 {

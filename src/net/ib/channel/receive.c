@@ -10,9 +10,12 @@
 #include "net/ib/channel/channel.h"
 
 static COUNTER(lane_arrived, "ib_frames_received", "Frames received through the send/receive channel.");
-static COUNTER(ring_arrived, "ib_ring_frames_received", "Frames found in rings.");
-static COUNTER(posted_most, "ib_posted_most", "Most receive buffers a connection ever had (not a sum).");
-static COUNTER(early, "ib_frames_early", "Frames that arrived before another channel had delivered theirs.");
+static COUNTER(ring_arrived, "ib_ring_frames_received",
+               "Frames received through the rings of the RDMA channel.");
+static COUNTER(posted_most, "ib_receives_posted_max",
+               "Largest number of receive buffers that one connection had (a maximum, not a sum).");
+static COUNTER(early, "ib_frames_early",
+               "Frames that arrived ahead of earlier frames of another channel and had to wait for them.");
 
 /* ---- one message, in its turn ---- */
 

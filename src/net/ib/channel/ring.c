@@ -18,9 +18,9 @@ static COUNTER(ring_frames, "ib_ring_frames_sent", "Frames written into a peer's
 static COUNTER(ring_full, "ib_ring_full",
                "Small frames sent through the send/receive channel because the "
                "ring was full.");
-static COUNTER(rings_added, "ib_rings_added", "Peers added to the polling set.");
-static COUNTER(rings_removed, "ib_rings_removed", "Peers removed from the polling set.");
-static COUNTER(wakes, "ib_wakes", "Sleeping peers that were woken.");
+static COUNTER(rings_added, "ib_rings_added", "Peers added to the set whose RDMA rings are polled.");
+static COUNTER(rings_removed, "ib_rings_removed", "Peers removed from the set whose RDMA rings are polled.");
+static COUNTER(wakes, "ib_wakes", "Wake-up messages sent to sleeping peers.");
 
 static inline _Atomic uint32_t *bell_of(const struct ib_endpoint *ep)
 {

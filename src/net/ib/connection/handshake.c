@@ -22,7 +22,8 @@ static TUNABLE_INT(patience, "IB_CONNECT_TIMEOUT", 0, 0, 86400,
 static COUNTER(repeats, "ib_hellos_repeated",
                "Datagrams to open connections that were repeated because "
                "no answer came.");
-static COUNTER(foreign, "ib_hellos_dropped", "Datagrams that were not for this process of this job.");
+static COUNTER(foreign, "ib_hellos_dropped",
+               "Datagrams dropped because they were addressed to another process or job.");
 
 #define WORRY_S 10 /* seconds without an answer after which a warning is printed */
 

@@ -14,7 +14,7 @@
 #include "net/memlock.h"
 
 static COUNTER(dmabufs, "reg_gpu_dmabuf", "Registrations of GPU memory by dma-buf.");
-static COUNTER(peers, "reg_gpu_plain", "Registrations of GPU memory by ibv_reg_mr (nv_peer_mem).");
+static COUNTER(peers, "reg_gpu_peermem", "Registrations of GPU memory by ibv_reg_mr (nv_peer_mem).");
 static COUNTER(refusals, "reg_gpu_refused",
                "Registrations of GPU memory that were refused; such messages move through host memory.");
 

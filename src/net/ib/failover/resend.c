@@ -13,7 +13,7 @@
 #include "net/ib/rendezvous/rendezvous.h"
 
 static COUNTER(resent, "ib_frames_resent", "Frames that were sent again because a connection failed.");
-static COUNTER(queries, "ib_fates_asked",
+static COUNTER(queries, "ib_write_status_queries",
                "RDMA writes whose completion was queried at the peer after a connection failed.");
 static COUNTER(redone, "ib_transfers_resent",
                "RDMA writes and reads that were repeated because a connection failed.");

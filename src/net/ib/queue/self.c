@@ -12,7 +12,7 @@
 #include "net/ib/ib.h"
 
 static COUNTER(own, "ib_own_atomics",
-               "Words of this process that it changed itself by the adapter's atomics.");
+               "Words of its own memory that this process changed by the adapter's atomics.");
 
 struct ib_self {
     struct ibv_cq *cq;

@@ -20,7 +20,8 @@ static LABORATORY_INT(
     base, "IB_SHARED_BASE", 64, 8, 65536,
     "Shared receive queues: b in log2(ranks) * k + b, the number of buffers of each queue.");
 
-static COUNTER(limit_events, "ib_shared_limit_events", "Times a shared receive queue ran low.");
+static COUNTER(limit_events, "ib_shared_limit_events",
+               "Limit events of shared receive queues: fewer buffers than the limit were left.");
 static COUNTER(refills, "ib_shared_refills", "Times a shared receive queue was refilled.");
 
 static void shared_arm_limit(struct ib_shared *s)

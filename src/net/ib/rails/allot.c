@@ -31,15 +31,16 @@
 static COUNTER(frames, "ib_reserve_frames", "Control messages of reservations of rails that were sent.");
 static COUNTER(granted, "ib_reserve_granted", "Large transfers whose rails were reserved at both ends.");
 static COUNTER(refused, "ib_reserve_refused", "Requests for rails of which the peer granted none.");
-static COUNTER(overdue, "ib_reserve_overdue",
-               "Large transfers that went without a reservation because the peer did not answer in time.");
+static COUNTER(
+    overdue, "ib_reserve_overdue",
+    "Large transfers sent without a reservation of rails because the peer did not answer in time.");
 static COUNTER(answers, "ib_reserve_answers", "Answers to requests for rails, grants and refusals.");
 static COUNTER(answer_ns, "ib_reserve_answer_ns",
                "Nanoseconds from requests for rails to their answers, summed over ib_reserve_answers. An "
                "answer takes two control messages.");
 static COUNTER(waits, "ib_rail_waits", "Attempts to start a large transfer that found no rail free.");
 static COUNTER(receive_waits, "ib_rail_receive_waits",
-               "Of ib_rail_waits: attempts that found a rail which only carried transfers of peers.");
+               "Attempts (of ib_rail_waits) that found a rail busy only with transfers of peers.");
 
 #define PRIORITY_BOUND 64
 #define PATIENCE       (20 * 1000 * 1000ull) /* ns */

@@ -10,7 +10,7 @@
 static COUNTER(put_bytes, "ib_put_bytes", "Bytes written into memory of peers by RDMA.");
 static COUNTER(get_bytes, "ib_get_bytes", "Bytes read from memory of peers by RDMA.");
 static COUNTER(additions, "ib_atomics",
-               "Words in the memory of peers that the adapter changed: additions and swaps.");
+               "Words in the memory of peers changed by atomic operations of the adapter (add, swap).");
 
 static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_t local,
                      const struct net_mem *mem, uint64_t remote, const struct net_key *key, size_t len,
