@@ -7,7 +7,7 @@ option(FISHPLATE_WERROR "Warnings are errors (always so when the environment has
 option(FISHPLATE_IB "The InfiniBand and RoCE transport" ON)
 option(FISHPLATE_SOFTIB "softib, the software InfiniBand adapter" ON)
 option(FISHPLATE_TOOLS "The fishplate tool (info, bench, prof) and its profiling library" ON)
-option(FISHPLATE_LAB "The laboratory: simulator, figures of the papers, studies; needs FISHPLATE_TOOLS" ON)
+option(FISHPLATE_LAB "The laboratory, and its mechanisms in the library (lab/mechanisms); needs FISHPLATE_TOOLS" ON)
 option(FISHPLATE_EXAMPLES "The example programs" ON)
 option(BUILD_TESTING "The tests" ON)
 set(FISHPLATE_FORTRAN AUTO CACHE STRING "The Fortran bindings: ON, OFF, or AUTO (when gfortran 12 or later is there)")

@@ -9,7 +9,7 @@
 #include "lab/ib/ib.h"
 
 #include "tools/fishplate/chart.h"
-#include "coll/select/model.h"
+#include "lab/logp/barrier_model.h"
 
 /* A barrier as FISHPLATE_COLL names it, without "barrier="; the first is "", the library's own choice. */
 struct barrier_setting {

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "coll/select/model.h"
+#include "lab/logp/barrier_model.h"
 
 struct fit_overhead {
     struct model_overhead curve;

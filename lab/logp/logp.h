@@ -9,7 +9,7 @@
 #include "lab/ib/ib.h"
 
 #include "tools/fishplate/chart.h"
-#include "coll/select/model.h"
+#include "lab/logp/barrier_model.h"
 #include "fit.h"
 
 enum { LOGP_PEERS = 32, LOGP_SLOT = 65536, LOGP_RECEIVES = 128, LOGP_SIZES = 5, LOGP_COUNTS = 10 };

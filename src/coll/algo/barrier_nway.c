@@ -3,7 +3,7 @@
  * distance of the size or more would reach a rank that has been told, so it is left out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/parts/barrier.h"
+#include "coll/algo/parts/phases.h"
 
 static void barrier_nway_generate(const struct coll_shape *shape, struct sched *s)
 {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/util.h"
-#include "coll/select/model.h"
 #include "coll/select/tuning.h"
 
 #define KI       1024u
@@ -58,9 +57,18 @@ static double predict_chain(const struct coll_choice *c, int ranks, double bytes
     return (ranks - 2 + bytes / segment) * (start + segment * BYTE);
 }
 
+/* The least k with 2^k >= ranks. */
+static int rounds_of_doubling(int ranks)
+{
+    int k = 0;
+    while ((int64_t)1 << k < ranks)
+        k++;
+    return k;
+}
+
 double tuning_predict(const struct coll_choice *c, int ranks, uint64_t bytes, bool turns)
 {
-    const double start = turns ? START_TURNS : START, all = ranks - 1, log = model_log_up(2, ranks);
+    const double start = turns ? START_TURNS : START, all = ranks - 1, log = rounds_of_doubling(ranks);
     if (strcmp(c->algorithm->name, "chain") == 0)
         return predict_chain(c, ranks, (double)bytes, start);
     for (size_t i = 0; i < COUNT_OF(equations); i++) {

@@ -8,6 +8,9 @@
 
 #include "coll/sched/algorithm.h"
 
+/* Upper limit of the partners of a rank in one round of a barrier. With more partners than ranks a barrier has one round. */
+#define BARRIER_PARTNERS_MAX 64
+
 /* A tree as one of its nodes sees it. Children are in the order of the ranks they stand for: child i and its
  * subtree hold the ranks right behind those of child i-1, and all of them come right behind this node. */
 #define TREE_CHILDREN_MAX 31

@@ -1,7 +1,7 @@
-/* barrier.c: see barrier.h.
+/* signal_tree.c: see signal_tree.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/parts/barrier.h"
+#include "lab/mechanisms/barriers/signal_tree.h"
 
 void barrier_games(struct sched *s, int rank, int size, int players)
 {

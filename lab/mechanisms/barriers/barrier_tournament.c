@@ -2,7 +2,7 @@
  * everyone down a binomial tree [Hoefler05 2.2.1.3].
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/parts/barrier.h"
+#include "lab/mechanisms/barriers/signal_tree.h"
 
 static void barrier_tournament_generate(const struct coll_shape *shape, struct sched *s)
 {

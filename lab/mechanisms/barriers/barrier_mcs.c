@@ -3,7 +3,7 @@
  * [Hoefler05 2.2.1.5].
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/parts/barrier.h"
+#include "lab/mechanisms/barriers/signal_tree.h"
 
 static void barrier_mcs_generate(const struct coll_shape *shape, struct sched *s)
 {

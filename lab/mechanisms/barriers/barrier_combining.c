@@ -3,7 +3,7 @@
  * that the check-in took up and no rank tells more than n - 1 others in a round.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/parts/barrier.h"
+#include "lab/mechanisms/barriers/signal_tree.h"
 
 /* The rounds that this rank led, the last one first. */
 static void combining_release(const struct coll_shape *shape, struct sched *s, int64_t step)

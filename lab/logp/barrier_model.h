@@ -1,10 +1,9 @@
-/* model.h: what a barrier costs, predicted: LogP [Hoefler05 2.1.4.4, 2.2] and LoP, in which overhead and latency depend on
- * how many messages a node has under way [Hoefler05 2.3, 2.3.7]. Pure arithmetic, in microseconds, shared by the selection
- * of the library, the benchmarks and the simulator's reports.
+/* barrier_model.h: predicted cost of a barrier: LogP [Hoefler05 2.1.4.4, 2.2] and LoP, in which overhead and latency depend on
+ * how many messages a node has under way [Hoefler05 2.3, 2.3.7]. Pure arithmetic, in microseconds.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_COLL_SELECT_MODEL_H
-#define FP_COLL_SELECT_MODEL_H
+#ifndef FP_LAB_LOGP_BARRIER_MODEL_H
+#define FP_LAB_LOGP_BARRIER_MODEL_H
 
 #include "coll/sched/algorithm.h"
 

@@ -1,5 +1,5 @@
-/* model.c: see model.h. Every algorithm is a few phases; a phase is so many rounds, in each of which a rank sends to one
- * after the other or hears from one after the other. The two models differ only in what such a round costs.
+/* barrier_model.c: see barrier_model.h. Every algorithm is a few phases; in each round of a phase a rank sends to its partners one
+ * after the other or receives from them one after the other. The two models differ only in what such a round costs.
  *
  * Two places differ from print. The broadcast that releases (t_bc) is printed with one message more than a binomial tree of P
  * ranks has; and the combining tree and MCS release their ranks down a tree of their own here, not down a binomial one.
@@ -7,7 +7,7 @@
  * equation for one link at a time, and the one used here is the paper's for as many links as messages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/select/model.h"
+#include "lab/logp/barrier_model.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * them than of the main group, which the printed bound overlooks; then a partner has several.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/algo/parts/barrier.h"
+#include "lab/mechanisms/barriers/signal_tree.h"
 
 static void nwise_exchange(struct sched *s, int rank, int64_t main_group, int n)
 {

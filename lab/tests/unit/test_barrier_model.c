@@ -1,11 +1,11 @@
-/* test_model.c: predictions of barriers against figures computed by hand, against print, and against each other.
+/* test_barrier_model.c: predictions of barriers against figures computed by hand, against print, and against each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "coll/select/model.h"
+#include "lab/logp/barrier_model.h"
 
 #include <math.h>
 
-#include "../unit/test.h"
+#include "test.h"
 
 #define EXPECT_NEAR(actual, wanted, within)                                                                \
     do {                                                                                                   \
