@@ -77,8 +77,9 @@ static void range_add_part(struct range *r, const struct dt_part *part, MPI_Coun
 
 /* Sums over the type map. */
 struct measure {
-    struct range data;  /* from the lowest displacement to the highest end of an entry */
-    struct range marks; /* from the lowest lb_marker to the highest ub_marker (MPI 5.0, 5.1.7) */
+    struct range data;   /* from the lowest displacement to the highest end of an entry */
+    struct range copies; /* from the lowest lb to the highest ub of a copy of an old type */
+    struct range marks;  /* the same of copies with markers (MPI 5.0, 5.1.7) */
     MPI_Count size, elements;
     uint16_t align;
     uint8_t kind;
@@ -98,6 +99,7 @@ static void measure_part(struct measure *m, const struct dt_part *part)
         range_add_part(&m->marks, part, t->lb, t->lb + t->extent);
     if (t->size > 0) {
         range_add_part(&m->data, part, t->true_lb, t->true_lb + t->true_extent);
+        range_add_part(&m->copies, part, t->lb, t->lb + t->extent);
         m->kind = m->any && m->kind != t->kind ? KIND_MIXED : t->kind;
         m->any = true;
     }
@@ -110,20 +112,22 @@ static bool measure_shape(const struct dt_shape *s, struct measure *m)
     for (MPI_Count i = 0; s->repeat > 0 && i < s->count; i++)
         measure_part(m, &s->part[i]);
     range_repeat(&m->data, s->repeat, s->stride);
+    range_repeat(&m->copies, s->repeat, s->stride);
     range_repeat(&m->marks, s->repeat, s->stride);
     m->bad |= !checked_mul(m->size, s->repeat, &m->size);
     m->bad |= !checked_mul(m->elements, s->repeat, &m->elements);
-    return !m->bad && !m->data.bad && !m->marks.bad;
+    return !m->bad && !m->data.bad && !m->copies.bad && !m->marks.bad;
 }
 
-/* Bounds by MPI 5.0, 5.1, definition (5.1), and 5.1.7. Both speak of the entries of the type map, which are basic types, and
- * of markers:
- *     lb     = the lowest displacement                             or, with markers, the lowest lb_marker
- *     ub     = the highest end of an entry, plus epsilon           or, with markers, the highest ub_marker
- * Epsilon makes ub - lb a multiple of the strictest alignment. A constructor places copies of the old type's entries (and
- * markers) one extent apart, but it copies no epsilon: padding of the old type moves the next element, and does not count in
- * the new type's ub. For example, hvector(2, 1, 9) of {(int, 0), (char, 4)}, whose extent is 8, has the entries (int, 0),
- * (char, 4), (int, 9), (char, 13), and an extent of 14 + 2. MPICH has 17 here and Open MPI 20: docs/conformance.md. */
+/* Bounds of a new type by MPI 5.0, 5.1, definition (5.1), and 5.1.7:
+ *     lb     = the lowest lb of a copy of an old type              or, with markers, the lowest lb_marker
+ *     ub     = the highest ub of a copy, plus epsilon              or, with markers, the highest ub_marker
+ * Epsilon makes ub - lb a multiple of the strictest alignment; it is added once, for the new type. Definition (5.1) is given
+ * for the entries of a type map and does not state whether the epsilon of an old type, which a constructor (5.1.2 to 5.1.5)
+ * copies one extent apart, belongs to the copy. Here it does: a copy spans the whole extent of the old type, so that a program
+ * that adds up extents, (n - 1) * stride + extent(old), gets at most extent(new). For example, hvector(2, 1, 9) of
+ * {(int, 0), (char, 4)}, whose extent is 8, reaches from 0 to 17, and its extent is 17 + 3. Counting entries alone would give
+ * 14 + 2. Other libraries: docs/conformance.md. */
 static bool apply_measure(struct dtype *t, const struct measure *m)
 {
     t->size = m->size;
@@ -140,9 +144,11 @@ static bool apply_measure(struct dtype *t, const struct measure *m)
         t->lb = m->marks.low;
         return checked_sub(m->marks.high, m->marks.low, &t->extent);
     }
-    t->lb = t->true_lb;
-    MPI_Count slack = t->true_extent % t->align;
-    return checked_add(t->true_extent, slack ? t->align - slack : 0, &t->extent);
+    t->lb = m->copies.low;
+    if (!checked_sub(m->copies.high, m->copies.low, &t->extent))
+        return false;
+    const MPI_Count slack = t->extent % t->align;
+    return checked_add(t->extent, slack ? t->align - slack : 0, &t->extent);
 }
 
 int dtype_new(struct dt_shape *shape, struct dtype **out)

@@ -60,15 +60,14 @@ static void strided(void)
     expect_type(&t, 8, 0, 32, 0, 32);
 }
 
-/* MPI-5.0, 5.1 and 5.1.6: lb is the smallest displacement in the type map; ub is the largest displacement
- * plus size, plus the smallest epsilon that makes the extent a multiple of the strictest alignment of the
- * basic types. The type map has basic types only, so the epsilon of an inner type counts where its copies are
- * placed (stride is its extent), but is not data: the inner type ends at 66 and its extent is 68; the outer
- * one ends at 273 + 2 * 68 + 66 = 475, its extent is 476. */
+/* MPI 5.0, 5.1 and 5.1.6: lb and ub of a new type are the lowest lb and the highest ub of a copy of the old type, plus the
+ * smallest epsilon that makes the extent a multiple of the strictest alignment of the basic types. A copy spans the old type's
+ * extent: the inner type's data ends at 66 and its extent is 68; the outer type's data ends at 273 + 2 * 68 + 66 = 475, its last
+ * copy at 273 + 3 * 68 = 477, and its extent is 480. */
 static void unaligned(void)
 {
     MPI_Datatype inner, outer, two;
-    unsigned char memory[2 * 476], packed[2 * 2 * 3 * 3 * 4 * 4], wanted[sizeof(packed)];
+    unsigned char memory[2 * 480], packed[2 * 2 * 3 * 3 * 4 * 4], wanted[sizeof(packed)];
     int at = 0, n = 0;
     MPI_Type_create_hvector(3, 4, 25, MPI_INT, &inner);
     MPI_Type_create_hvector(2, 3, 273, inner, &outer);
@@ -81,16 +80,24 @@ static void unaligned(void)
         for (int block = 0; block < 2; block++)
             for (int copy = 0; copy < 3; copy++)
                 for (int row = 0; row < 3; row++, n += 16)
-                    memcpy(wanted + n, memory + element * 476 + block * 273 + copy * 68 + row * 25, 16);
+                    memcpy(wanted + n, memory + element * 480 + block * 273 + copy * 68 + row * 25, 16);
     EXPECT_EQ(n, (int)sizeof(packed));
     MPI_Pack(memory, 2, outer, packed, sizeof(packed), &at, MPI_COMM_SELF);
     EXPECT_EQ(at, n);
     EXPECT(memcmp(packed, wanted, sizeof(packed)) == 0);
     expect_type(&inner, 48, 0, 68, 0, 66);
-    expect_type(&outer, 288, 0, 476, 0, 475);
-    expect_type(&two, 576, 0, 952, 0, 951);
+    expect_type(&outer, 288, 0, 480, 0, 475);
+    expect_type(&two, 576, 0, 960, 0, 955);
     MPI_Type_create_hvector(2, 1, 3, MPI_DOUBLE, &outer); /* 11 bytes of data, alignment 8 */
     expect_type(&outer, 16, 0, 16, 0, 11);
+    /* 17 bytes from the first to the end of the last copy; a program that adds up extents gets 9 + 8. */
+    const int lengths[] = {1, 1};
+    const MPI_Aint places[] = {0, sizeof(int)};
+    const MPI_Datatype parts[] = {MPI_INT, MPI_CHAR};
+    MPI_Type_create_struct(2, lengths, places, parts, &inner);
+    MPI_Type_create_hvector(2, 1, 9, inner, &outer);
+    expect_type(&inner, 5, 0, 8, 0, 5);
+    expect_type(&outer, 10, 0, 20, 0, 14);
 }
 
 static void indexed(void)

@@ -30,10 +30,9 @@ struct made {
     size_t count;
     int is_marked, is_predefined;
     MPI_Aint lb_marker, ub_marker;
-    /* Bounds that follow from the old types' bounds instead of the type map: no rule of the standard, but a
-     * rule that implementations have. */
-    int has_block;
-    MPI_Aint block_lb, block_ub;
+    /* From the lowest lb to the highest ub of a copy of an old type, its padding included. */
+    int has_copies;
+    MPI_Aint copies_lb, copies_ub;
     char text[TEXT_MAX];
 };
 
@@ -106,9 +105,9 @@ static int place(struct made *m, const struct made *old, MPI_Aint at)
     if (old->is_marked)
         marker_add(m, old->lb_marker + at, old->ub_marker + at);
     if (old->count > 0) {
-        m->block_lb = m->has_block && m->block_lb < at + lb ? m->block_lb : at + lb;
-        m->block_ub = m->has_block && m->block_ub > at + lb + extent ? m->block_ub : at + lb + extent;
-        m->has_block = 1;
+        m->copies_lb = m->has_copies && m->copies_lb < at + lb ? m->copies_lb : at + lb;
+        m->copies_ub = m->has_copies && m->copies_ub > at + lb + extent ? m->copies_ub : at + lb + extent;
+        m->has_copies = 1;
     }
     return 1;
 }
@@ -296,10 +295,10 @@ static struct made *make_type(int depth, int *fits)
 }
 
 /* Differences from the definition, by what would give the value found. */
-enum kind { OLD_BOUNDS, OLD_BOUNDS_PADDED, MARKERS_IGNORED, EMPTY, TRUE_BOUNDS, OTHER, KINDS };
+enum kind { NOT_PADDED, ENTRIES, MARKERS_IGNORED, EMPTY, TRUE_BOUNDS, OTHER, KINDS };
 static const char *const kind_name[KINDS] = {
-    "the outermost bounds of the old types, without padding",
-    "the outermost bounds of the old types, padded once more",
+    "the outermost bounds of the old types, without padding of the new type",
+    "the outermost entries of the type map, padded: padding of the old types does not count",
     "bounds set by MPI_Type_create_resized or an array constructor do not reach the new type",
     "a type map without entries has bounds other than the definition's",
     "true bounds differ",
@@ -319,8 +318,13 @@ static void report_difference(enum kind kind, const struct made *m, MPI_Aint lb,
     mpitest_failures++;
 }
 
-/* MPI 5.0, 5.1, (5.1): the span of the entries, rounded up to a multiple of the strictest alignment; 5.1.7: markers, if
- * there are any, instead. */
+static MPI_Aint padded(MPI_Aint extent, int align)
+{
+    return (extent + align - 1) / align * align;
+}
+
+/* MPI 5.0, 5.1, (5.1): from the lowest lb to the highest ub of a copy of an old type, rounded up to a multiple of the strictest
+ * alignment; 5.1.7: markers, if there are any, instead. True bounds (5.1.8) are those of the entries. */
 static void check_bounds(struct made *m)
 {
     MPI_Aint low = 0, high = 0, lb, extent, true_lb, true_extent;
@@ -331,9 +335,9 @@ static void check_bounds(struct made *m)
         high = i == 0 || e->at + e->size > high ? e->at + e->size : high;
         align = e->align > align ? e->align : align;
     }
-    const MPI_Aint padded = (high - low + align - 1) / align * align;
-    const MPI_Aint lb_wanted = m->is_marked ? m->lb_marker : low;
-    const MPI_Aint extent_wanted = m->is_marked ? m->ub_marker - m->lb_marker : padded;
+    const MPI_Aint copies = m->copies_ub - m->copies_lb;
+    const MPI_Aint lb_wanted = m->is_marked ? m->lb_marker : m->copies_lb;
+    const MPI_Aint extent_wanted = m->is_marked ? m->ub_marker - m->lb_marker : padded(copies, align);
     MPI_Type_get_extent(m->type, &lb, &extent);
     MPI_Type_get_true_extent(m->type, &true_lb, &true_extent);
     types_checked++;
@@ -341,16 +345,15 @@ static void check_bounds(struct made *m)
         report_difference(TRUE_BOUNDS, m, true_lb, true_extent, low, high - low);
     if (lb == lb_wanted && extent == extent_wanted)
         return;
-    const MPI_Aint block = m->block_ub - m->block_lb;
     enum kind kind = OTHER;
     if (m->count == 0)
         kind = EMPTY;
-    else if (lb == m->block_lb && extent == block)
-        kind = OLD_BOUNDS;
-    else if (lb == m->block_lb && extent == (block + align - 1) / align * align)
-        kind = OLD_BOUNDS_PADDED;
-    else if (m->is_marked && lb == low && extent == padded)
+    else if (lb == m->copies_lb && extent == copies)
+        kind = NOT_PADDED;
+    else if (m->is_marked && lb == m->copies_lb && extent == padded(copies, align))
         kind = MARKERS_IGNORED;
+    else if (lb == low && extent == padded(high - low, align))
+        kind = ENTRIES;
     report_difference(kind, m, lb, extent, lb_wanted, extent_wanted);
 }
 

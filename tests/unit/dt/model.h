@@ -21,9 +21,18 @@ struct model {
     size_t count, room;
     bool marked; /* has lb and ub markers: the lowest and the highest count */
     int64_t lb_mark, ub_mark;
+    bool spans; /* has entries: the lowest lb and the highest ub of what it was made of */
+    int64_t low, high;
 };
 
-static inline void model_add(struct model *m, int64_t at, struct dtype *basic)
+static inline void model_span(struct model *m, int64_t low, int64_t high)
+{
+    m->low = m->spans && m->low < low ? m->low : low;
+    m->high = m->spans && m->high > high ? m->high : high;
+    m->spans = true;
+}
+
+static inline void model_append(struct model *m, int64_t at, struct dtype *basic)
 {
     if (m->count == m->room) {
         m->room = m->room ? 2 * m->room : 16;
@@ -32,20 +41,17 @@ static inline void model_add(struct model *m, int64_t at, struct dtype *basic)
     m->entry[m->count++] = (struct model_entry){at, basic};
 }
 
+static inline void model_add(struct model *m, int64_t at, struct dtype *basic)
+{
+    model_append(m, at, basic);
+    model_span(m, at, at + basic->size);
+}
+
 static inline void model_mark(struct model *m, int64_t lb, int64_t ub)
 {
     m->lb_mark = m->marked && m->lb_mark < lb ? m->lb_mark : lb;
     m->ub_mark = m->marked && m->ub_mark > ub ? m->ub_mark : ub;
     m->marked = true;
-}
-
-/* Appends a copy of child, moved by `by`. */
-static inline void model_place(struct model *m, const struct model *child, int64_t by)
-{
-    for (size_t i = 0; i < child->count; i++)
-        model_add(m, child->entry[i].at + by, child->entry[i].basic);
-    if (child->marked)
-        model_mark(m, child->lb_mark + by, child->ub_mark + by);
 }
 
 static inline void model_true_bounds(const struct model *m, int64_t *low, int64_t *high)
@@ -60,20 +66,28 @@ static inline void model_true_bounds(const struct model *m, int64_t *low, int64_
 
 static inline int64_t model_lb(const struct model *m)
 {
-    int64_t low, high;
-    model_true_bounds(m, &low, &high);
-    return m->marked ? m->lb_mark : low;
+    return m->marked ? m->lb_mark : m->low;
 }
 
 static inline int64_t model_extent(const struct model *m)
 {
-    int64_t low, high, align = 1;
+    int64_t align = 1;
     if (m->marked)
         return m->ub_mark - m->lb_mark;
-    model_true_bounds(m, &low, &high);
     for (size_t i = 0; i < m->count; i++)
         align = m->entry[i].basic->align > align ? m->entry[i].basic->align : align;
-    return (high - low + align - 1) / align * align;
+    return (m->high - m->low + align - 1) / align * align;
+}
+
+/* Appends a copy of child, moved by `by`: it spans from its lb to its ub, including its padding. */
+static inline void model_place(struct model *m, const struct model *child, int64_t by)
+{
+    for (size_t i = 0; i < child->count; i++)
+        model_append(m, child->entry[i].at + by, child->entry[i].basic);
+    if (child->count > 0)
+        model_span(m, by + model_lb(child), by + model_lb(child) + model_extent(child));
+    if (child->marked)
+        model_mark(m, child->lb_mark + by, child->ub_mark + by);
 }
 
 static inline int64_t model_size(const struct model *m)
