@@ -1,5 +1,5 @@
 /* soak.c: mixed traffic for a given time: messages of all sizes between all pairs, floods, collectives,
- * communicators and datatypes that come and go, buffers that are allocated anew. Every byte is checked. Now and
+ * communicators, datatypes and windows that come and go, buffers that are allocated anew. Every byte is checked. Now and
  * then rank 0 prints a line with the memory of every rank:
  *
  *     soak SECONDS rounds bytes opened closed | of each rank: KiB resident, KiB of the heap in use, KiB of holes
@@ -129,6 +129,27 @@ static void objects(int seed)
     MPI_Comm_free(&part);
 }
 
+/* A window that is made, written by the left neighbour and freed. */
+static void windows(int seed)
+{
+    const int length = draw_size(), right = (mpitest_rank + 1) % mpitest_size;
+    const int left = (mpitest_rank + mpitest_size - 1) % mpitest_size, ours = (int)draw(2);
+    unsigned char *out = make(length, seed + mpitest_rank), *in = ours ? NULL : make(length, 0);
+    MPI_Win win;
+    if (ours)
+        MPI_Win_allocate(length, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &in, &win);
+    else
+        MPI_Win_create(in, length, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
+    MPI_Put(out, length, MPI_BYTE, right, 0, length, MPI_BYTE, win);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
+    check(in, length, seed + left);
+    MPI_Win_free(&win);
+    free(out);
+    if (!ours)
+        free(in);
+}
+
 enum { OPENED, CLOSED, COUNTERS };
 static MPI_T_pvar_session session;
 static MPI_T_pvar_handle counters[COUNTERS];
@@ -202,7 +223,7 @@ static void report(double since, int rounds)
 
 int main(int argc, char **argv)
 {
-    static void (*const kinds[])(int) = {shift, shift, shift, shift, flood, collective, objects};
+    static void (*const kinds[])(int) = {shift, shift, shift, shift, flood, collective, objects, windows};
     double seconds = argc > 1 ? atof(argv[1]) : 60, lines = argc > 2 ? atof(argv[2]) : 60;
     state = 88172645463325252ull ^ (uint64_t)(argc > 3 ? atoll(argv[3]) : 1) << 32;
     start_counting();
