@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct kernel *const kernels[] = {&kernel_ep,    &kernel_is, &kernel_cg, &kernel_mg,
-                                               &kernel_ft,    &kernel_lu, &kernel_bt, &kernel_sp,
-                                               &kernel_sweep, &kernel_vis};
+static const struct kernel *const kernels[] = {
+    &kernel_ep, &kernel_is,    &kernel_cg,    &kernel_mg,    &kernel_ft,    &kernel_lu, &kernel_bt,
+    &kernel_sp, &kernel_dt_bh, &kernel_dt_wh, &kernel_dt_sh, &kernel_sweep, &kernel_vis};
 enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 static const char class_names[CLASS_COUNT + 1] = "SWAB";
 

@@ -38,7 +38,7 @@ struct kernel {
 };
 
 extern const struct kernel kernel_ep, kernel_is, kernel_cg, kernel_mg, kernel_ft, kernel_lu, kernel_bt,
-    kernel_sp, kernel_sweep, kernel_vis;
+    kernel_sp, kernel_dt_bh, kernel_dt_wh, kernel_dt_sh, kernel_sweep, kernel_vis;
 
 /* kernels.c: the command. Calls MPI_Init and MPI_Finalize; returns the exit status. */
 int bench_kernels_main(const struct bench_host *host, int argc, char **argv);
