@@ -113,7 +113,7 @@ void bench_usage(const struct bench_host *host);
  * `worst` a sample is that of the slowest rank, else rank 0's. The result is valid on rank 0 of comm. */
 void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
                    struct bench_stats *out);
-void bench_stats_of(double *samples, int n, int iterations, struct bench_stats *out);
+void bench_stats_compute(double *samples, int n, int iterations, struct bench_stats *out);
 
 /* forced.c: the same for auto and for each forced protocol in turn; *out is auto's. */
 bool bench_forced_parse(struct bench_forced *f, const char *text);

@@ -64,7 +64,7 @@ void coll_close(struct coll *c)
 }
 
 /* The data of collectives in GPU memory is compared by tests/gpu/collectives.c. */
-static void check(struct coll *c, unsigned first, unsigned last)
+static void coll_check_range(struct coll *c, unsigned first, unsigned last)
 {
     if (c->b->options.memory)
         return;
@@ -85,11 +85,11 @@ bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench
             name, c.bytes, b->size);
         return false;
     }
-    check(&c, 1, 3);
+    coll_check_range(&c, 1, 3);
     b->times_itself = b->options.calls == CALLS_BARRIER;
     bench_measure(b, b->team, true, manner[b->options.calls], &c, s);
     b->times_itself = false;
-    check(&c, 11, 12);
+    coll_check_range(&c, 11, 12);
     coll_close(&c);
     return true;
 }

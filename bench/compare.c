@@ -20,7 +20,7 @@ struct comparison {
     int sizes;
 };
 
-static const char *setting_of(const struct comparison *c, int i, char *out, size_t size)
+static const char *compare_get_setting(const struct comparison *c, int i, char *out, size_t size)
 {
     out[0] = 0;
     if (i > 0)
@@ -70,7 +70,7 @@ static void one_size(struct comparison *c, size_t bytes)
     for (int i = 0; i < c->n; i++) {
         struct bench_stats s = {0};
         size_t moved = bytes;
-        b->host->choose(setting_of(c, i, setting, sizeof(setting)));
+        b->host->choose(compare_get_setting(c, i, setting, sizeof(setting)));
         if (!coll_measure(b, c->operation, &moved, &s))
             return;
         time[i] = s.min > 0 ? s.min : 1e-9;
@@ -85,7 +85,7 @@ static void one_size(struct comparison *c, size_t bytes)
 }
 
 /* One setting serves all sizes, so the mean over them decides; auto unless it loses clearly. */
-static void conclude(const struct comparison *c)
+static void compare_print_conclusion(const struct comparison *c)
 {
     struct bench *b = c->b;
     int best = 0;
@@ -100,7 +100,7 @@ static void conclude(const struct comparison *c)
             b, "Over these sizes the library's own choice is the fastest: leave FISHPLATE_COLL unset.");
         return;
     }
-    snprintf(line, sizeof(line), "FISHPLATE_COLL=%s", setting_of(c, best, setting, sizeof(setting)));
+    snprintf(line, sizeof(line), "FISHPLATE_COLL=%s", compare_get_setting(c, best, setting, sizeof(setting)));
     bench_report_setting(b, line);
     bench_report_note(
         b, "Fastest over these sizes (%.2f of the time that the library's own choice takes):", ratio);
@@ -132,5 +132,5 @@ void bench_compare(struct bench *b)
             one_size(&c, *sizes);
     b->host->choose("");
     bench_team_end(b);
-    conclude(&c);
+    compare_print_conclusion(&c);
 }

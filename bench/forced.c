@@ -13,7 +13,7 @@
 enum { BATCHES_MIN = 8, SKIPPED_PART = 2 }; /* half of a turn: caches are as the last protocol left them */
 
 /* Sets MPI_T's control variable RENDEZVOUS to the protocol with this name; false when there is none. */
-static bool force(const char *name)
+static bool forced_set_protocol(const char *name)
 {
     int provided, index, count, items, value, length;
     MPI_T_enum kinds;
@@ -52,7 +52,7 @@ bool bench_forced_parse(struct bench_forced *f, const char *text)
 }
 
 /* Another order in every round, the same at all ranks: who follows whom matters, and must be nobody's advantage. */
-static void shuffle(int *order, int n, unsigned round)
+static void forced_shuffle(int *order, int n, unsigned round)
 {
     unsigned state = round * 2654435761u + 1;
     for (int i = 0; i < n; i++)
@@ -66,8 +66,8 @@ static void shuffle(int *order, int n, unsigned round)
 }
 
 /* One protocol's turn: the median of its batches, in seconds for one operation. */
-static double turn(struct bench *b, void (*batch)(void *arg, int n), void *arg, int n, int count,
-                   double *samples)
+static double forced_time_turn(struct bench *b, void (*batch)(void *arg, int n), void *arg, int n, int count,
+                               double *samples)
 {
     struct bench_stats s;
     const int skipped = count / SKIPPED_PART;
@@ -78,7 +78,7 @@ static double turn(struct bench *b, void (*batch)(void *arg, int n), void *arg, 
         if (i >= skipped)
             samples[i - skipped] = (MPI_Wtime() - start) / n;
     }
-    bench_stats_of(samples, count - skipped, n, &s);
+    bench_stats_compute(samples, count - skipped, n, &s);
     return s.median;
 }
 
@@ -100,20 +100,20 @@ void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void
         MPI_Abort(b->comm, 1);
     for (int round = 0; round < BENCH_ROUNDS; round++) {
         int order[BENCH_FORCED_MAX];
-        shuffle(order, f->n, (unsigned)round);
+        forced_shuffle(order, f->n, (unsigned)round);
         for (int i = 0; i < f->n; i++) {
             const int k = order[i];
-            if (!force(f->name[k]) && !b->failed) {
+            if (!forced_set_protocol(f->name[k]) && !b->failed) {
                 bench_report_note(b, "--forced: this MPI library has no protocol '%s' to choose.",
                                   f->name[k]);
                 b->failed = true;
             }
-            f->time[k][round] = turn(b, batch, arg, plan[0], count, samples);
+            f->time[k][round] = forced_time_turn(b, batch, arg, plan[0], count, samples);
         }
     }
-    force("auto");
+    forced_set_protocol("auto");
     memcpy(mine, f->time[0], sizeof(mine));
-    bench_stats_of(mine, BENCH_ROUNDS, plan[0], out);
+    bench_stats_compute(mine, BENCH_ROUNDS, plan[0], out);
     f->measured = true;
     free(samples);
 }

@@ -6,12 +6,12 @@
 
 #include "bench.h"
 
-static double median_of(const double *values)
+static double forced_median(const double *values)
 {
     struct bench_stats s;
     double sorted[BENCH_ROUNDS];
     memcpy(sorted, values, sizeof(sorted));
-    bench_stats_of(sorted, BENCH_ROUNDS, 1, &s);
+    bench_stats_compute(sorted, BENCH_ROUNDS, 1, &s);
     return s.median;
 }
 
@@ -21,22 +21,22 @@ static double against_best(const struct bench_forced *f, int *best)
     double ratios[BENCH_ROUNDS];
     *best = 1;
     for (int k = 2; k < f->n; k++)
-        if (median_of(f->time[k]) < median_of(f->time[*best]))
+        if (forced_median(f->time[k]) < forced_median(f->time[*best]))
             *best = k;
     for (int r = 0; r < BENCH_ROUNDS; r++)
         ratios[r] = f->time[0][r] / f->time[*best][r];
-    return median_of(ratios);
+    return forced_median(ratios);
 }
 
 /* What the best one differs by from itself, from a round to the next: less than this says nothing. */
-static double noise_of(const double *times)
+static double forced_noise(const double *times)
 {
     double ratios[BENCH_ROUNDS];
     for (int r = 0; r < BENCH_ROUNDS; r++) {
         const double a = times[r], z = times[(r + 1) % BENCH_ROUNDS];
         ratios[r] = a > z ? a / z : z / a;
     }
-    return median_of(ratios) - 1;
+    return forced_median(ratios) - 1;
 }
 
 void bench_forced_text(const struct bench_forced *f, FILE *out)
@@ -44,9 +44,9 @@ void bench_forced_text(const struct bench_forced *f, FILE *out)
     int best;
     const double ratio = against_best(f, &best);
     fprintf(out, "  auto / best forced (%s): %.2f; that one from round to round: +-%.0f %%; times of auto:",
-            f->name[best], ratio, 100 * noise_of(f->time[best]));
+            f->name[best], ratio, 100 * forced_noise(f->time[best]));
     for (int k = 1; k < f->n; k++)
-        fprintf(out, "  %s %.2f", f->name[k], median_of(f->time[k]) / median_of(f->time[0]));
+        fprintf(out, "  %s %.2f", f->name[k], forced_median(f->time[k]) / forced_median(f->time[0]));
     fputc('\n', out);
 }
 
@@ -57,10 +57,10 @@ void bench_forced_json(const struct bench_forced *f, struct json *j)
     json_object(j, "forced");
     json_string(j, "best", f->name[best]);
     json_real(j, "ratio", ratio);
-    json_real(j, "noise", noise_of(f->time[best]));
+    json_real(j, "noise", forced_noise(f->time[best]));
     json_object(j, "times");
     for (int k = 0; k < f->n; k++)
-        json_real(j, f->name[k], median_of(f->time[k]) / median_of(f->time[0]));
+        json_real(j, f->name[k], forced_median(f->time[k]) / forced_median(f->time[0]));
     json_end(j);
     json_end(j);
 }

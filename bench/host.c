@@ -17,7 +17,7 @@ struct host {
         pause; /* seconds: that the answer may arrive (overhead), or that the processor computes (potential) */
 };
 
-static void spin(double seconds)
+static void host_spin(double seconds)
 {
     for (double until = MPI_Wtime() + seconds; MPI_Wtime() < until;) {
     }
@@ -39,7 +39,7 @@ static void host_close(struct host *h)
     MPI_Comm_free(&h->comm);
 }
 
-static void answer(struct host *h, int n)
+static void host_answer_pings(struct host *h, int n)
 {
     for (int i = 0; i < n; i++) {
         MPI_Recv(h->in, h->bytes, MPI_BYTE, 0, TAG, h->comm, MPI_STATUS_IGNORE);
@@ -48,19 +48,19 @@ static void answer(struct host *h, int n)
 }
 
 /* A pause, then an exchange behind a computation of that length. */
-static void exchange(void *arg, int n)
+static void host_exchange_batch(void *arg, int n)
 {
     struct host *h = arg;
     MPI_Request requests[2];
     if (h->me != 0) {
-        answer(h, n);
+        host_answer_pings(h, n);
         return;
     }
     for (int i = 0; i < n; i++) {
         MPI_Irecv(h->in, h->bytes, MPI_BYTE, 1, TAG, h->comm, &requests[0]);
         MPI_Isend(h->out, h->bytes, MPI_BYTE, 1, TAG, h->comm, &requests[1]);
         if (h->pause > 0)
-            spin(h->pause);
+            host_spin(h->pause);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     }
 }
@@ -71,14 +71,14 @@ static void timed_calls(void *arg, int n)
     struct host *h = arg;
     double inside = 0;
     if (h->me != 0) {
-        answer(h, n);
+        host_answer_pings(h, n);
         return;
     }
     for (int i = 0; i < n; i++) {
         double start = MPI_Wtime();
         MPI_Send(h->out, h->bytes, MPI_BYTE, 1, TAG, h->comm);
         inside += MPI_Wtime() - start;
-        spin(h->pause);
+        host_spin(h->pause);
         start = MPI_Wtime();
         MPI_Recv(h->in, h->bytes, MPI_BYTE, 1, TAG, h->comm, MPI_STATUS_IGNORE);
         inside += MPI_Wtime() - start;
@@ -86,10 +86,10 @@ static void timed_calls(void *arg, int n)
     h->bench->own_time = inside;
 }
 
-static void checked(struct bench *b, struct host *h, unsigned seed)
+static void host_verify_data(struct bench *b, struct host *h, unsigned seed)
 {
     bench_fill(h->out, (size_t)h->bytes, seed + (unsigned)h->me);
-    exchange(h, 1);
+    host_exchange_batch(h, 1);
     b->errors += bench_check(h->in, (size_t)h->bytes, seed + (unsigned)(1 - h->me));
 }
 
@@ -98,7 +98,7 @@ static double exchange_takes(struct bench *b, struct host *h, double pause)
 {
     struct bench_stats s = {0};
     h->pause = pause;
-    bench_measure(b, h->comm, false, exchange, h, &s);
+    bench_measure(b, h->comm, false, host_exchange_batch, h, &s);
     MPI_Bcast(&s.median, 1, MPI_DOUBLE, 0, h->comm);
     return s.median;
 }
@@ -108,7 +108,7 @@ void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes
     struct host h;
     struct bench_stats s;
     host_open(b, bytes, &h);
-    checked(b, &h, 1);
+    host_verify_data(b, &h, 1);
     h.pause = 3 * exchange_takes(b, &h, 0); /* more than the answer needs */
     b->times_itself = true;
     bench_measure(b, h.comm, false, timed_calls, &h, &s);
@@ -126,7 +126,7 @@ void bench_potential(struct bench *b, const struct bench_test *test, size_t byte
     double hidden = 0, step;
     int probes = 0;
     host_open(b, bytes, &h);
-    checked(b, &h, 1);
+    host_verify_data(b, &h, 1);
     b->options.seconds = seconds / 8; /* one figure of several measurements */
     double alone = exchange_takes(b, &h, 0);
     step = alone / 4;
@@ -140,7 +140,7 @@ void bench_potential(struct bench *b, const struct bench_test *test, size_t byte
     }
     b->options.seconds = seconds;
     h.pause = 0;
-    checked(b, &h, 7);
+    host_verify_data(b, &h, 7);
     host_close(&h);
     if (b->rank == 0)
         bench_report_time(b, test->name, bytes, &(struct bench_stats){hidden, hidden, hidden, probes, 1});

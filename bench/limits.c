@@ -86,7 +86,7 @@ static bool measure_line(struct bench *b, struct bench_stats *out)
     }
     pthread_join(thread, NULL);
     sched_setaffinity(0, sizeof(before), &before);
-    bench_stats_of(samples, rounds, BOUNCES, out);
+    bench_stats_compute(samples, rounds, BOUNCES, out);
     ok = true;
 free_memory:
     free(ball);

@@ -15,15 +15,15 @@ static const double batch_pair = 100e-6, batch_all = 1e-3;
 
 enum { ITERATIONS_MAX = 1 << 20, SAMPLES_MIN = 10, ALL_ITERATIONS_MIN = 10, LOOK_EVERY = 20 };
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-void bench_stats_of(double *samples, int n, int iterations, struct bench_stats *out)
+void bench_stats_compute(double *samples, int n, int iterations, struct bench_stats *out)
 {
-    qsort(samples, (size_t)n, sizeof(*samples), compare);
+    qsort(samples, (size_t)n, sizeof(*samples), compare_doubles);
     int p99 = (int)ceil(0.99 * n) - 1;
     *out = (struct bench_stats){.min = samples[0],
                                 .median = samples[n / 2],
@@ -44,8 +44,8 @@ static double run_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int 
 
 /* Doubles the batch until it is long enough, with what it does not count: a root that only sends is in its calls for a
  * hundredth of the time. The runs on the way are the warm-up. */
-static int calibrate(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, double target,
-                     double *took)
+static int measure_calibrate_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
+                                   double target, double *took)
 {
     int n = worst ? ALL_ITERATIONS_MIN : 1;
     for (int round = 0;; round++) {
@@ -64,7 +64,7 @@ static int calibrate(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n),
 
 /* On a machine that is busy with other work batches may take far longer than the one they were counted by.
  */
-static bool late(MPI_Comm comm, double start, double seconds)
+static bool measure_is_over(MPI_Comm comm, double start, double seconds)
 {
     int enough = MPI_Wtime() - start > 2 * seconds;
     MPI_Bcast(&enough, 1, MPI_INT, 0, comm);
@@ -77,7 +77,7 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
     int rank;
     double took;
     MPI_Comm_rank(comm, &rank);
-    int n = calibrate(comm, worst, batch, arg, worst ? batch_all : batch_pair, &took);
+    int n = measure_calibrate_batch(comm, worst, batch, arg, worst ? batch_all : batch_pair, &took);
     double wanted = b->options.seconds / (took > 0 ? took : 1e-9);
     int count = wanted > BENCH_SAMPLES_MAX ? BENCH_SAMPLES_MAX
                 : wanted < SAMPLES_MIN     ? SAMPLES_MIN
@@ -91,7 +91,7 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
     for (int i = 0; i < count; i++) {
         const double whole = run_batch(comm, worst, batch, arg, n);
         mine[i] = (b->times_itself ? b->own_time : whole) / n;
-        if ((i + 1) % LOOK_EVERY == 0 && late(comm, start, b->options.seconds))
+        if ((i + 1) % LOOK_EVERY == 0 && measure_is_over(comm, start, b->options.seconds))
             count = i + 1;
     }
     if (worst)
@@ -99,6 +99,6 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
     else
         memcpy(all, mine, sizeof(*mine) * (size_t)count);
     if (rank == 0)
-        bench_stats_of(all, count, n, out);
+        bench_stats_compute(all, count, n, out);
     free(mine);
 }

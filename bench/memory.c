@@ -32,22 +32,22 @@ static struct {
     int (*to_host)(void *, unsigned long long, size_t);
 } cuda;
 
-static void fail(const char *what)
+static void memory_fail(const char *what)
 {
     fprintf(stderr, "bench: --memory: %s.\n", what);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void require(int result, const char *what)
+static void memory_require(int result, const char *what)
 {
     char text[128];
     if (result == 0)
         return;
     snprintf(text, sizeof(text), "%s failed with CUDA error %d", what, result);
-    fail(text);
+    memory_fail(text);
 }
 
-static void load(void)
+static void memory_load_cuda(void)
 {
     static const struct {
         void *where;
@@ -68,13 +68,13 @@ static void load(void)
         return;
     cuda.library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!cuda.library)
-        fail("libcuda.so.1 cannot be loaded: this host has no CUDA driver");
+        memory_fail("libcuda.so.1 cannot be loaded: this host has no CUDA driver");
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
         if (!(*(void **)wanted[i].where = dlsym(cuda.library, wanted[i].name)))
-            fail("the CUDA driver is too old");
-    require(cuda.init(0), "cuInit");
-    require(cuda.retain(&context, 0), "cuDevicePrimaryCtxRetain");
-    require(cuda.set_current(context), "cuCtxSetCurrent");
+            memory_fail("the CUDA driver is too old");
+    memory_require(cuda.init(0), "cuInit");
+    memory_require(cuda.retain(&context, 0), "cuDevicePrimaryCtxRetain");
+    memory_require(cuda.set_current(context), "cuCtxSetCurrent");
 }
 
 struct bench_buffer bench_buffer_new(const struct bench *b, int rank, size_t bytes)
@@ -86,11 +86,11 @@ struct bench_buffer bench_buffer_new(const struct bench *b, int rank, size_t byt
         new.at = bench_alloc(bytes);
         return new;
     }
-    load();
+    memory_load_cuda();
     if (new.kind == BENCH_DEVICE)
-        require(cuda.alloc(&address, bytes ? bytes : 1), "cuMemAlloc");
+        memory_require(cuda.alloc(&address, bytes ? bytes : 1), "cuMemAlloc");
     else
-        require(cuda.alloc_host(&pinned, bytes ? bytes : 1), "cuMemAllocHost");
+        memory_require(cuda.alloc_host(&pinned, bytes ? bytes : 1), "cuMemAllocHost");
     new.at = pinned ? pinned : (void *)(uintptr_t)address;
     return new;
 }
@@ -100,16 +100,16 @@ void bench_buffer_free(struct bench_buffer *b)
     if (b->kind == BENCH_HOST)
         free(b->at);
     else if (b->kind == BENCH_DEVICE)
-        require(cuda.free((uintptr_t)b->at), "cuMemFree");
+        memory_require(cuda.free((uintptr_t)b->at), "cuMemFree");
     else
-        require(cuda.free_host(b->at), "cuMemFreeHost");
+        memory_require(cuda.free_host(b->at), "cuMemFreeHost");
     b->at = NULL;
 }
 
 void bench_buffer_write(const struct bench_buffer *b, const void *from, size_t bytes)
 {
     if (b->kind == BENCH_DEVICE)
-        require(cuda.to_device((uintptr_t)b->at, from, bytes), "cuMemcpyHtoD");
+        memory_require(cuda.to_device((uintptr_t)b->at, from, bytes), "cuMemcpyHtoD");
     else
         memcpy(b->at, from, bytes);
 }
@@ -117,7 +117,7 @@ void bench_buffer_write(const struct bench_buffer *b, const void *from, size_t b
 void bench_buffer_read(const struct bench_buffer *b, void *to, size_t bytes)
 {
     if (b->kind == BENCH_DEVICE)
-        require(cuda.to_host(to, (uintptr_t)b->at, bytes), "cuMemcpyDtoH");
+        memory_require(cuda.to_host(to, (uintptr_t)b->at, bytes), "cuMemcpyDtoH");
     else
         memcpy(to, b->at, bytes);
 }

@@ -48,13 +48,13 @@ static void start_allreduce(struct overlap *o)
     MPI_Iallreduce(o->in, o->out, o->bytes / 8, MPI_DOUBLE, MPI_SUM, o->comm, o->request);
 }
 
-static void wait_for_all(struct overlap *o)
+static void overlap_wait_requests(struct overlap *o)
 {
     MPI_Waitall(o->requests, o->request, MPI_STATUSES_IGNORE);
 }
 
 /* Each step needs the one before: nothing but the processor's clock decides how long it takes. */
-static void compute(struct overlap *o, long units)
+static void overlap_compute(struct overlap *o, long units)
 {
     double x = o->result;
     for (long i = 0; i < units * WORK_UNIT; i++)
@@ -67,7 +67,7 @@ static void run_alone(void *arg, int n)
     struct overlap *o = arg;
     for (int i = 0; i < n; i++) {
         o->start(o);
-        wait_for_all(o);
+        overlap_wait_requests(o);
     }
 }
 
@@ -75,7 +75,7 @@ static void run_work(void *arg, int n)
 {
     struct overlap *o = arg;
     for (int i = 0; i < n; i++)
-        compute(o, o->work);
+        overlap_compute(o, o->work);
 }
 
 static void run_both(void *arg, int n)
@@ -85,16 +85,16 @@ static void run_both(void *arg, int n)
     for (int i = 0; i < n; i++) {
         o->start(o);
         for (int s = 0; s < o->slices; s++) {
-            compute(o, o->work / o->slices);
+            overlap_compute(o, o->work / o->slices);
             if (s + 1 < o->slices)
                 MPI_Testall(o->requests, o->request, &flag, MPI_STATUSES_IGNORE);
         }
-        wait_for_all(o);
+        overlap_wait_requests(o);
     }
 }
 
 /* The same traffic with data that is looked at, with and without computation. */
-static void checked(struct bench *b, struct overlap *o, unsigned seed)
+static void overlap_verify_data(struct bench *b, struct overlap *o, unsigned seed)
 {
     const double each = o->rank + 1.0, sum = (double)o->size * (o->size + 1) / 2;
     bench_fill(o->in, (size_t)o->bytes, seed + (unsigned)o->rank);
@@ -131,7 +131,7 @@ static long work_for(struct overlap *o, double seconds)
     double best = 1;
     for (int i = 0; i < 5; i++) {
         double start = MPI_Wtime();
-        compute(o, units);
+        overlap_compute(o, units);
         double took = MPI_Wtime() - start;
         best = took < best ? took : best;
     }
@@ -140,7 +140,7 @@ static long work_for(struct overlap *o, double seconds)
     return wanted < TESTS ? TESTS : wanted;
 }
 
-static void report(struct bench *b, const char *test, size_t bytes, const char *how, double hidden)
+static void overlap_report(struct bench *b, const char *test, size_t bytes, const char *how, double hidden)
 {
     char size[32], what[96];
     number_print_size(bytes, size);
@@ -150,7 +150,8 @@ static void report(struct bench *b, const char *test, size_t bytes, const char *
 }
 
 /* Rows of the operation beside a computation twice as long, and the part of the operation's time `alone` that they hide. */
-static void with_computation(struct bench *b, struct overlap *o, const char *test, size_t bytes, double alone)
+static void overlap_measure_hidden(struct bench *b, struct overlap *o, const char *test, size_t bytes,
+                                   double alone)
 {
     char name[48];
     o->work = work_for(o, 2 * alone);
@@ -161,9 +162,9 @@ static void with_computation(struct bench *b, struct overlap *o, const char *tes
     o->slices = TESTS;
     snprintf(name, sizeof(name), "%s.test", test);
     const double tested = one_row(b, o, name, bytes, run_both);
-    checked(b, o, 11);
-    report(b, test, bytes, "no MPI calls meanwhile", 1 - (both - work) / alone);
-    report(b, test, bytes, "MPI_Test meanwhile", 1 - (tested - work) / alone);
+    overlap_verify_data(b, o, 11);
+    overlap_report(b, test, bytes, "no MPI calls meanwhile", 1 - (both - work) / alone);
+    overlap_report(b, test, bytes, "MPI_Test meanwhile", 1 - (tested - work) / alone);
 }
 
 void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
@@ -178,10 +179,10 @@ void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes)
                                                   : start_allreduce;
     o.in = bench_alloc(bytes);
     o.out = bench_alloc(bytes);
-    checked(b, &o, 1);
+    overlap_verify_data(b, &o, 1);
     double alone = one_row(b, &o, test->name, bytes, run_alone);
     if (!bench_crowded(b, o.size))
-        with_computation(b, &o, test->name, bytes, alone);
+        overlap_measure_hidden(b, &o, test->name, bytes, alone);
     else if (b->rank == 0)
         bench_report_note(b,
                           "%s: the %d ranks share fewer cores, where a rank that computes stops others: "

@@ -63,7 +63,7 @@ static void ping_pong(void *arg, int n)
 }
 
 /* Both send at once. */
-static void cross(void *arg, int n)
+static void pairs_send_crosswise(void *arg, int n)
 {
     struct pair *p = arg;
     int bytes = (int)p->bytes;
@@ -75,7 +75,7 @@ static void cross(void *arg, int n)
 }
 
 /* A window of messages, then a word back, so that the sender is never ahead by more than one window. */
-static void stream(void *arg, int n)
+static void pairs_send_stream(void *arg, int n)
 {
     struct pair *p = arg;
     int bytes = (int)p->bytes, sends = p->both || p->me == 0, receives = p->both || p->me == 1;
@@ -116,10 +116,10 @@ static void stream_one_buffer(void *arg, int n)
 }
 
 /* The same traffic, a few times, with data that is new every time and looked at. */
-static void checked(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
+static void pairs_verify_data(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
 {
     size_t total = batch == stream_one_buffer ? p->bytes : p->bytes * (size_t)p->window;
-    bool receives = batch == ping_pong || batch == cross || p->both || p->me == 1;
+    bool receives = batch == ping_pong || batch == pairs_send_crosswise || p->both || p->me == 1;
     char *data = bench_alloc(total);
     for (unsigned round = 0; round < CHECKS; round++) {
         memset(data, 0xa5, total);
@@ -134,15 +134,16 @@ static void checked(struct bench *b, struct pair *p, void (*batch)(void *arg, in
     free(data);
 }
 
-static void measured(struct bench *b, struct pair *p, void (*batch)(void *arg, int n), struct bench_stats *s)
+static void pairs_measure(struct bench *b, struct pair *p, void (*batch)(void *arg, int n),
+                          struct bench_stats *s)
 {
-    checked(b, p, batch);
+    pairs_verify_data(b, p, batch);
     MPI_Barrier(b->team);
     if (b->options.forced.n > 0)
         bench_forced_measure(b, batch, p, s);
     else
         bench_measure(b, b->team, false, batch, p, s);
-    checked(b, p, batch);
+    pairs_verify_data(b, p, batch);
 }
 
 void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
@@ -150,7 +151,7 @@ void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
     struct pair p;
     struct bench_stats s;
     pair_open(b, bytes, 1, false, &p);
-    measured(b, &p, ping_pong, &s);
+    pairs_measure(b, &p, ping_pong, &s);
     pair_close(&p);
     if (b->rank != 0)
         return;
@@ -167,7 +168,7 @@ void bench_bilat(struct bench *b, const struct bench_test *test, size_t bytes)
     struct pair p;
     struct bench_stats s;
     pair_open(b, bytes, 1, false, &p);
-    measured(b, &p, cross, &s);
+    pairs_measure(b, &p, pairs_send_crosswise, &s);
     pair_close(&p);
     if (b->rank == 0)
         bench_report_time(b, test->name, bytes, &s);
@@ -183,7 +184,7 @@ void bench_window(struct bench *b, const struct bench_test *test, size_t bytes)
         if (bytes * (size_t)windows[i] > 4 * window_memory)
             break;
         pair_open(b, bytes, windows[i], false, &p);
-        measured(b, &p, stream, &s);
+        pairs_measure(b, &p, pairs_send_stream, &s);
         pair_close(&p);
         snprintf(name, sizeof(name), "%s.%d", test->name, windows[i]);
         if (b->rank == 0)
@@ -199,7 +200,7 @@ void bench_bw(struct bench *b, const struct bench_test *test, size_t bytes)
     int window = bytes ? (int)(window_memory / bytes) : WINDOW_MAX;
     window = window > WINDOW_MAX ? WINDOW_MAX : window < WINDOW_MIN ? WINDOW_MIN : window;
     pair_open(b, bytes, window, both, &p);
-    measured(b, &p, one ? stream_one_buffer : stream, &s);
+    pairs_measure(b, &p, one ? stream_one_buffer : pairs_send_stream, &s);
     pair_close(&p);
     if (b->rank != 0)
         return;
@@ -216,7 +217,7 @@ void bench_rate(struct bench *b, const struct bench_test *test, size_t bytes)
     struct pair p;
     struct bench_stats s;
     pair_open(b, bytes, WINDOW_MAX, false, &p);
-    measured(b, &p, stream, &s);
+    pairs_measure(b, &p, pairs_send_stream, &s);
     pair_close(&p);
     if (b->rank == 0)
         bench_report_rate(b, test->name, bytes, &s, WINDOW_MAX * p.npairs / 1e6, "M/s");

@@ -9,7 +9,7 @@
 
 #include "bench.h"
 
-static unsigned char pattern(size_t i, unsigned seed)
+static unsigned char pattern_byte(size_t i, unsigned seed)
 {
     uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u + seed * 0xd1b54a32d192ed03u;
     return (unsigned char)(x >> 56);
@@ -19,7 +19,7 @@ void bench_fill(void *buffer, size_t bytes, unsigned seed)
 {
     unsigned char *p = buffer;
     for (size_t i = 0; i < bytes; i++)
-        p[i] = pattern(i, seed);
+        p[i] = pattern_byte(i, seed);
 }
 
 long bench_check(const void *buffer, size_t bytes, unsigned seed)
@@ -27,7 +27,7 @@ long bench_check(const void *buffer, size_t bytes, unsigned seed)
     const unsigned char *p = buffer;
     long wrong = 0;
     for (size_t i = 0; i < bytes; i++)
-        wrong += p[i] != pattern(i, seed);
+        wrong += p[i] != pattern_byte(i, seed);
     return wrong;
 }
 

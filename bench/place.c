@@ -88,7 +88,7 @@ static int nth_core(const cpu_set_t *mask, int i)
 }
 
 /* Among the `active` lowest ranks, how many share my machine, and my place among them. */
-static int active_here(struct bench *b, int active, int *place)
+static int place_count_active(struct bench *b, int active, int *place)
 {
     int here = 0;
     *place = 0;
@@ -104,14 +104,14 @@ static int active_here(struct bench *b, int active, int *place)
 bool bench_crowded(struct bench *b, int active)
 {
     int place;
-    return active_here(b, active, &place) > CPU_COUNT(&b->place->cores);
+    return place_count_active(b, active, &place) > CPU_COUNT(&b->place->cores);
 }
 
 void bench_pin(struct bench *b, int active)
 {
     struct bench_place *p = b->place;
     int place;
-    active_here(b, active, &place);
+    place_count_active(b, active, &place);
     if (b->options.no_pin || CPU_COUNT(&p->own) == 1 || bench_crowded(b, active))
         return;
     cpu_set_t one;

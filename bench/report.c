@@ -203,7 +203,7 @@ void bench_report_note(struct bench *b, const char *fmt, ...)
 }
 
 /* Lines of one kind ('R'atios or 'N'otes) among what was kept. */
-static void print_kept(struct bench *b, char kind)
+static void report_print_stored(struct bench *b, char kind)
 {
     struct bench_report *r = b->report;
     char line[512];
@@ -232,10 +232,10 @@ static void close_document(struct bench *b)
     struct json *j = &r->document;
     json_end(j);
     json_object(j, "ratios");
-    print_kept(b, 'R');
+    report_print_stored(b, 'R');
     json_end(j);
     json_array(j, "notes");
-    print_kept(b, 'N');
+    report_print_stored(b, 'N');
     json_end(j);
     if (b->options.compare)
         json_string(j, "setting", r->setting);
@@ -246,7 +246,7 @@ static void close_document(struct bench *b)
 
 /* ---- The summary ---- */
 
-static double figure_of(const struct bench_report *r, const char *test, size_t bytes)
+static double report_find_figure(const struct bench_report *r, const char *test, size_t bytes)
 {
     for (int i = 0; i < r->nfigures; i++)
         if (strcmp(r->figures[i].test, test) == 0 && r->figures[i].bytes == bytes)
@@ -258,10 +258,10 @@ static void print_summary(const struct bench *b)
 {
     const struct bench_report *r = b->report;
     char transport[BENCH_TRANSPORTS_MAX];
-    const double latency = figure_of(r, "latency", 8), line = figure_of(r, "cacheline", 0),
-                 bandwidth = figure_of(r, "bw", MI), copy = figure_of(r, "memcpy", MI),
-                 rate = figure_of(r, "rate", 8), barrier = figure_of(r, "barrier", 0),
-                 allreduce = figure_of(r, "allreduce", 8);
+    const double latency = report_find_figure(r, "latency", 8), line = report_find_figure(r, "cacheline", 0),
+                 bandwidth = report_find_figure(r, "bw", MI), copy = report_find_figure(r, "memcpy", MI),
+                 rate = report_find_figure(r, "rate", 8), barrier = report_find_figure(r, "barrier", 0),
+                 allreduce = report_find_figure(r, "allreduce", 8);
     bench_transports_describe(b->host, b->size, transport, sizeof(transport));
     printf("%d ranks, %s:\n", b->size, transport);
     if (latency > 0)
@@ -287,8 +287,8 @@ void bench_report_close(struct bench *b)
         close_document(b);
     } else if (b->rank == 0) {
         fprintf(b->out, "\n");
-        print_kept(b, 'R');
-        print_kept(b, 'N');
+        report_print_stored(b, 'R');
+        report_print_stored(b, 'N');
         if (b->errors == 0)
             fprintf(b->out, "All data arrived as sent. %.1f s.\n", MPI_Wtime() - r->started);
         if (b->options.summary)

@@ -7,7 +7,7 @@
 
 #include "bench.h"
 
-static double now(void)
+static double bench_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -52,7 +52,7 @@ static void run_test(struct bench *b, const struct bench_test *test)
     bench_team_end(b);
 }
 
-static int run_all(struct bench *b)
+static int bench_run_tests(struct bench *b)
 {
     b->place = bench_place_find(b);
     bench_report_open(b);
@@ -71,9 +71,9 @@ static int run_all(struct bench *b)
 int bench_main(const struct bench_host *host, int argc, char **argv)
 {
     struct bench b = {.host = host, .comm = MPI_COMM_NULL, .team = MPI_COMM_NULL};
-    double start = now();
+    double start = bench_clock();
     MPI_Init(&argc, &argv);
-    b.init_time = now() - start;
+    b.init_time = bench_clock() - start;
     MPI_Comm_dup(MPI_COMM_WORLD, &b.comm);
     MPI_Comm_rank(b.comm, &b.rank);
     MPI_Comm_size(b.comm, &b.size);
@@ -82,7 +82,7 @@ int bench_main(const struct bench_host *host, int argc, char **argv)
     if (bench_parse(&b.options, argc, argv, b.rank != 0)) {
         status = 0;
         if (!b.options.help)
-            status = run_all(&b);
+            status = bench_run_tests(&b);
         else if (b.rank == 0)
             bench_usage(host);
     }

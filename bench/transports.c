@@ -17,7 +17,7 @@ struct transports {
     } route[TRANSPORTS_MAX];
 };
 
-static void add(struct transports *w, const char *transport, const char *carrier, int rank)
+static void transports_add(struct transports *w, const char *transport, const char *carrier, int rank)
 {
     int i = 0;
     while (i < w->count && strcmp(w->route[i].transport, transport) != 0)
@@ -33,13 +33,13 @@ static void add(struct transports *w, const char *transport, const char *carrier
 }
 
 /* The transports from rank 0 to all others, the one to rank 1 first; of a lone rank, the one to itself. */
-static struct transports find(const struct bench_host *host, int size)
+static struct transports transports_find(const struct bench_host *host, int size)
 {
     struct transports w = {0};
     for (int rank = size > 1; host->transport && rank < size; rank++) {
         char transport[TEXT_MAX];
         snprintf(transport, sizeof(transport), "%s", host->transport(rank));
-        add(&w, transport, host->carrier ? host->carrier(rank) : "unknown", rank);
+        transports_add(&w, transport, host->carrier ? host->carrier(rank) : "unknown", rank);
     }
     if (w.count == 0) {
         char version[MPI_MAX_LIBRARY_VERSION_STRING], text[TEXT_MAX];
@@ -47,14 +47,14 @@ static struct transports find(const struct bench_host *host, int size)
         MPI_Get_library_version(version, &length);
         version[strcspn(version, "\r\n")] = 0; /* some have several lines */
         snprintf(text, sizeof(text), "as %.120s chooses", version);
-        add(&w, text, "unknown", 0);
+        transports_add(&w, text, "unknown", 0);
     }
     return w;
 }
 
 void bench_transports_describe(const struct bench_host *host, int size, char *out, size_t room)
 {
-    const struct transports w = find(host, size);
+    const struct transports w = transports_find(host, size);
     size_t n = 0;
     for (int i = 0; i < w.count && n < room; i++) {
         const struct route *route = &w.route[i];
@@ -72,7 +72,7 @@ void bench_transports_describe(const struct bench_host *host, int size, char *ou
 void bench_transports_json(const struct bench_host *host, int size, struct json *j)
 {
     char text[BENCH_TRANSPORTS_MAX];
-    const struct transports w = find(host, size);
+    const struct transports w = transports_find(host, size);
     bench_transports_describe(host, size, text, sizeof(text));
     json_string(j, "transport", text);
     json_string(j, "carrier", w.route[0].carrier);

@@ -22,7 +22,7 @@ static void skip_blanks(struct reader *r)
         r->at++;
 }
 
-static bool take(struct reader *r, char c)
+static bool json_accept_char(struct reader *r, char c)
 {
     skip_blanks(r);
     if (r->at == r->end || *r->at != c)
@@ -126,11 +126,12 @@ static bool read_number(struct reader *r, double *out)
 static bool read_members(struct reader *r, struct value *v, char closing, int depth)
 {
     struct value **last = &v->first;
-    if (take(r, closing))
+    if (json_accept_char(r, closing))
         return true;
     do {
         char *key = NULL;
-        if (v->kind == VALUE_OBJECT && (!take(r, '"') || !(key = read_string(r)) || !take(r, ':'))) {
+        if (v->kind == VALUE_OBJECT &&
+            (!json_accept_char(r, '"') || !(key = read_string(r)) || !json_accept_char(r, ':'))) {
             free(key);
             return false;
         }
@@ -141,22 +142,22 @@ static bool read_members(struct reader *r, struct value *v, char closing, int de
         }
         (*last)->key = key;
         last = &(*last)->next;
-    } while (take(r, ','));
-    return take(r, closing);
+    } while (json_accept_char(r, ','));
+    return json_accept_char(r, closing);
 }
 
 static bool read_into(struct reader *r, struct value *v, int depth)
 {
-    if (take(r, '"')) {
+    if (json_accept_char(r, '"')) {
         v->kind = VALUE_STRING;
         v->text = read_string(r);
         return v->text != NULL;
     }
-    if (take(r, '{')) {
+    if (json_accept_char(r, '{')) {
         v->kind = VALUE_OBJECT;
         return depth < DEPTH_MAX && read_members(r, v, '}', depth);
     }
-    if (take(r, '[')) {
+    if (json_accept_char(r, '[')) {
         v->kind = VALUE_ARRAY;
         return depth < DEPTH_MAX && read_members(r, v, ']', depth);
     }

@@ -18,7 +18,8 @@ static size_t match_name(const char *names, const char *word)
     return 0;
 }
 
-static const struct cli_option *find(const struct cli_option *options, const char *word, size_t *length)
+static const struct cli_option *option_find(const struct cli_option *options, const char *word,
+                                            size_t *length)
 {
     for (const struct cli_option *o = options; o->names; o++)
         if ((*length = match_name(o->names, word)) > 0)
@@ -41,7 +42,7 @@ static bool read_choice(const struct cli_option *o, const char *value, int *out)
     return false;
 }
 
-static bool store(const struct cli_option *o, const char *value, void *structure)
+static bool option_store_value(const struct cli_option *o, const char *value, void *structure)
 {
     void *to = (char *)structure + o->to;
     long whole;
@@ -122,7 +123,7 @@ int cli_parse(const struct cli *c, int argc, char **argv, void *to)
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i], *value = NULL;
         size_t length = 0;
-        const struct cli_option *o = find(c->options, word, &length);
+        const struct cli_option *o = option_find(c->options, word, &length);
         if (!o && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0))
             return CLI_HELP;
         if (!o && strcmp(word, "--") == 0)
@@ -139,7 +140,7 @@ int cli_parse(const struct cli *c, int argc, char **argv, void *to)
             value = "";
         else if (o->value && i + 1 < argc)
             value = argv[++i];
-        if (!o->value != !value || !store(o, value ? value : "", to))
+        if (!o->value != !value || !option_store_value(o, value ? value : "", to))
             return refuse_value(c, o, word, value);
     }
     return argc;

@@ -34,7 +34,7 @@ static bool wait_for_either(int program, int mpiexec)
     return p[0].revents != 0;
 }
 
-static int status_of(pid_t pid)
+static int keep_read_status(pid_t pid)
 {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -45,7 +45,7 @@ static int status_of(pid_t pid)
 /* Not another process that has its number by now. */
 static void end_program(pid_t program, int program_fd)
 {
-    say("Processes that were spawned have failed; the program that spawned them is ended.");
+    message_print("Processes that were spawned have failed; the program that spawned them is ended.");
 #ifdef SYS_pidfd_send_signal
     if (program_fd >= 0) {
         syscall(SYS_pidfd_send_signal, program_fd, SIGTERM, NULL, 0);
@@ -55,7 +55,7 @@ static void end_program(pid_t program, int program_fd)
     kill(program, SIGTERM);
 }
 
-_Noreturn static void keep(struct keep_book *book, atomic_uchar *state, pid_t program, pid_t mpiexec)
+_Noreturn static void keep_run(struct keep_book *book, atomic_uchar *state, pid_t program, pid_t mpiexec)
 {
     static const int theirs[] = {SIGINT, SIGQUIT, SIGHUP,
                                  SIGTERM}; /* the mpiexec has them as well, and ends */
@@ -67,11 +67,11 @@ _Noreturn static void keep(struct keep_book *book, atomic_uchar *state, pid_t pr
     if (!wait_for_either(program_fd, keep_watch(mpiexec))) {
         if (!atomic_load(&book->finished)) {
             kill(mpiexec, SIGTERM);
-            status_of(mpiexec);
+            keep_read_status(mpiexec);
         }
         _exit(0);
     }
-    const int status = status_of(mpiexec);
+    const int status = keep_read_status(mpiexec);
     if (atomic_exchange(state, KEEP_ENDED) == KEEP_MET && status != 0 && !atomic_load(&book->finished))
         end_program(program, program_fd);
     _exit(0);
@@ -93,16 +93,17 @@ void keep_begin(const char *what)
     unsigned spawn;
     struct keep_book *book = open_book();
     if (!book || sscanf(what, "%d:%u", &program, &spawn) != 2 || program <= 0)
-        die(STATUS_USAGE,
-            KEEP_OPTION " is for MPI_Comm_spawn in a program that was started without mpiexec.");
+        launcher_die(STATUS_USAGE,
+                     KEEP_OPTION " is for MPI_Comm_spawn in a program that was started without mpiexec.");
     atomic_uchar *state = &book->state[spawn % KEEP_SPAWNS];
     const pid_t mpiexec = fork();
     if (mpiexec < 0) {
         atomic_store(state, KEEP_ENDED);
-        die(STATUS_USAGE, "Cannot fork to start spawned processes: %s (see `ulimit -u`).", strerror(errno));
+        launcher_die(STATUS_USAGE, "Cannot fork to start spawned processes: %s (see `ulimit -u`).",
+                     strerror(errno));
     }
     if (mpiexec > 0)
-        keep(book, state, program, mpiexec);
+        keep_run(book, state, program, mpiexec);
     munmap(book, sizeof(*book));
     close(KEEP_PROGRAM_FD);
 }

@@ -32,7 +32,7 @@ static char **read_command(char **argv, int *argc)
     long fd = -1;
     char **words = parse_number(argv[2], 3, 1 << 20, &fd) ? command_read((int)fd, argv[0], argc) : NULL;
     if (!words)
-        die(STATUS_USAGE, COMMAND_OPTION " is for a mpiexec that MPI_Comm_spawn starts.");
+        launcher_die(STATUS_USAGE, COMMAND_OPTION " is for a mpiexec that MPI_Comm_spawn starts.");
     return words;
 }
 
@@ -41,9 +41,9 @@ int main(int argc, char **argv)
     struct options o;
     fill_std_files();
     if (argc > 1 && strcmp(argv[1], AGENT_OPTION) == 0)
-        quit(agent_main(argc, argv));
+        launcher_exit(agent_main(argc, argv));
     if (argc == 3 && strcmp(argv[1], GENERATE_OPTION) == 0)
-        quit(generate(argv[2]) ? 0 : STATUS_USAGE);
+        launcher_exit(generate_document(argv[2]) ? 0 : STATUS_USAGE);
     if (argc > 3 && strcmp(argv[1], KEEP_OPTION) == 0) {
         keep_begin(argv[2]);
         argv[2] = argv[0];
@@ -53,5 +53,5 @@ int main(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], COMMAND_OPTION) == 0)
         argv = read_command(argv, &argc);
     options_parse(argc, argv, &o);
-    quit(run_job(&o, argv));
+    launcher_exit(run_job(&o, argv));
 }

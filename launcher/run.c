@@ -39,7 +39,7 @@ struct run {
     bool background;
 };
 
-static bool listed(const struct strings *names, const char *entry)
+static bool run_is_listed(const struct strings *names, const char *entry)
 {
     size_t len = strcspn(entry, "=");
     for (unsigned i = 0; i < names->n; i++)
@@ -69,8 +69,8 @@ static char **app_env(const struct options *o, const struct app_spec *a)
         n++;
     struct strings env = {.v = xcalloc(n + 1, sizeof(*env.v))};
     for (unsigned i = 0; i < n; i++) {
-        bool pass =
-            o->env_pass == ENV_PASS_ALL || (o->env_pass == ENV_PASS_LIST && listed(&o->genvlist, environ[i]));
+        bool pass = o->env_pass == ENV_PASS_ALL ||
+                    (o->env_pass == ENV_PASS_LIST && run_is_listed(&o->genvlist, environ[i]));
         if (pass && !rankenv_is_launchers(environ[i]))
             env.v[env.n++] = environ[i];
     }
@@ -156,7 +156,7 @@ static void make_plans(struct run *r)
         struct plan *p = r->plans[host];
         p->ranks[p->nranks++] =
             (struct place){.rank = rank,
-                           .app = l->app_of[rank] + (debug_wants(r->opt, rank) ? r->opt->napps : 0),
+                           .app = l->app_of[rank] + (debug_is_selected(r->opt, rank) ? r->opt->napps : 0),
                            .node = node,
                            .local_rank = l->local_rank[rank],
                            .local_size = l->node_size[node],
@@ -179,7 +179,8 @@ static void notice_foreign(struct run *r)
         if (path && foreign_program(path, &f)) {
             any = true;
             if (r->layout.size > 1 && !f.connects)
-                say("Note: %s is linked with %s (%s), which this mpiexec of Fishplate cannot start: each of "
+                message_print(
+                    "Note: %s is linked with %s (%s), which this mpiexec of Fishplate cannot start: each of "
                     "the %u ranks "
                     "will run as a job of one rank. Start it with %s, or compile it with Fishplate's mpicc.",
                     a->argv[0], f.library, f.soname, r->layout.size, f.start);
@@ -203,39 +204,44 @@ static void make_job_id(struct run *r)
 
 /* This host, as the job sees it. */
 
-static void local_ask_pmi(void *impl, uint32_t rank, const char *data, size_t len)
+static void local_forward_pmi(void *impl, uint32_t rank, const char *data, size_t len)
 {
     local_pmi(impl, rank, data, len);
 }
 
-static void local_ask_input(void *impl, uint32_t rank, const char *data, size_t len)
+static void local_forward_input(void *impl, uint32_t rank, const char *data, size_t len)
 {
     local_stdin(impl, rank, data, len);
 }
 
-static void local_ask_signal(void *impl, int sig)
+static void local_forward_signal(void *impl, int sig)
 {
     local_signal(impl, sig);
 }
 
-static void local_ask_pause(void *impl, bool pause)
+static void local_forward_pause(void *impl, bool pause)
 {
     local_pause(impl, pause);
 }
 
-static void local_ask_reap(void *impl)
+static void local_forward_reap(void *impl)
 {
     local_reap(impl);
 }
 
-static void local_ask_kill(void *impl, uint32_t rank)
+static void local_forward_kill(void *impl, uint32_t rank)
 {
     local_kill(impl, rank);
 }
 
-static const struct host_ops local_ops = {
-    local_ask_pmi, local_ask_input, local_ask_signal, local_ask_pause, local_ask_reap, NULL,
-    NULL,          local_ask_kill};
+static const struct host_ops local_ops = {local_forward_pmi,
+                                          local_forward_input,
+                                          local_forward_signal,
+                                          local_forward_pause,
+                                          local_forward_reap,
+                                          NULL,
+                                          NULL,
+                                          local_forward_kill};
 static const struct local_events local_events = {
     job_on_output, job_on_pmi, job_on_started, job_on_failed, job_on_exited, job_on_stdin_empty, job_on_done};
 
@@ -253,7 +259,7 @@ static void feed_send(void *ctx, const char *data, size_t len)
         if (h->ops && !h->done)
             h->ops->input(h->impl, f->ranks[i], data, len);
         else
-            input_taken(&f->job->input);
+            input_confirm_piece(&f->job->input);
     }
 }
 
@@ -296,7 +302,7 @@ static void watch_children(void *local)
     local_on_other(local, other_child_ended);
 }
 
-static int worker(void *ctx, int front)
+static int run_worker(void *ctx, int front)
 {
     struct run *r = ctx;
     struct job *j = xcalloc(1, sizeof(*j));
@@ -352,15 +358,16 @@ int run_job(struct options *o, char **argv)
     o->launcher = hosts_launcher(o, &r.hosts);
     hosts_layout(o, &r.hosts, &r.layout);
     if (o->stdin_rank >= (long)r.layout.size)
-        die(STATUS_USAGE, "-stdin %ld: there is no such rank in a job of %u.", o->stdin_rank, r.layout.size);
+        launcher_die(STATUS_USAGE, "-stdin %ld: there is no such rank in a job of %u.", o->stdin_rank,
+                     r.layout.size);
     r.node_map = nodemap_format(r.layout.node_of, r.layout.size);
     if (!r.node_map)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     debug_check(o, r.layout.size);
     r.background = guard_in_background();
     make_job_id(&r);
     make_apps(&r);
     make_plans(&r);
     notice_foreign(&r);
-    return guard_run(argv, worker, &r);
+    return guard_run(argv, run_worker, &r);
 }

@@ -122,7 +122,7 @@ def _after(f):
         return None
     operation = f"&(struct prof_op){{.call = CALL_{f.short}, {operation}}}"
     if f.short.removesuffix("_c").endswith("_init"):
-        return "!returned", f"prof_keep(*request, {operation});"
+        return "!returned", f"prof_store_request(*request, {operation});"
     return "span.on && !returned", f"prof_note({operation});"
 
 

@@ -67,7 +67,7 @@ static const struct layout layouts[] = {
 /* A run that is ended leaves no file behind. The names are made before the handlers are set. */
 static char name_shared[NAME_SIZE], name_own[NAME_SIZE + 16];
 
-static void on_end(int sig)
+static void io_on_end(int sig)
 {
     unlink(name_shared);
     unlink(name_own);
@@ -81,7 +81,7 @@ static void own_name(const struct setup *s, char *out, size_t size)
 
 static void remove_at_end(const struct setup *s)
 {
-    struct sigaction action = {.sa_handler = on_end, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = io_on_end, .sa_flags = (int)SA_RESETHAND};
     static const int ends[] = {SIGTERM, SIGINT, SIGHUP};
     snprintf(name_shared, sizeof(name_shared), "%s", s->name);
     own_name(s, name_own, sizeof(name_own));
@@ -90,7 +90,7 @@ static void remove_at_end(const struct setup *s)
         sigaction(ends[i], &action, NULL);
 }
 
-static void fail(const struct setup *s, const char *what, int code)
+static void io_fail(const struct setup *s, const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length;
@@ -100,10 +100,10 @@ static void fail(const struct setup *s, const char *what, int code)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void check(const struct setup *s, const char *what, int code)
+static void io_check(const struct setup *s, const char *what, int code)
 {
     if (code != MPI_SUCCESS)
-        fail(s, what, code);
+        io_fail(s, what, code);
 }
 
 /* An array of rows by columns by 40 bytes, as programs write that split it in two dimensions: small pieces in nested steps. */
@@ -119,7 +119,7 @@ static MPI_Datatype cube_type(const struct setup *s)
     return type;
 }
 
-static long amount(const struct setup *s, const struct layout *l)
+static long io_total_bytes(const struct setup *s, const struct layout *l)
 {
     return l->cube ? s->bytes / (64L * 64 * 40) * (64L * 64 * 40) : s->bytes;
 }
@@ -129,8 +129,8 @@ static void set_view(const struct setup *s, const struct layout *l, MPI_File f)
     MPI_Datatype piece, type;
     MPI_Offset disp = l->private_file ? 0 : s->rank * s->bytes;
     if (!l->piece && !l->cube) {
-        check(s, "MPI_File_set_view",
-              MPI_File_set_view(f, disp, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+        io_check(s, "MPI_File_set_view",
+                 MPI_File_set_view(f, disp, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
         return;
     }
     if (l->cube) {
@@ -143,26 +143,26 @@ static void set_view(const struct setup *s, const struct layout *l, MPI_File f)
         disp = s->rank * l->piece;
     }
     MPI_Type_commit(&type);
-    check(s, "MPI_File_set_view", MPI_File_set_view(f, disp, MPI_BYTE, type, "native", MPI_INFO_NULL));
+    io_check(s, "MPI_File_set_view", MPI_File_set_view(f, disp, MPI_BYTE, type, "native", MPI_INFO_NULL));
     MPI_Type_free(&type);
 }
 
-static void move(const struct setup *s, const struct layout *l, MPI_File f, int write)
+static void io_transfer(const struct setup *s, const struct layout *l, MPI_File f, int write)
 {
-    const int n = (int)amount(s, l);
+    const int n = (int)io_total_bytes(s, l);
     MPI_Status status;
     int got = 0;
     if (l->collective)
-        check(s, "collective access",
-              write ? MPI_File_write_at_all(f, 0, s->out, n, MPI_BYTE, &status)
-                    : MPI_File_read_at_all(f, 0, s->in, n, MPI_BYTE, &status));
+        io_check(s, "collective access",
+                 write ? MPI_File_write_at_all(f, 0, s->out, n, MPI_BYTE, &status)
+                       : MPI_File_read_at_all(f, 0, s->in, n, MPI_BYTE, &status));
     else
-        check(s, "access",
-              write ? MPI_File_write_at(f, 0, s->out, n, MPI_BYTE, &status)
-                    : MPI_File_read_at(f, 0, s->in, n, MPI_BYTE, &status));
+        io_check(s, "access",
+                 write ? MPI_File_write_at(f, 0, s->out, n, MPI_BYTE, &status)
+                       : MPI_File_read_at(f, 0, s->in, n, MPI_BYTE, &status));
     MPI_Get_count(&status, MPI_BYTE, &got);
     if (got != n)
-        fail(s, "short access", MPI_SUCCESS);
+        io_fail(s, "short access", MPI_SUCCESS);
 }
 
 /* Piece k of a rank lies behind piece k of the ranks before it. */
@@ -177,13 +177,13 @@ static void move_plain(const struct setup *s, const struct layout *l, int fd, in
         const ssize_t n = write ? pwrite(fd, s->out + done, most, first + within)
                                 : pread(fd, s->in + done, most, first + within);
         if (n <= 0)
-            fail(s, strerror(errno), MPI_SUCCESS);
+            io_fail(s, strerror(errno), MPI_SUCCESS);
         done += n;
     }
 }
 
 /* A clock that all processes of a machine share. */
-static double now(void)
+static double io_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -192,18 +192,18 @@ static double now(void)
 
 /* The time when all ranks are there. A rank that has waited long for the others may sleep, and wakes late; nobody waits long in the second
  * barrier. */
-static double together(void)
+static double io_barrier_clock(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Barrier(MPI_COMM_WORLD);
-    return now();
+    return io_clock();
 }
 
 /* MB/s of all ranks together, from the first that begins to the last that ends: ranks that share a core, or that a lock lets in one
  * after another, count as the time they take together. Between machines, whose clocks differ, by the slowest rank. */
-static double rate(const struct setup *s, long bytes, double begin)
+static double io_rate(const struct setup *s, long bytes, double begin)
 {
-    const double end = now();
+    const double end = io_clock();
     double most[4] = {-begin, begin, end, end - begin};
     MPI_Allreduce(MPI_IN_PLACE, most, 4, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     const int one_clock = most[1] + most[0] < CLOCKS_DIFFER_S;
@@ -223,14 +223,14 @@ static void once_mpi(const struct setup *s, const struct layout *l, double out[2
     char name[NAME_SIZE + 16];
     file_name(s, l, name, sizeof(name));
     const MPI_Comm comm = l->private_file ? MPI_COMM_SELF : MPI_COMM_WORLD;
-    check(
+    io_check(
         s, "MPI_File_open",
         MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, s->hints, &f));
     set_view(s, l, f);
     for (int k = 0; k < 2; k++) {
-        const double begin = together();
-        move(s, l, f, k == 0);
-        out[k] = rate(s, amount(s, l), begin);
+        const double begin = io_barrier_clock();
+        io_transfer(s, l, f, k == 0);
+        out[k] = io_rate(s, io_total_bytes(s, l), begin);
     }
     MPI_File_close(&f);
 }
@@ -242,11 +242,11 @@ static void once_plain(const struct setup *s, const struct layout *l, double out
     MPI_Barrier(MPI_COMM_WORLD);
     const int fd = open(name, O_CREAT | O_RDWR, 0600);
     if (fd < 0)
-        fail(s, strerror(errno), MPI_SUCCESS);
+        io_fail(s, strerror(errno), MPI_SUCCESS);
     for (int k = 0; k < 2; k++) {
-        const double begin = together();
+        const double begin = io_barrier_clock();
         move_plain(s, l, fd, k == 0);
-        out[k] = rate(s, s->bytes, begin);
+        out[k] = io_rate(s, s->bytes, begin);
     }
     close(fd);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -260,7 +260,7 @@ static void once_plain(const struct setup *s, const struct layout *l, double out
 #define SETTLE_S 0.2
 
 /* A line every few seconds, so that a long run is not taken for one that hangs. */
-static void progress(struct setup *s, const struct layout *l, int run)
+static void io_print_progress(struct setup *s, const struct layout *l, int run)
 {
     const double now = MPI_Wtime();
     if (s->rank != 0 || now - s->spoke < SPEAK_S)
@@ -270,12 +270,12 @@ static void progress(struct setup *s, const struct layout *l, int run)
     s->spoke = now;
 }
 
-static void measure(struct setup *s, const struct layout *l)
+static void io_measure_layout(struct setup *s, const struct layout *l)
 {
     double best[2] = {0, 0};
     for (int i = 0; i < s->repeat; i++) {
         double got[2];
-        progress(s, l, i);
+        io_print_progress(s, l, i);
         for (long k = 0; k < s->bytes; k++)
             s->out[k] = (unsigned char)(k * 7 + k / 4093 + s->rank + i);
         memset(s->in, 0, (size_t)s->bytes);
@@ -283,8 +283,8 @@ static void measure(struct setup *s, const struct layout *l)
             once_plain(s, l, got);
         else
             once_mpi(s, l, got);
-        if (memcmp(s->in, s->out, (size_t)amount(s, l)) != 0)
-            fail(s, "the data read differs from the data written", MPI_SUCCESS);
+        if (memcmp(s->in, s->out, (size_t)io_total_bytes(s, l)) != 0)
+            io_fail(s, "the data read differs from the data written", MPI_SUCCESS);
         for (int k = 0; k < 2; k++)
             best[k] = got[k] > best[k] ? got[k] : best[k];
     }
@@ -302,7 +302,7 @@ static void measure(struct setup *s, const struct layout *l)
     fflush(stdout);
 }
 
-static void head(struct setup *s, const struct bench_host *host)
+static void io_print_heading(struct setup *s, const struct bench_host *host)
 {
     char transport[BENCH_TRANSPORTS_MAX];
     if (s->json) {
@@ -387,19 +387,19 @@ static unsigned char *new_buffer(const struct setup *s)
 {
     void *at = NULL;
     if (posix_memalign(&at, (size_t)sysconf(_SC_PAGESIZE), (size_t)s->bytes) != 0)
-        fail(s, "out of memory for the data", MPI_SUCCESS);
+        io_fail(s, "out of memory for the data", MPI_SUCCESS);
     return at;
 }
 
 /* Works a while without counting it. Libraries start in very different times, and what was started or ended just before, launchers
  * above all, would take cores from those that are quick to begin. It also makes the pages of the buffers. */
-static void settle(const struct setup *s)
+static void io_sync_files(const struct setup *s)
 {
-    const double end = now() + SETTLE_S;
+    const double end = io_clock() + SETTLE_S;
     do {
         memset(s->out, 1, (size_t)s->bytes);
         memset(s->in, 1, (size_t)s->bytes);
-    } while (now() < end);
+    } while (io_clock() < end);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
@@ -435,11 +435,11 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     s.out = new_buffer(&s);
     s.in = new_buffer(&s);
     if (s.rank == 0)
-        head(&s, host);
-    settle(&s);
+        io_print_heading(&s, host);
+    io_sync_files(&s);
     for (int i = 0; i < LAYOUTS; i++)
         if (is_wanted(&s, &layouts[i]))
-            measure(&s, &layouts[i]);
+            io_measure_layout(&s, &layouts[i]);
     if (s.rank == 0 && s.json) {
         json_end(&s.document);
         json_end(&s.document);

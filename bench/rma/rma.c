@@ -32,21 +32,21 @@ struct setup {
 
 typedef void operation(struct setup *s, int bytes, int times);
 
-static void put(struct setup *s, int bytes, int times)
+static void rma_run_put(struct setup *s, int bytes, int times)
 {
     for (int i = 0; i < times; i++)
         MPI_Put(s->local, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, s->win);
     MPI_Win_flush(1, s->win);
 }
 
-static void get(struct setup *s, int bytes, int times)
+static void rma_run_get(struct setup *s, int bytes, int times)
 {
     for (int i = 0; i < times; i++)
         MPI_Get(s->local, bytes, MPI_BYTE, 1, 0, bytes, MPI_BYTE, s->win);
     MPI_Win_flush(1, s->win);
 }
 
-static void fetch(struct setup *s, int bytes, int times)
+static void rma_run_fetch(struct setup *s, int bytes, int times)
 {
     long one = 1;
     (void)bytes;
@@ -55,7 +55,7 @@ static void fetch(struct setup *s, int bytes, int times)
     MPI_Win_flush(1, s->win);
 }
 
-static void swap(struct setup *s, int bytes, int times)
+static void rma_run_swap(struct setup *s, int bytes, int times)
 {
     long zero = 0, one = 1;
     (void)bytes;
@@ -64,7 +64,7 @@ static void swap(struct setup *s, int bytes, int times)
     MPI_Win_flush(1, s->win);
 }
 
-static void accumulate(struct setup *s, int bytes, int times)
+static void rma_run_accumulate(struct setup *s, int bytes, int times)
 {
     for (int i = 0; i < times; i++)
         MPI_Accumulate(s->local, bytes / 8, MPI_DOUBLE, 1, 0, bytes / 8, MPI_DOUBLE, MPI_SUM, s->win);
@@ -72,7 +72,7 @@ static void accumulate(struct setup *s, int bytes, int times)
 }
 
 /* Sums of elements of s->type. */
-static void sum(struct setup *s, int bytes, int times)
+static void rma_run_sum(struct setup *s, int bytes, int times)
 {
     const int count = bytes / s->element;
     for (int i = 0; i < times; i++)
@@ -89,7 +89,7 @@ static void get_sum(struct setup *s, int bytes, int times)
     MPI_Win_flush(1, s->win);
 }
 
-static void lock(struct setup *s, int bytes, int times)
+static void rma_run_lock(struct setup *s, int bytes, int times)
 {
     (void)bytes;
     MPI_Win_unlock_all(s->win);
@@ -101,7 +101,7 @@ static void lock(struct setup *s, int bytes, int times)
 }
 
 /* What a put into memory that is shared cannot be faster than. */
-static void store(struct setup *s, int bytes, int times)
+static void rma_run_store(struct setup *s, int bytes, int times)
 {
     volatile long *to = s->direct;
     (void)bytes;
@@ -115,26 +115,26 @@ static const struct {
     operation *run;
     int bytes, times; /* operations before one flush */
 } cases[] = {
-    {"store, fence", store, 8, 1}, /* where memory is shared */
-    {"put", put, 8, 1},
-    {"get", get, 8, 1},
-    {"fetch_and_op", fetch, 8, 1},
-    {"compare_and_swap", swap, 8, 1},
-    {"accumulate", accumulate, 8, 1},
-    {"lock, unlock", lock, 0, 1},
-    {"64 puts", put, 8, MANY},
-    {"64 gets", get, 8, MANY},
-    {"64 fetch_and_ops", fetch, 8, MANY},
-    {"put", put, 4096, 1},
-    {"get", get, 4096, 1},
-    {"put", put, 1 << 16, 8},
-    {"get", get, 1 << 16, 8},
-    {"put", put, LONGEST, 4},
-    {"get", get, LONGEST, 4},
-    {"accumulate", accumulate, 1 << 16, 4},
+    {"store, fence", rma_run_store, 8, 1}, /* where memory is shared */
+    {"put", rma_run_put, 8, 1},
+    {"get", rma_run_get, 8, 1},
+    {"fetch_and_op", rma_run_fetch, 8, 1},
+    {"compare_and_swap", rma_run_swap, 8, 1},
+    {"accumulate", rma_run_accumulate, 8, 1},
+    {"lock, unlock", rma_run_lock, 0, 1},
+    {"64 puts", rma_run_put, 8, MANY},
+    {"64 gets", rma_run_get, 8, MANY},
+    {"64 fetch_and_ops", rma_run_fetch, 8, MANY},
+    {"put", rma_run_put, 4096, 1},
+    {"get", rma_run_get, 4096, 1},
+    {"put", rma_run_put, 1 << 16, 8},
+    {"get", rma_run_get, 1 << 16, 8},
+    {"put", rma_run_put, LONGEST, 4},
+    {"get", rma_run_get, LONGEST, 4},
+    {"accumulate", rma_run_accumulate, 1 << 16, 4},
 };
 
-static void head(struct setup *s, const struct bench_host *host)
+static void rma_print_heading(struct setup *s, const struct bench_host *host)
 {
     char transport[BENCH_TRANSPORTS_MAX];
     const char *memory = s->created ? "MPI_Win_create" : "MPI_Win_allocate";
@@ -155,7 +155,7 @@ static void head(struct setup *s, const struct bench_host *host)
     printf("%-18s %9s %7s %12s %12s\n", "operation", "bytes", "a flush", "us each", "MB/s");
 }
 
-static void row(struct setup *s, const char *name, int bytes, int times, double each)
+static void rma_print_row(struct setup *s, const char *name, int bytes, int times, double each)
 {
     if (s->rank != 0)
         return;
@@ -175,7 +175,7 @@ static void row(struct setup *s, const char *name, int bytes, int times, double 
 }
 
 /* The best of five rounds, each a share of the time. */
-static void measure(struct setup *s, const char *name, operation *op, int bytes, int times)
+static void rma_measure_operation(struct setup *s, const char *name, operation *op, int bytes, int times)
 {
     double best = 1e9;
     MPI_Barrier(MPI_COMM_WORLD);
@@ -197,7 +197,7 @@ static void measure(struct setup *s, const char *name, operation *op, int bytes,
         best = (end - start) / n < best ? (end - start) / n : best;
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    row(s, name, bytes, times, best);
+    rma_print_row(s, name, bytes, times, best);
 }
 
 /* accumulate and get_accumulate of each element size, in a table of their own: their number is that of types times lengths. */
@@ -216,13 +216,13 @@ static void measure_elements(struct setup *s)
             s->type = types[t].type;
             s->element = types[t].bytes;
             snprintf(name, sizeof(name), "accumulate %s", types[t].name);
-            measure(s, name, sum, lengths[k], 1);
+            rma_measure_operation(s, name, rma_run_sum, lengths[k], 1);
             snprintf(name, sizeof(name), "get_accumulate %s", types[t].name);
-            measure(s, name, get_sum, lengths[k], 1);
+            rma_measure_operation(s, name, get_sum, lengths[k], 1);
         }
 }
 
-static void fences(struct setup *s)
+static void rma_measure_fences(struct setup *s)
 {
     enum { N = 200 };
     double best = 1e9;
@@ -235,11 +235,11 @@ static void fences(struct setup *s)
         best = each < best ? each : best;
     }
     MPI_Win_fence(MPI_MODE_NOSUCCEED, s->win);
-    row(s, "fence", 0, 1, best);
+    rma_print_row(s, "fence", 0, 1, best);
 }
 
 /* Rank 1 exposes its memory, rank 0 puts 8 bytes there: until rank 1 has them. */
-static void exposures(struct setup *s)
+static void rma_measure_exposures(struct setup *s)
 {
     enum { N = 200 };
     MPI_Group all, other;
@@ -265,11 +265,11 @@ static void exposures(struct setup *s)
     MPI_Group_free(&all);
     MPI_Group_free(&other);
     MPI_Barrier(MPI_COMM_WORLD);
-    row(s, "post to wait, put", 8, 1, best);
+    rma_print_row(s, "post to wait, put", 8, 1, best);
 }
 
 /* What a window costs to make and free, a page of memory at each rank: one alone, and many that are open at once. */
-static void windows(struct setup *s, const char *name, int open, int times)
+static void rma_measure_windows(struct setup *s, const char *name, int open, int times)
 {
     enum { BYTES = 4096 };
     MPI_Win *made = malloc((size_t)open * sizeof(MPI_Win));
@@ -292,7 +292,7 @@ static void windows(struct setup *s, const char *name, int open, int times)
     }
     free(made);
     free(mine);
-    row(s, name, 0, 1, best);
+    rma_print_row(s, name, 0, 1, best);
 }
 
 /* Memory that ranks 0 and 1 share in any case, if they are on one node. */
@@ -370,19 +370,19 @@ int bench_rma_main(const struct bench_host *host, int argc, char **argv)
     memset(s.memory, 0, LONGEST);
     floor_open(&s);
     if (s.rank == 0)
-        head(&s, host);
-    fences(&s);
-    exposures(&s);
+        rma_print_heading(&s, host);
+    rma_measure_fences(&s);
+    rma_measure_exposures(&s);
     if (s.rank == 0)
         MPI_Win_lock_all(0, s.win);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        if (cases[i].run != store || s.direct)
-            measure(&s, cases[i].name, cases[i].run, cases[i].bytes, cases[i].times);
+        if (cases[i].run != rma_run_store || s.direct)
+            rma_measure_operation(&s, cases[i].name, cases[i].run, cases[i].bytes, cases[i].times);
     measure_elements(&s);
     if (s.rank == 0)
         MPI_Win_unlock_all(s.win);
-    windows(&s, "make, free", 1, 100);
-    windows(&s, "... of 1000 open", 1000, 1);
+    rma_measure_windows(&s, "make, free", 1, 100);
+    rma_measure_windows(&s, "... of 1000 open", 1000, 1);
     if (s.rank == 0 && s.json) {
         json_end(&s.document);
         json_end(&s.document);

@@ -78,7 +78,7 @@ void bcast_tell_used(const struct ib_rank *r)
 double bcast_median(double *samples, int n)
 {
     struct bench_stats s;
-    bench_stats_of(samples, n, 1, &s);
+    bench_stats_compute(samples, n, 1, &s);
     return s.median;
 }
 

@@ -80,7 +80,7 @@ static double overhead(struct ib_rank *r, struct pair *p)
             MPI_Send(NULL, 0, MPI_BYTE, 0, 5, MPI_COMM_WORLD);
         }
     }
-    bench_stats_of(samples, n, 1, &s);
+    bench_stats_compute(samples, n, 1, &s);
     return s.median - clock_cost();
 }
 

@@ -19,7 +19,7 @@
 #include "core/util.h"
 
 /* Both families where the kernel has both. */
-static int bind_all(void)
+static int address_bind_all(void)
 {
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), zero = 0;
     const struct sockaddr_in6 six = {.sin6_family = AF_INET6};
@@ -34,7 +34,7 @@ static int bind_all(void)
     return fd >= 0 && bind(fd, (const struct sockaddr *)&four, sizeof(four)) == 0 ? fd : -1;
 }
 
-static int bind_one(const char *at)
+static int address_bind_to(const char *at)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *info;
     if (getaddrinfo(at, NULL, &hints, &info) != 0)
@@ -47,9 +47,9 @@ static int bind_one(const char *at)
 
 int address_listen(char *port, size_t size, const char *at)
 {
-    const int fd = at ? bind_one(at) : bind_all();
+    const int fd = at ? address_bind_to(at) : address_bind_all();
     if (fd < 0)
-        die(1, "mpiexec cannot create a socket for its agents: %s.", strerror(errno));
+        launcher_die(1, "mpiexec cannot create a socket for its agents: %s.", strerror(errno));
     union {
         struct sockaddr_in6 six;
         struct sockaddr_in four;
@@ -57,7 +57,7 @@ int address_listen(char *port, size_t size, const char *at)
     } name;
     socklen_t len = sizeof(name);
     if (listen(fd, 512) != 0 || getsockname(fd, &name.any, &len) != 0)
-        die(1, "mpiexec cannot listen for its agents: %s.", strerror(errno));
+        launcher_die(1, "mpiexec cannot listen for its agents: %s.", strerror(errno));
     snprintf(port, size, "%u",
              ntohs(name.any.sa_family == AF_INET6 ? name.six.sin6_port : name.four.sin_port));
     return fd;
@@ -71,7 +71,7 @@ static void add_address(char *out, size_t size, const char *address)
 }
 
 /* The bytes of an address, in network order; NULL: of another family. */
-static const uint8_t *bytes_of(const struct sockaddr *a, unsigned *bits)
+static const uint8_t *address_get_bytes(const struct sockaddr *a, unsigned *bits)
 {
     *bits = a->sa_family == AF_INET ? 32 : 128;
     if (a->sa_family == AF_INET)
@@ -88,7 +88,7 @@ static bool is_within(const struct sockaddr *a, const char *network)
     uint8_t prefix[sizeof(struct in6_addr)];
     unsigned bits, all, end = 0;
     const char *slash = strchr(network, '/');
-    const uint8_t *address = bytes_of(a, &all);
+    const uint8_t *address = address_get_bytes(a, &all);
     if (!slash || (size_t)(slash - network) >= sizeof(text) || !address ||
         sscanf(slash, "/%3u%n", &bits, (int *)&end) != 1 || slash[end] || bits > all)
         return false;
@@ -103,7 +103,7 @@ static bool is_usable(const struct ifaddrs *a, const char *network)
 {
     const struct sockaddr_in6 *six = (const void *)a->ifa_addr;
     unsigned bits;
-    if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || !bytes_of(a->ifa_addr, &bits) ||
+    if (!a->ifa_addr || !(a->ifa_flags & IFF_UP) || !address_get_bytes(a->ifa_addr, &bits) ||
         (a->ifa_addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr)))
         return false;
     return network ? strcmp(a->ifa_name, network) == 0 || is_within(a->ifa_addr, network)
@@ -120,9 +120,9 @@ void address_own(char *out, size_t size, const char *network)
             char text[INET6_ADDRSTRLEN];
             unsigned bits;
             if (is_usable(a, network))
-                add_address(
-                    out, size,
-                    inet_ntop(a->ifa_addr->sa_family, bytes_of(a->ifa_addr, &bits), text, sizeof(text)));
+                add_address(out, size,
+                            inet_ntop(a->ifa_addr->sa_family, address_get_bytes(a->ifa_addr, &bits), text,
+                                      sizeof(text)));
         }
         freeifaddrs(list);
     }

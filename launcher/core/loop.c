@@ -14,20 +14,20 @@ void loop_init(struct loop *l)
 {
     *l = (struct loop){.epoll = epoll_create1(EPOLL_CLOEXEC)};
     if (l->epoll < 0)
-        die(1, "mpiexec cannot create its event loop: %s.%s", strerror(errno),
-            errno == EMFILE ? " Raise the limit of open files (ulimit -n)." : "");
+        launcher_die(1, "mpiexec cannot create its event loop: %s.%s", strerror(errno),
+                     errno == EMFILE ? " Raise the limit of open files (ulimit -n)." : "");
 }
 
 bool loop_add(struct loop *l, struct watch *w, int fd, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = w};
     if (fd < 0)
-        die(1, "mpiexec cannot open a file that it needs: %s.%s", strerror(errno),
-            errno == EMFILE ? " Raise the limit of open files (ulimit -n)." : "");
+        launcher_die(1, "mpiexec cannot open a file that it needs: %s.%s", strerror(errno),
+                     errno == EMFILE ? " Raise the limit of open files (ulimit -n)." : "");
     if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &e) != 0) {
         if (errno == EPERM)
             return false;
-        die(1, "mpiexec cannot watch file descriptor %d: %s.", fd, strerror(errno));
+        launcher_die(1, "mpiexec cannot watch file descriptor %d: %s.", fd, strerror(errno));
     }
     w->fd = fd;
     w->events = events;

@@ -19,12 +19,12 @@
 
 static char speaker[300] = "mpiexec";
 
-void say_from(const char *host)
+void message_set_host(const char *host)
 {
     snprintf(speaker, sizeof(speaker), "mpiexec on %s", host);
 }
 
-static void vsay(const char *fmt, va_list args)
+static void message_vprint(const char *fmt, va_list args)
 {
     char text[8192];
     int used = snprintf(text, sizeof(text), "%s: ", speaker);
@@ -41,11 +41,11 @@ static void vsay(const char *fmt, va_list args)
     }
 }
 
-void say(const char *fmt, ...)
+void message_print(const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    vsay(fmt, args);
+    message_vprint(fmt, args);
     va_end(args);
 }
 
@@ -61,41 +61,41 @@ const char *error_reason(int error)
     return strerror(error);
 }
 
-_Noreturn void quit(int status)
+_Noreturn void launcher_exit(int status)
 {
     fflush(stdout);
     _exit(status);
 }
 
-_Noreturn void die(int status, const char *fmt, ...)
+_Noreturn void launcher_die(int status, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    vsay(fmt, args);
+    message_vprint(fmt, args);
     va_end(args);
-    quit(status);
+    launcher_exit(status);
 }
 
-static void *checked(void *p)
+static void *check_allocated(void *p)
 {
     if (!p)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     return p;
 }
 
 void *xcalloc(size_t n, size_t size)
 {
-    return checked(calloc(n ? n : 1, size ? size : 1));
+    return check_allocated(calloc(n ? n : 1, size ? size : 1));
 }
 
 void *xrealloc(void *p, size_t size)
 {
-    return checked(realloc(p, size));
+    return check_allocated(realloc(p, size));
 }
 
 char *xstrdup(const char *s)
 {
-    return checked(strdup(s));
+    return check_allocated(strdup(s));
 }
 
 char *xstrf(const char *fmt, ...)
@@ -105,7 +105,7 @@ char *xstrf(const char *fmt, ...)
     va_start(args, fmt);
     int n = vasprintf(&out, fmt, args);
     va_end(args);
-    return checked(n < 0 ? NULL : out);
+    return check_allocated(n < 0 ? NULL : out);
 }
 
 uint64_t now_ms(void)
@@ -148,7 +148,7 @@ void buf_add(struct buf *b, const void *data, size_t len)
     b->len += len;
 }
 
-void buf_take(struct buf *b, size_t len)
+void buf_consume(struct buf *b, size_t len)
 {
     b->off += len;
     if (b->off == b->len)
@@ -173,7 +173,7 @@ bool parse_number(const char *text, long min, long max, long *out)
 }
 
 /* Letters and digits only, lower case. */
-static size_t squeeze(const char *word, char *out, size_t size)
+static size_t normalise_word(const char *word, char *out, size_t size)
 {
     size_t n = 0;
     for (; *word && n + 1 < size; word++)
@@ -187,7 +187,7 @@ unsigned word_distance(const char *a, const char *b)
 {
     char x[64], y[64];
     unsigned row[64];
-    size_t n = squeeze(a, x, sizeof(x)), m = squeeze(b, y, sizeof(y));
+    size_t n = normalise_word(a, x, sizeof(x)), m = normalise_word(b, y, sizeof(y));
     for (size_t j = 0; j <= m; j++)
         row[j] = (unsigned)j;
     for (size_t i = 1; i <= n; i++) {

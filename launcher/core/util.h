@@ -24,19 +24,19 @@ char *xstrdup(const char *s);
 char *xstrf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* "mpiexec: " and one paragraph on standard error, in one write. */
-void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
+void message_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
 /* What the system says of an errno, and which limit to raise. */
 const char *error_reason(int error);
 
 /* Ends the process with what was printed, and nothing more: memory lives as long as the process does. */
-_Noreturn void quit(int status);
+_Noreturn void launcher_exit(int status);
 
 /* say(), then quit(). Only before ranks run: afterwards everything ends through the job. */
-_Noreturn void die(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
+_Noreturn void launcher_die(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* In an agent messages carry its host's name. */
-void say_from(const char *host);
+void message_set_host(const char *host);
 
 uint64_t now_ms(void);
 
@@ -50,7 +50,7 @@ struct buf {
 };
 
 void buf_add(struct buf *b, const void *data, size_t len);
-void buf_take(struct buf *b, size_t len);
+void buf_consume(struct buf *b, size_t len);
 void buf_free(struct buf *b);
 
 static inline size_t buf_size(const struct buf *b)

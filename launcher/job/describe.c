@@ -34,7 +34,7 @@ void job_describe(const struct job *j, const bool *wanted, bool value, char *out
     FILE *f = fmemopen(out, size, "w");
     uint32_t hosts = 0, *count = xcalloc(j->nhosts, sizeof(*count));
     if (!f)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     for (uint32_t r = 0; r < j->layout->size; r++)
         count[j->layout->host_of[r]] += wanted[r] == value;
     for (uint32_t h = 0; h < j->nhosts; h++) {
@@ -66,22 +66,22 @@ const char *job_signal_hint(int sig)
     }
 }
 
-static void tell_late(const struct job *j)
+static void describe_late_ranks(const struct job *j)
 {
     char who[2048];
     if (j->failed || j->late.n == 0)
         return;
     if (j->late.n == 1) {
-        say("Rank %u on host %s exited with status %d after MPI_Finalize.", j->late.first,
-            j->hosts[j->layout->host_of[j->late.first]].name, j->late.code);
+        message_print("Rank %u on host %s exited with status %d after MPI_Finalize.", j->late.first,
+                      j->hosts[j->layout->host_of[j->late.first]].name, j->late.code);
         return;
     }
     job_describe(j, j->late.who, true, who, sizeof(who));
-    say("%u ranks exited with a nonzero status after MPI_Finalize, the first with %d: %s.", j->late.n,
-        j->late.code, who);
+    message_print("%u ranks exited with a nonzero status after MPI_Finalize, the first with %d: %s.",
+                  j->late.n, j->late.code, who);
 }
 
-static void tell_exit_codes(const struct job *j)
+static void describe_exit_codes(const struct job *j)
 {
     bool *who = xcalloc(j->layout->size, sizeof(*who));
     char text[2048];
@@ -92,39 +92,41 @@ static void tell_exit_codes(const struct job *j)
         if (n == 0)
             continue;
         job_describe(j, who, true, text, sizeof(text));
-        say("Exit status %d: %s.", code, text);
+        message_print("Exit status %d: %s.", code, text);
     }
     free(who);
 }
 
 /* A program of another MPI that never called: its ranks did not know of each other. */
-static void tell_foreign(const struct job *j)
+static void describe_foreign_library(const struct job *j)
 {
     if (j->opt->foreign && !j->failed && pmi_inited_count(j->pmi) == 0)
-        say("No rank contacted this mpiexec of Fishplate in MPI_Init, so each may have run as a job of "
+        message_print(
+            "No rank contacted this mpiexec of Fishplate in MPI_Init, so each may have run as a job of "
             "one rank: %s, or compile it with Fishplate's mpicc.",
             j->opt->foreign);
 }
 
 /* Those whom the others went on without (-enable-recovery). */
-static void tell_dead(const struct job *j)
+static void describe_dead_ranks(const struct job *j)
 {
     char who[2048];
     if (j->dead.n == 0 || j->failed || j->opt->report_fd > 0)
         return;
     job_describe(j, j->dead.who, true, who, sizeof(who));
     if (j->dead.n == 1)
-        say("%s The others went on without it (-enable-recovery).", j->dead.how);
+        message_print("%s The others went on without it (-enable-recovery).", j->dead.how);
     else
-        say("%u ranks died and the others went on without them (-enable-recovery): %s. The first: %s",
+        message_print(
+            "%u ranks died and the others went on without them (-enable-recovery): %s. The first: %s",
             j->dead.n, who, j->dead.how);
 }
 
 void job_report_end(const struct job *j)
 {
-    tell_late(j);
-    tell_dead(j);
-    tell_foreign(j);
+    describe_late_ranks(j);
+    describe_dead_ranks(j);
+    describe_foreign_library(j);
     if (j->opt->exit_codes)
-        tell_exit_codes(j);
+        describe_exit_codes(j);
 }

@@ -9,7 +9,7 @@
 
 #define PIECE 32768
 
-static void go_on(struct input *in)
+static void input_update_interest(struct input *in)
 {
     bool ready = in->allowed && !in->ended && in->busy == 0 && in->readers > 0;
     if (!in->always_ready)
@@ -32,16 +32,16 @@ static void read_piece(struct input *in)
     } else {
         in->send(in->ctx, data, (size_t)n);
     }
-    go_on(in);
+    input_update_interest(in);
 }
 
-static void on_readable(void *ctx, uint32_t events)
+static void input_on_readable(void *ctx, uint32_t events)
 {
     (void)events;
     read_piece(ctx);
 }
 
-static void on_again(void *ctx)
+static void input_on_again(void *ctx)
 {
     read_piece(ctx);
 }
@@ -50,23 +50,23 @@ void input_start(struct input *in, struct loop *l, uint32_t readers, bool allowe
                  void (*send)(void *ctx, const char *data, size_t len), void *ctx)
 {
     *in = (struct input){.loop = l, .allowed = allowed, .readers = readers, .send = send, .ctx = ctx};
-    in->w = (struct watch){.fd = -1, .fn = on_readable, .ctx = in};
-    in->again = (struct timer){.fn = on_again, .ctx = in};
+    in->w = (struct watch){.fd = -1, .fn = input_on_readable, .ctx = in};
+    in->again = (struct timer){.fn = input_on_again, .ctx = in};
     in->always_ready = !loop_add(l, &in->w, STDIN_FILENO, 0);
-    go_on(in);
+    input_update_interest(in);
 }
 
-void input_taken(struct input *in)
+void input_confirm_piece(struct input *in)
 {
     if (in->busy > 0)
         in->busy--;
     if (in->loop)
-        go_on(in);
+        input_update_interest(in);
 }
 
 void input_allow(struct input *in, bool yes)
 {
     in->allowed = yes;
     if (in->loop)
-        go_on(in);
+        input_update_interest(in);
 }

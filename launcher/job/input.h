@@ -21,7 +21,7 @@ void input_start(struct input *in, struct loop *l, uint32_t readers, bool allowe
                  void (*send)(void *ctx, const char *data, size_t len), void *ctx);
 
 /* One reader has taken its piece. */
-void input_taken(struct input *in);
+void input_confirm_piece(struct input *in);
 
 /* Whether the terminal is ours. */
 void input_allow(struct input *in, bool yes);

@@ -28,7 +28,7 @@
 /* After KILL only a host that does not answer any more can keep us. */
 #define GIVE_UP_MS 5000
 
-static uint32_t running(const struct job *j)
+static uint32_t job_count_running(const struct job *j)
 {
     uint32_t n = 0;
     for (uint32_t r = 0; r < j->layout->size; r++)
@@ -37,7 +37,7 @@ static uint32_t running(const struct job *j)
 }
 
 /* Ranks that are running and have asked for the end themselves. */
-static uint32_t aborting(const struct job *j)
+static uint32_t job_count_aborting(const struct job *j)
 {
     uint32_t n = 0;
     for (uint32_t r = 0; r < j->layout->size; r++)
@@ -50,7 +50,7 @@ static const char *host_name(const struct job *j, uint32_t rank)
     return j->hosts[j->layout->host_of[rank]].name;
 }
 
-static void signal_all(struct job *j, int sig)
+static void job_signal_hosts(struct job *j, int sig)
 {
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (j->hosts[i].ops && !j->hosts[i].done)
@@ -68,7 +68,7 @@ void job_finish_if_done(struct job *j)
 }
 
 /* The next step of TERM, KILL, give up. */
-static void on_escalate(void *ctx)
+static void job_on_escalate(void *ctx)
 {
     struct job *j = ctx;
     int sig = j->next_signal;
@@ -78,7 +78,7 @@ static void on_escalate(void *ctx)
     }
     j->next_signal = sig == SIGTERM ? SIGKILL : 0;
     loop_after(&j->loop, &j->escalate, sig == SIGTERM ? j->grace_ms : GIVE_UP_MS);
-    signal_all(j, sig);
+    job_signal_hosts(j, sig);
 }
 
 static void end_job(struct job *j, int first, uint64_t grace_ms)
@@ -87,7 +87,7 @@ static void end_job(struct job *j, int first, uint64_t grace_ms)
     j->grace_ms = grace_ms;
     j->next_signal = first == SIGKILL ? 0 : first == SIGTERM ? SIGKILL : SIGTERM;
     loop_after(&j->loop, &j->escalate, first == SIGKILL ? GIVE_UP_MS : grace_ms);
-    signal_all(j, first);
+    job_signal_hosts(j, first);
     /* A host that never came up has nothing to wait for. */
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (!j->hosts[i].ops)
@@ -101,7 +101,7 @@ static void report_failure(void *ctx)
     if (!j->failure)
         return;
     output_sync(j->output, OUTPUT_MS);
-    say("%s", j->failure);
+    message_print("%s", j->failure);
     free(j->failure);
     j->failure = NULL;
 }
@@ -124,7 +124,7 @@ void job_fail(struct job *j, int status, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    uint32_t others = running(j) - aborting(j);
+    uint32_t others = job_count_running(j) - job_count_aborting(j);
     if (j->opt->report_fd > 0 && pmi_inited_count(j->pmi) == 0 && spawned_report_failed(j->opt, text))
         ; /* the job that spawned this one reports it, or goes on without */
     else if (others && !j->ending)
@@ -179,7 +179,7 @@ static void check_absent(struct job *j, uint32_t rank)
 }
 
 /* What recover.c answered. A spawned job that can never start is ended, and nothing is said about it. */
-static bool goes_on(struct job *j, bool recovered)
+static bool job_can_continue(struct job *j, bool recovered)
 {
     if (j->dead.unborn && !j->ending)
         end_job(j, SIGKILL, 0);
@@ -189,12 +189,12 @@ static bool goes_on(struct job *j, bool recovered)
 /* A rank ended as it should not have; that ends the job, unless the user wants the others to go on. Frees the text. */
 static void fail_rank(struct job *j, uint32_t rank, int status, char *text)
 {
-    if (goes_on(j, recover_from(j, rank, status, text))) {
+    if (job_can_continue(j, recover_rank_death(j, rank, status, text))) {
         free(text);
         return;
     }
-    if (j->opt->no_cleanup && running(j) > 0) {
-        say("%s The others go on (-disable-auto-cleanup).", text);
+    if (j->opt->no_cleanup && job_count_running(j) > 0) {
+        message_print("%s The others go on (-disable-auto-cleanup).", text);
         j->status = j->status ? j->status : status;
     } else {
         job_fail(j, status, "%s", text);
@@ -202,14 +202,14 @@ static void fail_rank(struct job *j, uint32_t rank, int status, char *text)
     free(text);
 }
 
-static void killed(struct job *j, uint32_t rank, int sig)
+static void job_handle_signal_death(struct job *j, uint32_t rank, int sig)
 {
     const char *name = sigabbrev_np(sig);
     char *text = xstrf("Rank %u on host %s (process %ld) was killed by signal %d (SIG%s, %s).%s", rank,
                        host_name(j, rank), j->ranks[rank].pid, sig, name ? name : "?", strsignal(sig),
                        j->ranks[rank].ended ? " mpiexec sent the signal: others could not reach it."
                                             : job_signal_hint(sig));
-    if (!goes_on(j, recover_from(j, rank, 128 + sig, text)))
+    if (!job_can_continue(j, recover_rank_death(j, rank, 128 + sig, text)))
         job_fail(j, 128 + sig, "%s", text);
     free(text);
 }
@@ -261,12 +261,12 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
         if (code && !j->status)
             j->status = code;
         if (WIFSIGNALED(status))
-            say("Rank %u on host %s was killed by signal %d (%s) after MPI_Finalize.", rank, h->name,
-                WTERMSIG(status), strsignal(WTERMSIG(status)));
+            message_print("Rank %u on host %s was killed by signal %d (%s) after MPI_Finalize.", rank,
+                          h->name, WTERMSIG(status), strsignal(WTERMSIG(status)));
         else if (code)
             note_late(j, rank, code);
     } else if (WIFSIGNALED(status)) {
-        killed(j, rank, WTERMSIG(status));
+        job_handle_signal_death(j, rank, WTERMSIG(status));
     } else if (code) {
         fail_rank(j, rank, code,
                   xstrf("Rank %u on host %s (process %ld) exited with status %d%s.", rank, h->name,
@@ -286,7 +286,7 @@ void job_on_stdin_empty(void *ctx, uint32_t rank)
 {
     struct job_host *h = ctx;
     (void)rank;
-    input_taken(&h->job->input);
+    input_confirm_piece(&h->job->input);
 }
 
 void job_on_done(void *ctx)
@@ -303,7 +303,7 @@ void job_on_lost(struct job_host *h, const char *why)
         if (&j->hosts[j->layout->host_of[r]] == h)
             j->ranks[r].state = RANK_ENDED;
     h->done = true;
-    if (goes_on(j, recover_from_lost(j, h, why))) {
+    if (job_can_continue(j, recover_from_lost(j, h, why))) {
         job_finish_if_done(j);
         return;
     }
@@ -314,7 +314,7 @@ void job_on_lost(struct job_host *h, const char *why)
 
 /* PMI events. */
 
-static void on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
+static void job_on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
 {
     struct job *j = ctx;
     struct job_host *h = &j->hosts[j->layout->host_of[rank]];
@@ -322,7 +322,7 @@ static void on_reply(void *ctx, uint32_t rank, const char *data, size_t len)
         h->ops->pmi(h->impl, rank, data, len);
 }
 
-static void on_inited(void *ctx, uint32_t rank)
+static void job_on_inited(void *ctx, uint32_t rank)
 {
     struct job *j = ctx;
     (void)rank;
@@ -335,7 +335,7 @@ static void on_inited(void *ctx, uint32_t rank)
 }
 
 /* Judged a moment later: a rank that was killed just before is the cause, this one only noticed. */
-static void on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
+static void job_on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
 {
     struct job *j = ctx;
     j->ranks[rank].aborted = true;
@@ -348,7 +348,7 @@ static void on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
     loop_after(&j->loop, &j->aborting, 0);
 }
 
-static void on_aborting(void *ctx)
+static void job_on_aborting(void *ctx)
 {
     struct job *j = ctx;
     for (uint32_t i = 0; i < j->nhosts; i++)
@@ -358,13 +358,13 @@ static void on_aborting(void *ctx)
         report_abort(j);
 }
 
-static void on_bad(void *ctx, uint32_t rank, const char *why)
+static void job_on_bad(void *ctx, uint32_t rank, const char *why)
 {
     struct job *j = ctx;
     job_fail(j, 1, "Rank %u on host %s sent mpiexec %s.", rank, host_name(j, rank), why);
 }
 
-static void on_fence_late(void *ctx)
+static void job_on_fence_late(void *ctx)
 {
     struct job *j = ctx;
     char who[2048];
@@ -372,11 +372,11 @@ static void on_fence_late(void *ctx)
     if (!arrived)
         return;
     job_describe(j, arrived, false, who, sizeof(who));
-    say("Start-up has waited %ld second%s (FISHPLATE_INIT_TIMEOUT) for %s.", j->opt->init_timeout,
-        j->opt->init_timeout == 1 ? "" : "s", who);
+    message_print("Start-up has waited %ld second%s (FISHPLATE_INIT_TIMEOUT) for %s.", j->opt->init_timeout,
+                  j->opt->init_timeout == 1 ? "" : "s", who);
 }
 
-static void on_barrier(void *ctx, bool open)
+static void job_on_barrier(void *ctx, bool open)
 {
     struct job *j = ctx;
     if (!open) {
@@ -389,24 +389,24 @@ static void on_barrier(void *ctx, bool open)
             check_barrier(j, r);
 }
 
-static void on_describe(void *ctx, const bool *arrived, char *out, size_t size)
+static void job_on_describe(void *ctx, const bool *arrived, char *out, size_t size)
 {
     job_describe(ctx, arrived, false, out, size);
 }
 
-static unsigned on_spawn(void *ctx, uint32_t rank, char *lines, char **why)
+static unsigned job_on_spawn(void *ctx, uint32_t rank, char *lines, char **why)
 {
     return spawned_start(ctx, rank, lines, why);
 }
 
-static const char *on_spawn_state(void *ctx, unsigned number)
+static const char *job_on_spawn_state(void *ctx, unsigned number)
 {
     return spawned_failure(ctx, number);
 }
 
 /* What the user does. */
 
-static void on_signal(void *ctx, int sig)
+static void job_on_signal(void *ctx, int sig)
 {
     struct job *j = ctx;
     switch (sig) {
@@ -421,8 +421,8 @@ static void on_signal(void *ctx, int sig)
             break;
         j->user_ended = true;
         if (j->opt->report_fd <= 0) /* else the first mpiexec has said it */
-            say("Received SIG%s; %u running rank%s will be ended.", sigabbrev_np(sig), running(j),
-                running(j) == 1 ? "" : "s");
+            message_print("Received SIG%s; %u running rank%s will be ended.", sigabbrev_np(sig),
+                          job_count_running(j), job_count_running(j) == 1 ? "" : "s");
         end_job(j, sig, USER_GRACE_MS);
         break;
     case SIGQUIT: /* what do they wait for? The job goes on */
@@ -431,25 +431,26 @@ static void on_signal(void *ctx, int sig)
         break;
     case SIGTSTP:
         input_allow(&j->input, false);
-        signal_all(j, SIGSTOP); /* TSTP has no effect on a session without a terminal */
+        job_signal_hosts(j, SIGSTOP); /* TSTP has no effect on a session without a terminal */
         break;
     default:
-        signal_all(j, sig);
+        job_signal_hosts(j, sig);
     }
 }
 
-static void on_foreground(void *ctx, bool yes)
+static void job_on_foreground(void *ctx, bool yes)
 {
     struct job *j = ctx;
     input_allow(&j->input, yes);
 }
 
 /* mpiexec was killed: no more niceties. The worker's last act ends everything that descends from it. */
-static void on_front_died(void *ctx)
+static void job_on_front_died(void *ctx)
 {
     struct job *j = ctx;
     if (j->opt->report_fd <= 0) /* else another mpiexec ended it */
-        say("The first process of mpiexec was killed (by kill -9, or by the kernel when memory ran out). All "
+        message_print(
+            "The first process of mpiexec was killed (by kill -9, or by the kernel when memory ran out). All "
             "ranks "
             "were ended.");
     j->loop.stop = true;
@@ -461,7 +462,7 @@ static void end_late(struct job *j)
         end_job(j, SIGTERM, FAIL_GRACE_MS);
 }
 
-static void on_deadline(void *ctx)
+static void job_on_deadline(void *ctx)
 {
     struct job *j = ctx;
     bool *alive = xcalloc(j->layout->size, sizeof(*alive));
@@ -473,8 +474,8 @@ static void on_deadline(void *ctx)
     free(alive);
     if (j->failed)
         return;
-    say("The job did not end within %ld second%s (-timeout). Still running: %s. %s ended.", j->opt->timeout,
-        j->opt->timeout == 1 ? "" : "s", who, n == 1 ? "It was" : "They were");
+    message_print("The job did not end within %ld second%s (-timeout). Still running: %s. %s ended.",
+                  j->opt->timeout, j->opt->timeout == 1 ? "" : "s", who, n == 1 ? "It was" : "They were");
     j->failed = true;
     j->status = STATUS_TIMEOUT;
     why_print(j, end_late);
@@ -487,7 +488,7 @@ static const char *output_host(void *ctx, uint32_t rank)
     return host_name(ctx, rank);
 }
 
-static void on_pause(void *ctx, bool pause)
+static void job_on_pause(void *ctx, bool pause)
 {
     struct job *j = ctx;
     for (uint32_t i = 0; i < j->nhosts; i++)
@@ -495,13 +496,13 @@ static void on_pause(void *ctx, bool pause)
             j->hosts[i].ops->pause(j->hosts[i].impl, pause);
 }
 
-static void on_drained(void *ctx)
+static void job_on_drained(void *ctx)
 {
     job_finish_if_done(ctx);
 }
 
 /* The job ends as the programs of a pipeline do, of SIGPIPE and without a word. */
-static void on_no_reader(void *ctx)
+static void job_on_no_reader(void *ctx)
 {
     struct job *j = ctx;
     if (j->opt->keep_running || j->failed)
@@ -512,20 +513,20 @@ static void on_no_reader(void *ctx)
         end_job(j, SIGTERM, FAIL_GRACE_MS);
 }
 
-static void on_output_failed(void *ctx, const char *name, int error)
+static void job_on_output_failed(void *ctx, const char *name, int error)
 {
     struct job *j = ctx;
-    say("Output of the ranks is lost: %s cannot be written (%s).%s", name, strerror(error),
-        j->ending ? "" : " The job goes on; it will not end with status 0.");
+    message_print("Output of the ranks is lost: %s cannot be written (%s).%s", name, strerror(error),
+                  j->ending ? "" : " The job goes on; it will not end with status 0.");
     j->status = j->status ? j->status : 1;
 }
 
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
               const char *id, const char *node_map)
 {
-    static const struct pmi_events pmi_events = {on_reply, on_inited,      on_aborted,
-                                                 on_bad,   on_barrier,     on_describe,
-                                                 on_spawn, on_spawn_state, recover_accused};
+    static const struct pmi_events pmi_events = {job_on_reply, job_on_inited,      job_on_aborted,
+                                                 job_on_bad,   job_on_barrier,     job_on_describe,
+                                                 job_on_spawn, job_on_spawn_state, recover_accused};
     *j = (struct job){.opt = o, .layout = l, .nhosts = h->n, .id = id};
     loop_init(&j->loop);
     j->hosts = xcalloc(h->n, sizeof(*j->hosts));
@@ -537,23 +538,24 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
         j->hosts[l->host_of[r]].done = false;
     }
     j->ranks = xcalloc(l->size, sizeof(*j->ranks));
-    struct output_options out = {o->prefix, o->out_pattern, o->err_pattern, l->size,          output_host,
-                                 on_pause,  on_drained,     on_no_reader,   on_output_failed, j};
+    struct output_options out = {
+        o->prefix,      o->out_pattern,   o->err_pattern,       l->size, output_host, job_on_pause,
+        job_on_drained, job_on_no_reader, job_on_output_failed, j};
     j->output = output_new(&j->loop, &out);
     j->universe = hosts_universe(o, h, l->size);
     j->pmi = pmi_new(l->size, j->universe, id, node_map, l->app_of, &pmi_events, j);
     for (unsigned i = 0; i < o->preputs.n; i++)
         pmi_preput(j->pmi, o->preputs.v[i]);
-    j->escalate = (struct timer){.fn = on_escalate, .ctx = j};
-    j->deadline = (struct timer){.fn = on_deadline, .ctx = j};
-    j->fence = (struct timer){.fn = on_fence_late, .ctx = j};
-    j->aborting = (struct timer){.fn = on_aborting, .ctx = j};
+    j->escalate = (struct timer){.fn = job_on_escalate, .ctx = j};
+    j->deadline = (struct timer){.fn = job_on_deadline, .ctx = j};
+    j->fence = (struct timer){.fn = job_on_fence_late, .ctx = j};
+    j->aborting = (struct timer){.fn = job_on_aborting, .ctx = j};
     j->report = (struct timer){.fn = report_failure, .ctx = j};
 }
 
 int job_run(struct job *j, int front)
 {
-    static const struct guard_events guard_events = {on_signal, on_foreground, on_front_died};
+    static const struct guard_events guard_events = {job_on_signal, job_on_foreground, job_on_front_died};
     guard_watch(&j->loop, front, &guard_events, j);
     if (j->opt->timeout)
         loop_after(&j->loop, &j->deadline, (uint64_t)j->opt->timeout * 1000);

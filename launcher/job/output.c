@@ -94,13 +94,13 @@ static void check_error(struct output *o, struct sink *s)
     }
 }
 
-static void flush(struct place_to *p)
+static void output_flush_place(struct place_to *p)
 {
     sink_flush(p->sink);
     check_error(p->output, p->sink);
 }
 
-static void on_written(void *ctx)
+static void output_on_written(void *ctx)
 {
     struct place_to *p = ctx;
     struct output *o = p->output;
@@ -111,7 +111,7 @@ static void on_written(void *ctx)
 }
 
 /* %r the rank, %h its host, %% a percent sign. */
-static char *expand(const struct output *o, const char *pattern, uint32_t rank)
+static char *output_expand_pattern(const struct output *o, const char *pattern, uint32_t rank)
 {
     struct buf b = {0};
     for (const char *p = pattern; *p; p++) {
@@ -136,11 +136,11 @@ static char *expand(const struct output *o, const char *pattern, uint32_t rank)
 }
 
 /* Bytes of one stream, a prefix before each line if there is to be one. */
-static void emit(struct stream *st, const char *data, size_t len)
+static void output_emit(struct stream *st, const char *data, size_t len)
 {
     struct place_to *p = st->place;
     if (p->output->opt.prefix && !st->head)
-        st->head = expand(p->output, p->output->opt.prefix, st->rank);
+        st->head = output_expand_pattern(p->output, p->output->opt.prefix, st->rank);
     size_t head_len = st->head ? strlen(st->head) : 0;
     if (head_len > 0 && p->owner && p->owner != st) {
         sink_add(p->sink, "\n", 1);
@@ -198,7 +198,7 @@ static void join_queue(struct stream *st)
 }
 
 /* How much of what is held may go out now: whole lines, or everything. */
-static size_t ready(const struct stream *st, bool everything)
+static size_t output_ready_bytes(const struct stream *st, bool everything)
 {
     size_t n = buf_size(&st->held);
     if (n == 0 || everything || st->ended || n > LONG_LINE)
@@ -207,12 +207,12 @@ static size_t ready(const struct stream *st, bool everything)
     return newline ? (size_t)(newline + 1 - buf_head(&st->held)) : 0;
 }
 
-static void pass(struct stream *st, bool everything)
+static void output_release_held(struct stream *st, bool everything)
 {
-    size_t n = ready(st, everything);
+    size_t n = output_ready_bytes(st, everything);
     if (n > 0) {
-        emit(st, buf_head(&st->held), n);
-        buf_take(&st->held, n);
+        output_emit(st, buf_head(&st->held), n);
+        buf_consume(&st->held, n);
     }
     if (buf_size(&st->held) == 0) {
         leave_queue(st);
@@ -226,23 +226,23 @@ static void next_turn(struct place_to *s)
 {
     for (struct stream *st = s->waiting, *next; st && !s->owner; st = next) {
         next = st->next_waiting;
-        pass(st, false);
+        output_release_held(st, false);
     }
 }
 
 /* Somebody has waited long enough, be it for the rest of its own line or for another to end one. */
-static void on_hold(void *ctx)
+static void output_on_hold(void *ctx)
 {
     struct place_to *s = ctx;
     uint64_t now = now_ms();
     for (struct stream *st = s->waiting, *next; st; st = next) {
         next = st->next_waiting;
         if (now - st->since >= s->hold_ms)
-            pass(st, !s->output->opt.prefix);
+            output_release_held(st, !s->output->opt.prefix);
     }
     if (!s->owner)
         next_turn(s);
-    flush(s);
+    output_flush_place(s);
     if (s->waiting)
         loop_after(s->output->loop, &s->hold, s->hold_ms);
 }
@@ -254,12 +254,12 @@ void output_write(struct output *o, uint32_t rank, int stream, const char *data,
     buf_add(&st->held, data, len);
     st->ended = st->ended || len == 0;
     if (!s->owner || s->owner == st || buf_size(&st->held) > HELD_MAX)
-        pass(st, false);
+        output_release_held(st, false);
     if (buf_size(&st->held) > 0)
         join_queue(st);
     if (!s->owner)
         next_turn(s);
-    flush(s);
+    output_flush_place(s);
     check_water(o);
 }
 
@@ -269,7 +269,7 @@ void output_flush(struct output *o, uint64_t ms)
     for (size_t i = 0; i < o->nplaces; i++) {
         struct place_to *s = o->all[i];
         while (s->waiting)
-            pass(s->waiting, true);
+            output_release_held(s->waiting, true);
         sink_finish(s->sink, end);
         check_error(o, s->sink);
     }
@@ -286,12 +286,12 @@ static struct place_to *place_new(struct output *o, int fd, const char *name, bo
 {
     struct place_to *p = xcalloc(1, sizeof(*p));
     p->output = o;
-    p->sink = sink_new(o->loop, fd, name, on_written, p);
+    p->sink = sink_new(o->loop, fd, name, output_on_written, p);
     p->sink->is_file = is_file;
     /* A person waits for a prompt, a program perhaps, a file never. With prefixes only whole lines wait, for a very long
      * line of another rank to end. */
     p->hold_ms = isatty(fd) && !o->opt.prefix ? 100 : p->sink->always_ready && !o->opt.prefix ? 0 : 1000;
-    p->hold = (struct timer){.fn = on_hold, .ctx = p};
+    p->hold = (struct timer){.fn = output_on_hold, .ctx = p};
     o->all = xrealloc(o->all, (o->nplaces + 1) * sizeof(*o->all));
     o->all[o->nplaces++] = p;
     return p;
@@ -301,14 +301,14 @@ static struct place_to *place_new(struct output *o, int fd, const char *name, bo
 static struct place_to *file_place(struct output *o, char **names, uint32_t rank, const char *pattern,
                                    int stream)
 {
-    char *name = expand(o, pattern, rank);
+    char *name = output_expand_pattern(o, pattern, rank);
     names[rank] = name;
     for (uint32_t r = 0; r < rank; r++)
         if (strcmp(names[r], name) == 0)
             return o->streams[stream][r].place;
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0)
-        die(1, "The output file %s cannot be written: %s.", name, strerror(errno));
+        launcher_die(1, "The output file %s cannot be written: %s.", name, strerror(errno));
     return place_new(o, fd, name, true);
 }
 

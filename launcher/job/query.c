@@ -39,14 +39,14 @@ struct query {
 };
 
 /* A watch must outlive the turn in which it is removed. */
-static void on_sweep(void *ctx)
+static void query_on_sweep(void *ctx)
 {
     struct question *q = ctx;
     free(q->owes);
     free(q);
 }
 
-static void finish(struct question *q)
+static void query_finish(struct question *q)
 {
     struct query *a = q->job->queries;
     struct question **p = &a->first;
@@ -62,7 +62,7 @@ static void finish(struct question *q)
     loop_after(&q->job->loop, &q->sweep, 0);
 }
 
-static void flush(struct question *q)
+static void query_flush(struct question *q)
 {
     while (buf_size(&q->out) > 0) {
         const ssize_t n =
@@ -72,29 +72,29 @@ static void flush(struct question *q)
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0) {
-            finish(q);
+            query_finish(q);
             return;
         }
-        buf_take(&q->out, (size_t)n);
+        buf_consume(&q->out, (size_t)n);
     }
     if (buf_size(&q->out) == 0 && q->left == 0)
-        finish(q);
+        query_finish(q);
     else
         loop_change(&q->job->loop, &q->caller, buf_size(&q->out) > 0 ? EPOLLOUT : 0);
 }
 
-static void on_caller(void *ctx, uint32_t events)
+static void query_on_caller(void *ctx, uint32_t events)
 {
     struct question *q = ctx;
     if (events & (EPOLLHUP | EPOLLERR))
-        finish(q);
+        query_finish(q);
     else if (events & EPOLLOUT)
-        flush(q);
+        query_flush(q);
 }
 
-static void on_limit(void *ctx)
+static void query_on_limit(void *ctx)
 {
-    finish(ctx);
+    query_finish(ctx);
 }
 
 void query_answered(struct job *j, uint32_t host, uint32_t number, const char *data, size_t len)
@@ -107,7 +107,7 @@ void query_answered(struct job *j, uint32_t host, uint32_t number, const char *d
     q->owes[host] = false;
     q->left--;
     buf_add(&q->out, data, len);
-    flush(q);
+    query_flush(q);
 }
 
 static bool may_query(int fd)
@@ -123,9 +123,9 @@ static void take_question(struct job *j, int fd)
     struct query *a = j->queries;
     struct question *q = xcalloc(1, sizeof(*q));
     *q = (struct question){.job = j, .number = ++a->last, .next = a->first};
-    q->caller = (struct watch){.fd = -1, .fn = on_caller, .ctx = q};
-    q->limit = (struct timer){.fn = on_limit, .ctx = q};
-    q->sweep = (struct timer){.fn = on_sweep, .ctx = q};
+    q->caller = (struct watch){.fd = -1, .fn = query_on_caller, .ctx = q};
+    q->limit = (struct timer){.fn = query_on_limit, .ctx = q};
+    q->sweep = (struct timer){.fn = query_on_sweep, .ctx = q};
     q->owes = xcalloc(j->nhosts, sizeof(*q->owes));
     a->first = q;
     a->n++;
@@ -139,10 +139,10 @@ static void take_question(struct job *j, int fd)
         q->left++;
         h->ops->query(h->impl, q->number);
     }
-    flush(q);
+    query_flush(q);
 }
 
-static void on_call(void *ctx, uint32_t events)
+static void query_on_call(void *ctx, uint32_t events)
 {
     struct job *j = ctx;
     (void)events;
@@ -164,7 +164,7 @@ void query_open(struct job *j)
     if (fd < 0)
         return;
     j->queries = xcalloc(1, sizeof(*j->queries));
-    j->queries->door = (struct watch){.fd = -1, .fn = on_call, .ctx = j};
+    j->queries->door = (struct watch){.fd = -1, .fn = query_on_call, .ctx = j};
     if (bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, QUESTIONS_MAX) != 0 ||
         !loop_add(&j->loop, &j->queries->door, fd, EPOLLIN)) {
         close(fd);

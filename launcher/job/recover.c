@@ -18,7 +18,7 @@
 
 #define JUDGE_MS 500 /* from the first accusation until one is believed: others may have more to say */
 
-static uint32_t left(const struct job *j)
+static uint32_t recover_count_unfinished(const struct job *j)
 {
     uint32_t n = 0;
     for (uint32_t r = 0; r < j->layout->size; r++)
@@ -26,7 +26,7 @@ static uint32_t left(const struct job *j)
     return n;
 }
 
-static uint32_t ready(const struct job *j)
+static uint32_t recover_count_ready(const struct job *j)
 {
     uint32_t n = 0;
     for (uint32_t r = 0; r < j->layout->size; r++)
@@ -37,17 +37,17 @@ static uint32_t ready(const struct job *j)
 /* The ranks of a spawned job meet their parents in MPI_Init, all of them, before the first is ready. */
 static bool has_left_init(const struct job *j, uint32_t rank)
 {
-    return pmi_ready(j->pmi, rank) || (j->opt->report_fd > 0 && ready(j) > 0);
+    return pmi_ready(j->pmi, rank) || (j->opt->report_fd > 0 && recover_count_ready(j) > 0);
 }
 
 /* The job that spawned this one, and those that this one spawned, go on even when nobody of this one is left. */
-static bool can_go_on(const struct job *j, uint32_t rank)
+static bool recover_is_possible(const struct job *j, uint32_t rank)
 {
     return j->opt->recovery && !j->ending && !j->failed && has_left_init(j, rank) &&
-           (left(j) > 0 || j->opt->report_fd > 0 || !spawned_are_idle(j));
+           (recover_count_unfinished(j) > 0 || j->opt->report_fd > 0 || !spawned_are_idle(j));
 }
 
-static void pass_on(struct job *j)
+static void recover_forward_deaths(struct job *j)
 {
     const struct notice *n;
     while ((n = notice_get(j->notices.page, j->notices.passed)) != NULL) {
@@ -61,10 +61,10 @@ static void pass_on(struct job *j)
 }
 
 /* Another mpiexec of this host, of a job that was spawned or that spawned this one, has written something. */
-static void on_bell(void *ctx, uint32_t events)
+static void recover_on_bell(void *ctx, uint32_t events)
 {
     (void)events;
-    pass_on(ctx);
+    recover_forward_deaths(ctx);
 }
 
 /* The bell is never read: every ring is an edge, which all who watch it see. */
@@ -75,35 +75,38 @@ void recover_open(struct job *j, int notices)
         return;
     j->notices.page = notice_map(notices);
     const int bell = j->opt->bell_fd > 0 ? (int)j->opt->bell_fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    j->notices.bell = (struct watch){.fd = -1, .fn = on_bell, .ctx = j};
+    j->notices.bell = (struct watch){.fd = -1, .fn = recover_on_bell, .ctx = j};
     if (!j->notices.page || bell < 0 || !loop_add(&j->loop, &j->notices.bell, bell, EPOLLIN | EPOLLET))
-        die(1, "mpiexec cannot notify other hosts of failed ranks (-enable-recovery): %s.", strerror(errno));
+        launcher_die(1, "mpiexec cannot notify other hosts of failed ranks (-enable-recovery): %s.",
+                     strerror(errno));
 }
 
-static void tell_hosts(struct job *j, uint32_t rank)
+static void recover_notify_hosts(struct job *j, uint32_t rank)
 {
     const uint64_t ring = 1;
     if (!notice_add(j->notices.page, j->notices.fd, notice_world(j->id), rank))
-        die(1,
+        launcher_die(
+            1,
             "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
             "%s.",
             rank, NOTICES_MAX, strerror(errno));
-    pass_on(j);
+    recover_forward_deaths(j);
     if (write(j->notices.bell.fd, &ring, sizeof(ring)) < 0)
-        say("mpiexec could not notify the launchers of spawned jobs of a death: %s.", strerror(errno));
+        message_print("mpiexec could not notify the launchers of spawned jobs of a death: %s.",
+                      strerror(errno));
 }
 
 void recover_left(struct job *j, uint32_t rank)
 {
     /* Not where jobs were spawned: ranks of the others may still be at work with messages of this one. */
     if (j->opt->recovery && !j->ending && j->opt->report_fd <= 0 && j->spawned_count == 0)
-        tell_hosts(j, rank);
+        recover_notify_hosts(j, rank);
 }
 
-static void tell_all(struct job *j, uint32_t rank)
+static void recover_notify_all(struct job *j, uint32_t rank)
 {
-    tell_hosts(j, rank);
-    pmi_finalized_too(j->pmi, rank);
+    recover_notify_hosts(j, rank);
+    pmi_count_as_finalized(j->pmi, rank);
     if (!j->dead.who)
         j->dead.who = xcalloc(j->layout->size, sizeof(*j->dead.who));
     j->dead.who[rank] = true;
@@ -116,22 +119,22 @@ static bool end_unborn(struct job *j, const char *how)
 {
     if (j->dead.unborn)
         return true;
-    if (!j->opt->recovery || j->ending || j->failed || j->opt->report_fd <= 0 || ready(j) > 0)
+    if (!j->opt->recovery || j->ending || j->failed || j->opt->report_fd <= 0 || recover_count_ready(j) > 0)
         return false;
     for (uint32_t r = 0; r < j->layout->size; r++)
-        tell_all(j, r);
+        recover_notify_all(j, r);
     spawned_report_failed(j->opt, how);
     j->dead.unborn = true;
     return true;
 }
 
-bool recover_from(struct job *j, uint32_t rank, int code, const char *how)
+bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how)
 {
     if (end_unborn(j, how))
         return true;
-    if (!can_go_on(j, rank))
+    if (!recover_is_possible(j, rank))
         return false;
-    tell_all(j, rank);
+    recover_notify_all(j, rank);
     if (!j->dead.how) {
         j->dead.how = xstrdup(how);
         j->dead.code = code;
@@ -139,7 +142,7 @@ bool recover_from(struct job *j, uint32_t rank, int code, const char *how)
     if (j->opt->no_cleanup && !j->status)
         j->status = code;
     if (j->opt->verbose)
-        say("%s The other ranks were notified and continue (-enable-recovery).", how);
+        message_print("%s The other ranks were notified and continue (-enable-recovery).", how);
     return true;
 }
 
@@ -151,26 +154,27 @@ void recover_end(struct job *j)
     j->failed = true;
     j->status = j->status ? j->status : j->dead.code;
     if (!spawned_report_nobody_left(j->opt))
-        say("All ranks died, and nobody was left to go on (-enable-recovery). The first: %s", j->dead.how);
+        message_print("All ranks died, and nobody was left to go on (-enable-recovery). The first: %s",
+                      j->dead.how);
 }
 
 bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
 {
     for (uint32_t r = 0; r < j->layout->size; r++)
-        if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r) && !can_go_on(j, r))
+        if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r) && !recover_is_possible(j, r))
             return false;
     char *how =
         xstrf("Host %s, with %u rank%s, was lost: %s.", h->name, h->nranks, h->nranks == 1 ? "" : "s", why);
     bool any = false;
     for (uint32_t r = 0; r < j->layout->size; r++)
         if (&j->hosts[j->layout->host_of[r]] == h && !pmi_finalized(j->pmi, r))
-            any |= recover_from(j, r, 1, how);
+            any |= recover_rank_death(j, r, 1, how);
     free(how);
     return any;
 }
 
 /* Both ends run, as far as is known, and neither is on its way out. */
-static bool stands(const struct job *j, const struct accusation *a)
+static bool recover_is_report_valid(const struct job *j, const struct accusation *a)
 {
     const struct job_rank *by = &j->ranks[a->by], *rank = &j->ranks[a->rank];
     return by->state == RANK_RUNNING && rank->state == RANK_RUNNING && !by->ended && !rank->ended;
@@ -182,8 +186,8 @@ static void end_rank(struct job *j, uint32_t rank, uint32_t by)
     j->ranks[rank].ended = true;
     if (!h->ops || h->done)
         return;
-    say("Rank %u on host %s cannot be reached by rank %u any more and is ended (-enable-recovery).", rank,
-        h->name, by);
+    message_print("Rank %u on host %s cannot be reached by rank %u any more and is ended (-enable-recovery).",
+                  rank, h->name, by);
     h->ops->kill(h->impl, rank);
 }
 
@@ -195,13 +199,13 @@ static bool end_worst(struct job *j, uint32_t *count)
     uint32_t best = 0, rank = 0, by = 0;
     memset(count, 0, l->nnodes * sizeof(*count));
     for (uint32_t i = 0; i < j->accused.n; i++)
-        if (stands(j, &j->accused.v[i])) {
+        if (recover_is_report_valid(j, &j->accused.v[i])) {
             count[l->node_of[j->accused.v[i].rank]]++;
             count[l->node_of[j->accused.v[i].by]]++;
         }
     for (uint32_t i = 0; i < j->accused.n; i++) {
         struct accusation ends[] = {j->accused.v[i], {j->accused.v[i].rank, j->accused.v[i].by}};
-        for (int k = 0; k < 2 && stands(j, &ends[k]); k++)
+        for (int k = 0; k < 2 && recover_is_report_valid(j, &ends[k]); k++)
             if (count[l->node_of[ends[k].rank]] > best) {
                 best = count[l->node_of[ends[k].rank]];
                 rank = ends[k].rank;
@@ -213,7 +217,7 @@ static bool end_worst(struct job *j, uint32_t *count)
     return best > 0;
 }
 
-static void judge(void *ctx)
+static void recover_resolve_reports(void *ctx)
 {
     struct job *j = ctx;
     uint32_t *count = xcalloc(j->layout->nnodes, sizeof(*count));
@@ -228,7 +232,7 @@ void recover_accused(void *ctx, uint32_t rank, uint32_t by)
 {
     struct job *j = ctx;
     struct accusation a = {by, rank};
-    if (!j->opt->recovery || j->ending || !stands(j, &a))
+    if (!j->opt->recovery || j->ending || !recover_is_report_valid(j, &a))
         return;
     if (j->accused.n == j->accused.room) {
         j->accused.room = 2 * j->accused.room + 16;
@@ -236,7 +240,7 @@ void recover_accused(void *ctx, uint32_t rank, uint32_t by)
     }
     j->accused.v[j->accused.n++] = a;
     if (j->accused.judge.at == 0) {
-        j->accused.judge = (struct timer){.fn = judge, .ctx = j};
+        j->accused.judge = (struct timer){.fn = recover_resolve_reports, .ctx = j};
         loop_after(&j->loop, &j->accused.judge, JUDGE_MS);
     }
 }

@@ -12,7 +12,7 @@ void recover_open(struct job *j, int notices);
 
 /* A rank has ended as it should not have, `how` in a sentence with that exit status. True: the others hear of it and go
  * on. False: the job has failed, or was not to go on. */
-bool recover_from(struct job *j, uint32_t rank, int code, const char *how);
+bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how);
 
 /* A rank has ended after MPI_Finalize. Those who are still in theirs may wait for a word of it: they hear that it is gone. */
 void recover_left(struct job *j, uint32_t rank);

@@ -11,7 +11,7 @@
 
 #define WRITE_SIZE 4096 /* PIPE_BUF: when poll says yes, a write of this size does not block */
 
-static bool writable(int fd, int ms)
+static bool sink_poll_writable(int fd, int ms)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     return poll(&p, 1, ms) > 0;
@@ -21,18 +21,18 @@ static void give_up(struct sink *s, int error)
 {
     s->error = error;
     s->lost += buf_size(&s->out);
-    buf_take(&s->out, buf_size(&s->out));
+    buf_consume(&s->out, buf_size(&s->out));
 }
 
 void sink_flush(struct sink *s)
 {
     while (buf_size(&s->out) > 0) {
-        if (!s->always_ready && !writable(s->fd, 0))
+        if (!s->always_ready && !sink_poll_writable(s->fd, 0))
             break;
         size_t n = buf_size(&s->out);
         ssize_t done = write(s->fd, buf_head(&s->out), s->always_ready || n < WRITE_SIZE ? n : WRITE_SIZE);
         if (done > 0)
-            buf_take(&s->out, (size_t)done);
+            buf_consume(&s->out, (size_t)done);
         else if (done < 0 && errno == EAGAIN)
             break;
         else if (done < 0 && errno != EINTR)
@@ -44,7 +44,7 @@ void sink_flush(struct sink *s)
         loop_remove(s->loop, &s->w);
 }
 
-static void on_writable(void *ctx, uint32_t events)
+static void sink_on_writable(void *ctx, uint32_t events)
 {
     struct sink *s = ctx;
     (void)events;
@@ -63,7 +63,7 @@ void sink_add(struct sink *s, const char *data, size_t len)
 void sink_finish(struct sink *s, uint64_t end)
 {
     for (sink_flush(s); buf_size(&s->out) > 0 && now_ms() < end; sink_flush(s))
-        writable(s->fd, (int)(end - now_ms()));
+        sink_poll_writable(s->fd, (int)(end - now_ms()));
     s->lost += buf_size(&s->out);
     /* Some file systems tell only now that there was no room. */
     if (s->is_file && !s->error && close(s->fd) != 0)
@@ -76,6 +76,6 @@ struct sink *sink_new(struct loop *l, int fd, const char *name, void (*written)(
     struct stat st;
     *s = (struct sink){.loop = l, .fd = fd, .name = xstrdup(name), .written = written, .ctx = ctx};
     s->always_ready = fstat(fd, &st) != 0 || S_ISREG(st.st_mode);
-    s->w = (struct watch){.fd = -1, .fn = on_writable, .ctx = s};
+    s->w = (struct watch){.fd = -1, .fn = sink_on_writable, .ctx = s};
     return s;
 }

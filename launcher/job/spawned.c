@@ -39,7 +39,7 @@ struct spawned_job {
 
 /* Builds the command line. */
 
-static void add2(struct strings *s, const char *option, const char *value)
+static void spawned_add_option(struct strings *s, const char *option, const char *value)
 {
     strings_add(s, option);
     strings_add(s, value);
@@ -61,7 +61,7 @@ static void add_hosts(struct strings *s, const struct job *j, const struct spawn
     FILE *f = open_memstream(&text, &len);
     bool said = false;
     if (!f)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     for (unsigned i = 0; i < r->n; i++)
         said |= r->programs[i].host != NULL;
     if (said) {
@@ -78,9 +78,9 @@ static void add_hosts(struct strings *s, const struct job *j, const struct spawn
                     j->hosts[i].nranks ? j->hosts[i].nranks : 1);
     }
     if (fclose(f) != 0)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     if (*text)
-        add2(s, "-hosts", text);
+        spawned_add_option(s, "-hosts", text);
     free(text);
 }
 
@@ -95,11 +95,11 @@ static void add_environment(struct strings *s, const struct options *o)
             free(list);
             list = longer;
         }
-        add2(s, "-genvlist", list);
+        spawned_add_option(s, "-genvlist", list);
         free(list);
     }
     for (unsigned i = 0; i < o->genv.n; i++)
-        add2(s, "-genv", o->genv.v[i]);
+        spawned_add_option(s, "-genv", o->genv.v[i]);
 }
 
 /* Virtual nodes of the new job are those of this one: the same fabric connects them. */
@@ -111,18 +111,18 @@ static void add_vnodes(struct strings *s, const struct job *j, const struct spaw
     if (!o->vnodes)
         return;
     char *text = xstrf("%ld", ranks < j->layout->nnodes ? ranks : (long)j->layout->nnodes);
-    add2(s, "-vnodes", text);
+    spawned_add_option(s, "-vnodes", text);
     free(text);
     if (o->report_fd > 0)
         return; /* the first mpiexec said the rest, and it is passed on with the other variables */
     if (!fabric || !strstr(fabric, "nodes=")) {
         text = xstrf(ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", j->layout->nnodes, j->id, fabric ? " " : "",
                      fabric ? fabric : "");
-        add2(s, "-genv", text);
+        spawned_add_option(s, "-genv", text);
         free(text);
     }
     text = xstrf(ENV_SOFTIB_TRACER "=%d", (int)getpid());
-    add2(s, "-genv", text);
+    spawned_add_option(s, "-genv", text);
     free(text);
 }
 
@@ -134,11 +134,11 @@ static void add_programs(struct strings *s, const struct spawn_request *r)
         char *found = w->path ? spawn_find(w->command, w->path, w->wdir ? w->wdir : ".") : NULL;
         if (i > 0)
             strings_add(s, ":");
-        add2(s, "-n", n);
+        spawned_add_option(s, "-n", n);
         if (w->wdir)
-            add2(s, "-wdir", w->wdir);
+            spawned_add_option(s, "-wdir", w->wdir);
         for (unsigned k = 0; k < w->env.n; k++)
-            add2(s, "-env", w->env.v[k]);
+            spawned_add_option(s, "-env", w->env.v[k]);
         strings_add(s, found ? found : w->command);
         for (unsigned k = 0; k < w->args.n; k++)
             strings_add(s, w->args.v[k]);
@@ -155,20 +155,20 @@ static void command_line(const struct job *j, const struct spawn_request *r,
     long together =
         (long)j->layout->size + spawn_request_ranks(r); /* the universe has room for all that run */
     char *universe = xstrf("%ld", together > (long)j->universe ? together : (long)j->universe);
-    add2(s, "-usize", universe);
+    spawned_add_option(s, "-usize", universe);
     free(universe);
-    add2(s, "-report-fd", news);
+    spawned_add_option(s, "-report-fd", news);
     free(news);
     if (o->recovery && j->notices.fd >= 0) {
         news = xstrf("%d,%d", j->notices.fd, j->notices.bell.fd);
-        add2(s, "-notices", news);
+        spawned_add_option(s, "-notices", news);
         free(news);
     }
-    add2(s, "-stdin", "none");
+    spawned_add_option(s, "-stdin", "none");
     strings_add(s, "-oversubscribe");
     if (o->prefix) {
         char *prefix = inner_prefix(o->prefix, spawned->number);
-        add2(s, "-prepend-pattern", prefix);
+        spawned_add_option(s, "-prepend-pattern", prefix);
         free(prefix);
     }
     if (o->verbose)
@@ -176,24 +176,24 @@ static void command_line(const struct job *j, const struct spawn_request *r,
     if (o->keep_running)
         strings_add(s, "-keep-running");
     if (o->launcher && j->remote)
-        add2(s, "-launcher", o->launcher);
+        spawned_add_option(s, "-launcher", o->launcher);
     if (o->launcher_exec)
-        add2(s, "-launcher-exec", o->launcher_exec);
+        spawned_add_option(s, "-launcher-exec", o->launcher_exec);
     if (o->network)
-        add2(s, "-iface", o->network);
+        spawned_add_option(s, "-iface", o->network);
     char *beat = xstrf("%ld", o->heartbeat);
-    add2(s, "-heartbeat", beat);
+    spawned_add_option(s, "-heartbeat", beat);
     free(beat);
     add_environment(s, o);
     if (o->report_fd <= 0) {
-        add2(s, "-genv", "PMI_SPAWNED=1");
+        spawned_add_option(s, "-genv", "PMI_SPAWNED=1");
         if (j->layout->nnodes > 1)
-            add2(s, "-genv", ENV_SEVERAL "=1");
+            spawned_add_option(s, "-genv", ENV_SEVERAL "=1");
     }
     add_hosts(s, j, r);
     add_vnodes(s, j, r);
     for (unsigned i = 0; i < r->preputs.n; i++)
-        add2(s, "-preput", r->preputs.v[i]);
+        spawned_add_option(s, "-preput", r->preputs.v[i]);
     add_programs(s, r);
 }
 
@@ -205,7 +205,7 @@ static void spawned_fail(struct spawned_job *s, const char *why)
         s->failure = xstrdup(why);
 }
 
-static void on_news(void *ctx, uint32_t events)
+static void spawned_on_news(void *ctx, uint32_t events)
 {
     struct spawned_job *s = ctx;
     char data[512];
@@ -272,7 +272,7 @@ static pid_t start_mpiexec(struct job *j, const struct spawn_request *r, struct 
     return pid;
 }
 
-static void forget(struct job *j, struct spawned_job *gone)
+static void spawned_remove(struct job *j, struct spawned_job *gone)
 {
     struct spawned_job **at = &j->spawned;
     while (*at != gone)
@@ -289,7 +289,7 @@ static void forget_failed(struct job *j)
     for (struct spawned_job *s = j->spawned, *next; s; s = next) {
         next = s->next;
         if (s->pid == 0 && (s->told || j->ranks[s->rank].state == RANK_ENDED))
-            forget(j, s);
+            spawned_remove(j, s);
     }
 }
 
@@ -300,7 +300,7 @@ unsigned spawned_start(struct job *j, uint32_t rank, char *lines, char **why)
     struct spawned_job *s = xcalloc(1, sizeof(*s));
     forget_failed(j);
     *s = (struct spawned_job){.number = ++j->spawned_count, .job = j, .rank = rank};
-    s->news = (struct watch){.fd = -1, .fn = on_news, .ctx = s};
+    s->news = (struct watch){.fd = -1, .fn = spawned_on_news, .ctx = s};
     if (!bad && j->ending)
         bad = "the job is being ended";
     if (!bad) {
@@ -356,7 +356,7 @@ bool spawned_handle_child_end(struct job *j, pid_t pid, int status, int *failed)
     if (!s)
         return false;
     while (s->news.fd >= 0)
-        on_news(s, 0);
+        spawned_on_news(s, 0);
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     s->pid = 0;
     buf_add(&s->text, "", 1);
@@ -366,12 +366,12 @@ bool spawned_handle_child_end(struct job *j, pid_t pid, int status, int *failed)
     } else {
         j->dead.spawned = *text == 'd';
         *failed = j->dead.spawned ? 0 : code;
-        forget(j, s);
+        spawned_remove(j, s);
     }
     return true;
 }
 
-static bool report(const struct options *o, const char *data, size_t len)
+static bool spawned_report_parent(const struct options *o, const char *data, size_t len)
 {
     if (o->report_fd <= 0)
         return false;
@@ -381,18 +381,18 @@ static bool report(const struct options *o, const char *data, size_t len)
 
 bool spawned_report_inited(const struct options *o)
 {
-    return report(o, "i", 1);
+    return spawned_report_parent(o, "i", 1);
 }
 
 bool spawned_report_nobody_left(const struct options *o)
 {
-    return report(o, "d", 1);
+    return spawned_report_parent(o, "d", 1);
 }
 
 bool spawned_report_failed(const struct options *o, const char *why)
 {
     char *text = xstrf("f%s", why);
-    bool done = report(o, text, strlen(text));
+    bool done = spawned_report_parent(o, text, strlen(text));
     free(text);
     return done;
 }

@@ -17,7 +17,7 @@ struct asking {
     void (*done)(struct job *j);
 };
 
-static void finish(struct asking *a)
+static void why_finish(struct asking *a)
 {
     void (*done)(struct job *) = a->done;
     a->done = NULL;
@@ -27,20 +27,20 @@ static void finish(struct asking *a)
 }
 
 /* The memory stays: a watch must outlive the turn in which it is removed, and questions are few. */
-static void on_end(void *ctx, uint32_t events)
+static void why_on_end(void *ctx, uint32_t events)
 {
     struct asking *a = ctx;
     (void)events;
     loop_close(&a->job->loop, &a->end);
-    finish(a);
+    why_finish(a);
 }
 
-static void on_limit(void *ctx)
+static void why_on_limit(void *ctx)
 {
-    finish(ctx);
+    why_finish(ctx);
 }
 
-static bool start(struct asking *a, char *const argv[])
+static bool why_start(struct asking *a, char *const argv[])
 {
     return tool_start(&a->job->loop, &a->end, TOOL_TO_STDERR, argv);
 }
@@ -49,25 +49,26 @@ static struct asking *asking_new(struct job *j, void (*done)(struct job *))
 {
     struct asking *a = xcalloc(1, sizeof(*a));
     *a = (struct asking){.job = j, .done = done};
-    a->end = (struct watch){.fd = -1, .fn = on_end, .ctx = a};
-    a->limit = (struct timer){.fn = on_limit, .ctx = a};
+    a->end = (struct watch){.fd = -1, .fn = why_on_end, .ctx = a};
+    a->limit = (struct timer){.fn = why_on_limit, .ctx = a};
     return a;
 }
 
 void why_print(struct job *j, void (*done)(struct job *))
 {
     struct asking *a = asking_new(j, done);
-    if (start(a, (char *[]){"fishplate", "why", "--if-any", (char *)j->id, NULL}))
+    if (why_start(a, (char *[]){"fishplate", "why", "--if-any", (char *)j->id, NULL}))
         loop_after(&j->loop, &a->limit, PATIENCE_MS);
     else
-        finish(a);
+        why_finish(a);
 }
 
 void why_watch(struct job *j, long seconds)
 {
     char text[32];
     snprintf(text, sizeof(text), "%ld", seconds);
-    if (!start(asking_new(j, NULL),
-               (char *[]){"fishplate", "why", "--hang-after", text, (char *)j->id, NULL}))
-        say("-hang-after needs the program fishplate in the directory of mpiexec, but it is not there.");
+    if (!why_start(asking_new(j, NULL),
+                   (char *[]){"fishplate", "why", "--hang-after", text, (char *)j->id, NULL}))
+        message_print(
+            "-hang-after needs the program fishplate in the directory of mpiexec, but it is not there.");
 }

@@ -26,13 +26,14 @@ static bool next_range(const char **text, long *first, long *last)
     if (ok && dash)
         ok = parse_number(dash + 1, *first, 1 << 24, last);
     if (!ok)
-        die(STATUS_USAGE, "Ranks to debug are numbers and ranges, such as 0,3-5, not \"%s\".", *text);
+        launcher_die(STATUS_USAGE, "Ranks to debug are numbers and ranges, such as 0,3-5, not \"%s\".",
+                     *text);
     free(word);
     *text += len + ((*text)[len] == ',');
     return true;
 }
 
-bool debug_wants(const struct options *o, uint32_t rank)
+bool debug_is_selected(const struct options *o, uint32_t rank)
 {
     long first, last;
     bool found = o->debug != DEBUG_NOT && !o->debug_ranks;
@@ -51,11 +52,12 @@ static long only_rank(const struct options *o)
     return rank;
 }
 
-static void need(const char *program, const char *option)
+static void debug_require_program(const char *program, const char *option)
 {
     char *path = spawn_find(program, getenv("PATH"), ".");
     if (!path)
-        die(STATUS_USAGE, "%s needs the program %s, which is not installed or not in PATH.", option, program);
+        launcher_die(STATUS_USAGE, "%s needs the program %s, which is not installed or not in PATH.", option,
+                     program);
     free(path);
 }
 
@@ -66,14 +68,15 @@ void debug_check(struct options *o, uint32_t size)
         return;
     for (const char *text = o->debug_ranks; text && next_range(&text, &first, &last);)
         if (last >= (long)size)
-            die(STATUS_USAGE, "Rank %ld cannot be debugged: there is no such rank in a job of %u.", last,
-                size);
-    need("gdb", o->debug == DEBUG_GDB ? "-gdb" : "-xterm");
+            launcher_die(STATUS_USAGE, "Rank %ld cannot be debugged: there is no such rank in a job of %u.",
+                         last, size);
+    debug_require_program("gdb", o->debug == DEBUG_GDB ? "-gdb" : "-xterm");
     if (o->debug == DEBUG_XTERM) {
-        need("xterm", "-xterm");
+        debug_require_program("xterm", "-xterm");
         if (!getenv("DISPLAY"))
-            die(STATUS_USAGE, "-xterm opens windows, and there is no display (DISPLAY is not set). -gdb=RANK "
-                              "debugs one rank here.");
+            launcher_die(STATUS_USAGE,
+                         "-xterm opens windows, and there is no display (DISPLAY is not set). -gdb=RANK "
+                         "debugs one rank here.");
     } else if (one >= 0) {
         o->stdin_rank = one;
     }

@@ -9,7 +9,7 @@
 /* Ends mpiexec with a sentence when what was asked for cannot be. One rank under gdb gets standard input. */
 void debug_check(struct options *o, uint32_t size);
 
-bool debug_wants(const struct options *o, uint32_t rank);
+bool debug_is_selected(const struct options *o, uint32_t rank);
 
 /* The words that run these words under the debugger. */
 char **debug_words(const struct options *o, char **argv);

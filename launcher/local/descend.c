@@ -58,7 +58,7 @@ void descend_adopt(void)
 
 /* The parent from /proc/PID/stat, where the name in parentheses may hold anything; 0 when gone or a zombie.
  */
-static pid_t parent_of(pid_t pid)
+static pid_t process_parent(pid_t pid)
 {
     char path[64], text[512];
     snprintf(path, sizeof(path), "%d/stat", (int)pid);
@@ -88,7 +88,7 @@ static size_t list_processes(struct entry **out)
         long pid;
         if (!parse_number(d->d_name, 1, 1 << 30, &pid))
             continue;
-        pid_t parent = parent_of((pid_t)pid);
+        pid_t parent = process_parent((pid_t)pid);
         if (parent <= 0)
             continue;
         if (n == cap) {
@@ -161,7 +161,7 @@ void descend_signal(int sig)
 }
 
 /* Collects what has ended; false when no child is left at all. */
-static bool collect(void)
+static bool reap_ended_children(void)
 {
     pid_t pid;
     do
@@ -174,9 +174,10 @@ bool descend_end(void)
 {
     struct timespec pause = {.tv_nsec = PAUSE_FROM};
     uint64_t end = now_ms() + END_MS;
-    for (int tries = 0; collect(); tries++) {
+    for (int tries = 0; reap_ended_children(); tries++) {
         if (now_ms() >= end && tries >= TRIES_MIN) {
-            say("A process of this job did not end within %d seconds after SIGKILL and was left running; "
+            message_print(
+                "A process of this job did not end within %d seconds after SIGKILL and was left running; "
                 "it may be waiting for a disk or a network file system that does not respond.",
                 END_MS / 1000);
             return false;

@@ -33,7 +33,7 @@ struct file {
     size_t size;
 };
 
-static bool get(const struct file *f, uint64_t at, void *out, size_t len)
+static bool elf_read(const struct file *f, uint64_t at, void *out, size_t len)
 {
     if (at > f->size || len > f->size - at)
         return false;
@@ -42,17 +42,17 @@ static bool get(const struct file *f, uint64_t at, void *out, size_t len)
 }
 
 /* Where an address of the running program lies in the file; UINT64_MAX: nowhere. */
-static uint64_t offset_of(const struct file *f, const Elf64_Ehdr *e, uint64_t address)
+static uint64_t elf_file_offset(const struct file *f, const Elf64_Ehdr *e, uint64_t address)
 {
     Elf64_Phdr p;
     for (unsigned i = 0; i < e->e_phnum; i++)
-        if (get(f, e->e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) && p.p_type == PT_LOAD &&
+        if (elf_read(f, e->e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) && p.p_type == PT_LOAD &&
             address >= p.p_vaddr && address - p.p_vaddr < p.p_filesz)
             return address - p.p_vaddr + p.p_offset;
     return UINT64_MAX;
 }
 
-static bool judge(void *ctx, const char *soname)
+static bool foreign_check_soname(void *ctx, const char *soname)
 {
     struct foreign *out = ctx;
     if (strlen(soname) >= sizeof(out->soname))
@@ -75,13 +75,13 @@ static bool find_string(const struct file *f, const Elf64_Ehdr *e, const Elf64_P
     uint64_t n = dynamic->p_filesz / sizeof(Elf64_Dyn), names = UINT64_MAX;
     Elf64_Dyn d;
     for (uint64_t i = 0;
-         i < n && get(f, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) && d.d_tag != DT_NULL; i++)
+         i < n && elf_read(f, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) && d.d_tag != DT_NULL; i++)
         if (d.d_tag == DT_STRTAB)
-            names = offset_of(f, e, d.d_un.d_ptr);
+            names = elf_file_offset(f, e, d.d_un.d_ptr);
     if (names > f->size)
         return false;
     for (uint64_t i = 0;
-         i < n && get(f, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) && d.d_tag != DT_NULL; i++) {
+         i < n && elf_read(f, dynamic->p_offset + i * sizeof(d), &d, sizeof(d)) && d.d_tag != DT_NULL; i++) {
         if (d.d_tag != tag || d.d_un.d_val >= f->size - names)
             continue;
         const char *text = (const char *)f->data + names + d.d_un.d_val;
@@ -99,11 +99,11 @@ static bool find_in_bytes(const unsigned char *data, size_t size, int64_t tag, s
     Elf64_Phdr p;
     const uint16_t one = 1;
     const unsigned order = *(const unsigned char *)&one ? ELFDATA2LSB : ELFDATA2MSB;
-    if (!get(&f, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
+    if (!elf_read(&f, 0, &e, sizeof(e)) || memcmp(e.e_ident, ELFMAG, SELFMAG) != 0 ||
         e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != order)
         return false;
     for (unsigned i = 0; i < e.e_phnum; i++)
-        if (get(&f, e.e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) && p.p_type == PT_DYNAMIC)
+        if (elf_read(&f, e.e_phoff + (uint64_t)i * sizeof(p), &p, sizeof(p)) && p.p_type == PT_DYNAMIC)
             return find_string(&f, &e, &p, tag, fn, ctx);
     return false;
 }
@@ -128,7 +128,7 @@ static bool find_in_file(const char *path, int64_t tag, string_fn *fn, void *ctx
 
 bool foreign_program(const char *path, struct foreign *out)
 {
-    return find_in_file(path, DT_NEEDED, judge, out);
+    return find_in_file(path, DT_NEEDED, foreign_check_soname, out);
 }
 
 /* Where a program looks for a library by itself. */

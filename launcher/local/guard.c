@@ -47,7 +47,7 @@ bool guard_in_background(void)
     return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) != getpgrp();
 }
 
-static void tell(int fd, unsigned char word)
+static void guard_write_byte(int fd, unsigned char word)
 {
     ssize_t n = write(fd, &word, 1);
     (void)n; /* a worker that is gone is noticed as a child's death */
@@ -57,8 +57,8 @@ static int worker_status(int status)
 {
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
-    say("The worker process of mpiexec was killed by signal %d (%s). All ranks were ended.", WTERMSIG(status),
-        strsignal(WTERMSIG(status)));
+    message_print("The worker process of mpiexec was killed by signal %d (%s). All ranks were ended.",
+                  WTERMSIG(status), strsignal(WTERMSIG(status)));
     return 128 + WTERMSIG(status);
 }
 
@@ -80,7 +80,7 @@ static int next_signal(int peek, const sigset_t *set)
  * Lets the pending TSTP stop this process. A CONT that came in the meantime has removed the TSTP, so there is no stop that
  * nobody ends; raise(SIGSTOP) would remove the CONT instead and stop for good.
  */
-static void stop_here(void)
+static void guard_stop_self(void)
 {
     sigset_t stop;
     sigemptyset(&stop);
@@ -90,12 +90,12 @@ static void stop_here(void)
 }
 
 /* The front: from here on it only listens. */
-static int front(pid_t worker, int pipe_end, const sigset_t *set)
+static int guard_run_front(pid_t worker, int pipe_end, const sigset_t *set)
 {
     bool interrupted = false;
     int peek = signalfd(-1, set, SFD_CLOEXEC);
     if (peek < 0)
-        die(1, "mpiexec cannot watch signals: %s.", strerror(errno));
+        launcher_die(1, "mpiexec cannot watch signals: %s.", strerror(errno));
     signal(SIGTSTP, SIG_DFL);
     for (;;) {
         int sig = next_signal(peek, set), status;
@@ -116,10 +116,10 @@ static int front(pid_t worker, int pipe_end, const sigset_t *set)
             continue;
         interrupted = interrupted || sig == SIGINT;
         if (sig == SIGCONT)
-            tell(pipe_end, guard_in_background() ? WORD_BACKGROUND : WORD_FOREGROUND);
-        tell(pipe_end, (unsigned char)sig);
+            guard_write_byte(pipe_end, guard_in_background() ? WORD_BACKGROUND : WORD_FOREGROUND);
+        guard_write_byte(pipe_end, (unsigned char)sig);
         if (sig == SIGTSTP)
-            stop_here();
+            guard_stop_self();
     }
 }
 
@@ -169,23 +169,23 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
 {
     int ends[2];
     sigset_t set;
-    spawn_remember();
+    spawn_save_limits();
     descend_adopt();
     forwarded_set(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (pipe2(ends, O_CLOEXEC) != 0)
-        die(1, "mpiexec cannot create a pipe: %s.", error_reason(errno));
+        launcher_die(1, "mpiexec cannot create a pipe: %s.", error_reason(errno));
     pid_t pid = fork();
     if (pid < 0)
-        die(1, "mpiexec cannot create a process: %s.", error_reason(errno));
+        launcher_die(1, "mpiexec cannot create a process: %s.", error_reason(errno));
     if (pid == 0) {
         close(ends[1]);
         setsid();
         descend_adopt();
         pid = fork();
         if (pid < 0)
-            die(1, "mpiexec cannot create a process: %s.", error_reason(errno));
+            launcher_die(1, "mpiexec cannot create a process: %s.", error_reason(errno));
         if (pid == 0)
             run_worker(argv, worker, ctx, ends[0]);
         close(ends[0]);
@@ -193,7 +193,7 @@ int guard_run(char **argv, int (*worker)(void *ctx, int front), void *ctx)
     }
     close(ends[0]);
     signal(SIGPIPE, SIG_IGN);
-    return front(pid, ends[1], &set);
+    return guard_run_front(pid, ends[1], &set);
 }
 
 struct guard {
@@ -203,7 +203,7 @@ struct guard {
     void *ctx;
 };
 
-static void on_pipe(void *ctx, uint32_t events)
+static void guard_on_pipe(void *ctx, uint32_t events)
 {
     struct guard *g = ctx;
     unsigned char words[64];
@@ -224,7 +224,7 @@ static void on_pipe(void *ctx, uint32_t events)
     }
 }
 
-static void on_direct(void *ctx, uint32_t events)
+static void guard_on_direct(void *ctx, uint32_t events)
 {
     struct guard *g = ctx;
     struct signalfd_siginfo info;
@@ -238,8 +238,8 @@ void guard_watch(struct loop *l, int front_fd, const struct guard_events *ev, vo
     struct guard *g = xcalloc(1, sizeof(*g));
     sigset_t set;
     *g = (struct guard){.loop = l, .ev = ev, .ctx = ctx};
-    g->pipe = (struct watch){.fd = -1, .fn = on_pipe, .ctx = g};
-    g->direct = (struct watch){.fd = -1, .fn = on_direct, .ctx = g};
+    g->pipe = (struct watch){.fd = -1, .fn = guard_on_pipe, .ctx = g};
+    g->direct = (struct watch){.fd = -1, .fn = guard_on_direct, .ctx = g};
     fcntl(front_fd, F_SETFL, O_NONBLOCK);
     loop_add(l, &g->pipe, front_fd, EPOLLIN);
     forwarded_set(&set);

@@ -65,7 +65,7 @@ static struct proc *find_rank(struct local *h, uint32_t rank)
     return rank < h->plan->size ? h->by_rank[rank] : NULL;
 }
 
-static int stream_of(const struct proc *p, const struct watch *w)
+static int local_stream_number(const struct proc *p, const struct watch *w)
 {
     return w == &p->out[0] ? 1 : 2;
 }
@@ -78,7 +78,7 @@ static void read_output(struct proc *p, struct watch *w, int times)
     while (w->fd >= 0 && !h->paused && times > 0) {
         ssize_t n = read(w->fd, data, sizeof(data));
         if (n > 0) {
-            h->ev->output(h->ctx, p->at->rank, stream_of(p, w), data, (size_t)n);
+            h->ev->output(h->ctx, p->at->rank, local_stream_number(p, w), data, (size_t)n);
             times--;
             continue;
         }
@@ -87,11 +87,11 @@ static void read_output(struct proc *p, struct watch *w, int times)
         if (n < 0 && errno == EAGAIN)
             return;
         loop_close(h->loop, w);
-        h->ev->output(h->ctx, p->at->rank, stream_of(p, w), NULL, 0);
+        h->ev->output(h->ctx, p->at->rank, local_stream_number(p, w), NULL, 0);
     }
 }
 
-static void on_stdout(void *ctx, uint32_t events)
+static void local_on_stdout(void *ctx, uint32_t events)
 {
     struct proc *p = ctx;
     (void)events;
@@ -99,7 +99,7 @@ static void on_stdout(void *ctx, uint32_t events)
     finish_if_quiet(p->host);
 }
 
-static void on_stderr(void *ctx, uint32_t events)
+static void local_on_stderr(void *ctx, uint32_t events)
 {
     struct proc *p = ctx;
     (void)events;
@@ -125,7 +125,7 @@ static void read_pmi(struct proc *p)
 }
 
 /* Writes what fits; waits for room only when something is left. */
-static void flush(struct local *h, struct watch *w, struct buf *b, uint32_t base_events)
+static void local_flush_pipe(struct local *h, struct watch *w, struct buf *b, uint32_t base_events)
 {
     while (w->fd >= 0 && buf_size(b) > 0) {
         ssize_t n = write(w->fd, buf_head(b), buf_size(b));
@@ -134,20 +134,20 @@ static void flush(struct local *h, struct watch *w, struct buf *b, uint32_t base
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0) {
-            buf_take(b, buf_size(b));
+            buf_consume(b, buf_size(b));
             loop_close(h->loop, w);
             return;
         }
-        buf_take(b, (size_t)n);
+        buf_consume(b, (size_t)n);
     }
     loop_change(h->loop, w, buf_size(b) > 0 ? base_events | EPOLLOUT : base_events);
 }
 
-static void on_pmi(void *ctx, uint32_t events)
+static void local_on_pmi(void *ctx, uint32_t events)
 {
     struct proc *p = ctx;
     if (events & EPOLLOUT)
-        flush(p->host, &p->pmi, &p->pmi_out, EPOLLIN);
+        local_flush_pipe(p->host, &p->pmi, &p->pmi_out, EPOLLIN);
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
         read_pmi(p);
 }
@@ -158,13 +158,13 @@ void local_pmi(struct local *h, uint32_t rank, const char *data, size_t len)
     if (!p || p->pmi.fd < 0)
         return;
     buf_add(&p->pmi_out, data, len);
-    flush(h, &p->pmi, &p->pmi_out, EPOLLIN);
+    local_flush_pipe(h, &p->pmi, &p->pmi_out, EPOLLIN);
 }
 
 static void flush_stdin(struct proc *p)
 {
     struct local *h = p->host;
-    flush(h, &p->in, &p->in_buf, 0);
+    local_flush_pipe(h, &p->in, &p->in_buf, 0);
     if (buf_size(&p->in_buf) > 0)
         return;
     if (p->input_end)
@@ -172,11 +172,11 @@ static void flush_stdin(struct proc *p)
     h->ev->stdin_empty(h->ctx, p->at->rank);
 }
 
-static void on_stdin_room(void *ctx, uint32_t events)
+static void local_on_stdin_room(void *ctx, uint32_t events)
 {
     struct proc *p = ctx;
     if (events & EPOLLERR) { /* the reader is gone */
-        buf_take(&p->in_buf, buf_size(&p->in_buf));
+        buf_consume(&p->in_buf, buf_size(&p->in_buf));
         loop_close(p->host->loop, &p->in);
         p->host->ev->stdin_empty(p->host->ctx, p->at->rank);
         return;
@@ -341,13 +341,13 @@ static int node_segment(uint32_t node, int *fds, uint32_t *nodes, uint32_t *n)
     return fds[(*n)++];
 }
 
-static void say_binding(const struct place *at, const struct cpus *set)
+static void local_print_binding(const struct place *at, const struct cpus *set)
 {
     char text[256] = "any processor";
     if (set)
         topo_format(set, text, sizeof(text));
-    say("Rank %u: node %u, local rank %u of %u, processors: %s.", at->rank, at->node, at->local_rank,
-        at->local_size, text);
+    message_print("Rank %u: node %u, local rank %u of %u, processors: %s.", at->rank, at->node,
+                  at->local_rank, at->local_size, text);
 }
 
 /* An explicit -bind-to core that would put several ranks on one core is refused, as other launchers do. */
@@ -386,7 +386,7 @@ void local_start(struct local *h)
     for (uint32_t i = 0; i < plan->nranks && ok && !h->ended; i++) {
         const struct cpus *set = sets ? &sets[i] : NULL;
         if (plan->verbose)
-            say_binding(&plan->ranks[i], set);
+            local_print_binding(&plan->ranks[i], set);
         ok = start_rank(h, &h->procs[i], node_segment(plan->ranks[i].node, fds, nodes, &n), set);
     }
     for (uint32_t i = 0; i < n; i++)
@@ -408,7 +408,7 @@ static void rank_ended(struct local *h, struct proc *p, int status)
     read_output(p, &p->out[1], READS_AT_END);
     if (p->in.fd >= 0 || buf_size(&p->in_buf) > 0) {
         loop_close(h->loop, &p->in);
-        buf_take(&p->in_buf, buf_size(&p->in_buf));
+        buf_consume(&p->in_buf, buf_size(&p->in_buf));
         h->ev->stdin_empty(h->ctx, p->at->rank);
     }
     if (p->fault->step != SPAWN_OK)
@@ -433,7 +433,7 @@ void local_reap(struct local *h)
     finish_if_quiet(h);
 }
 
-static void on_children(void *ctx, uint32_t events)
+static void local_on_children(void *ctx, uint32_t events)
 {
     struct local *h = ctx;
     struct signalfd_siginfo info[16];
@@ -443,7 +443,7 @@ static void on_children(void *ctx, uint32_t events)
     local_reap(h);
 }
 
-static bool all_read(const struct local *h)
+static bool local_is_output_read(const struct local *h)
 {
     for (uint32_t i = 0; i < h->plan->nranks; i++)
         if (h->procs[i].out[0].fd >= 0 || h->procs[i].out[1].fd >= 0)
@@ -465,7 +465,7 @@ static void close_outputs(struct local *h)
 }
 
 /* What ranks left running has had its time. Remote shells are not theirs, and are spared by asking first. */
-static void on_linger(void *ctx)
+static void local_on_linger(void *ctx)
 {
     struct local *h = ctx;
     if (!h->other) {
@@ -491,7 +491,7 @@ static void finish_if_quiet(struct local *h)
         return; /* output still waits in the pipes */
     if (h->ended)
         close_outputs(h);
-    if (!all_read(h)) {
+    if (!local_is_output_read(h)) {
         if (h->linger.at == 0)
             loop_after(h->loop, &h->linger, LINGER_MS);
         return;
@@ -550,13 +550,15 @@ static void open_notices(struct local *h)
     h->notices_fd = h->plan->notices_fd > 0 ? h->plan->notices_fd : notice_create();
     h->notices = h->notices_fd >= 0 ? notice_map(h->notices_fd) : NULL;
     if (!h->notices)
-        die(1, "mpiexec cannot notify ranks of failed ranks (-enable-recovery): %s.", strerror(errno));
+        launcher_die(1, "mpiexec cannot notify ranks of failed ranks (-enable-recovery): %s.",
+                     strerror(errno));
 }
 
 void local_died(struct local *h, uint64_t world, uint32_t rank)
 {
     if (h->notices && !notice_add(h->notices, h->notices_fd, world, rank))
-        die(1,
+        launcher_die(
+            1,
             "mpiexec cannot tell the ranks that rank %u has died (%u deaths at most, and memory for them): "
             "%s.",
             rank, NOTICES_MAX, strerror(errno));
@@ -586,7 +588,7 @@ struct local *local_new(struct loop *l, const struct plan *plan, const struct lo
     h->procs = xcalloc(plan->nranks, sizeof(*h->procs));
     h->by_rank = xcalloc(plan->size, sizeof(*h->by_rank));
     struct spawn_fault *faults = spawn_faults(plan->nranks);
-    h->linger.fn = on_linger;
+    h->linger.fn = local_on_linger;
     h->linger.ctx = h;
     for (uint32_t i = 0; i < plan->nranks; i++) {
         struct proc *p = &h->procs[i];
@@ -594,16 +596,16 @@ struct local *local_new(struct loop *l, const struct plan *plan, const struct lo
         p->fault = &faults[i];
         p->at = &plan->ranks[i];
         h->by_rank[p->at->rank] = p;
-        p->out[0] = (struct watch){.fd = -1, .fn = on_stdout, .ctx = p};
-        p->out[1] = (struct watch){.fd = -1, .fn = on_stderr, .ctx = p};
-        p->pmi = (struct watch){.fd = -1, .fn = on_pmi, .ctx = p};
-        p->in = (struct watch){.fd = -1, .fn = on_stdin_room, .ctx = p};
+        p->out[0] = (struct watch){.fd = -1, .fn = local_on_stdout, .ctx = p};
+        p->out[1] = (struct watch){.fd = -1, .fn = local_on_stderr, .ctx = p};
+        p->pmi = (struct watch){.fd = -1, .fn = local_on_pmi, .ctx = p};
+        p->in = (struct watch){.fd = -1, .fn = local_on_stdin_room, .ctx = p};
     }
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
-    h->children = (struct watch){.fd = -1, .fn = on_children, .ctx = h};
+    h->children = (struct watch){.fd = -1, .fn = local_on_children, .ctx = h};
     loop_add(l, &h->children, signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK), EPOLLIN);
     return h;
 }

@@ -25,12 +25,12 @@ struct reading {
 };
 
 /* A watch must outlive the turn in which it is removed. */
-static void on_sweep(void *ctx)
+static void pages_on_sweep(void *ctx)
 {
     free(ctx);
 }
 
-static void finish(struct reading *r)
+static void pages_finish(struct reading *r)
 {
     loop_close(r->loop, &r->from);
     r->done(r->ctx, r->question, r->in.data ? buf_head(&r->in) : "", buf_size(&r->in));
@@ -38,7 +38,7 @@ static void finish(struct reading *r)
     loop_after(r->loop, &r->sweep, 0);
 }
 
-static void on_bytes(void *ctx, uint32_t events)
+static void pages_on_bytes(void *ctx, uint32_t events)
 {
     struct reading *r = ctx;
     char data[65536];
@@ -49,10 +49,10 @@ static void on_bytes(void *ctx, uint32_t events)
     if (n > 0)
         buf_add(&r->in, data, (size_t)n);
     if (buf_size(&r->in) > PAGES_MAX)
-        buf_take(&r->in, buf_size(&r->in));
+        buf_consume(&r->in, buf_size(&r->in));
     else if (n > 0)
         return;
-    finish(r);
+    pages_finish(r);
 }
 
 void pages_read(struct loop *l, const char *job, uint32_t question,
@@ -60,8 +60,8 @@ void pages_read(struct loop *l, const char *job, uint32_t question,
 {
     struct reading *r = xcalloc(1, sizeof(*r));
     *r = (struct reading){.loop = l, .question = question, .done = done, .ctx = ctx};
-    r->from = (struct watch){.fd = -1, .fn = on_bytes, .ctx = r};
-    r->sweep = (struct timer){.fn = on_sweep, .ctx = r};
+    r->from = (struct watch){.fd = -1, .fn = pages_on_bytes, .ctx = r};
+    r->sweep = (struct timer){.fn = pages_on_sweep, .ctx = r};
     if (!tool_start(l, &r->from, TOOL_TO_US, (char *[]){"fishplate", "ps", "--pages", (char *)job, NULL}))
-        finish(r);
+        pages_finish(r);
 }

@@ -62,7 +62,7 @@ struct builder {
     size_t list_cap, n;
 };
 
-static void add(struct builder *b, const char *fmt, ...)
+static void rankenv_add(struct builder *b, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -119,8 +119,8 @@ const char *rankenv_library_folder(const char *program, char *const *env)
 }
 
 /* Room for everything that follows, so that the strings never move. */
-static void reserve(struct builder *b, const struct plan *p, size_t inherited, const char *fabric,
-                    const char *folders, const char *library_folder)
+static void rankenv_reserve(struct builder *b, const struct plan *p, size_t inherited, const char *fabric,
+                            const char *folders, const char *library_folder)
 {
     size_t text = OWN_MAX * 64 + (folders ? strlen(folders) : 0) +
                   (library_folder ? strlen(library_folder) : 0) + strlen(p->job) + strlen(p->host) +
@@ -137,7 +137,7 @@ static void reserve(struct builder *b, const struct plan *p, size_t inherited, c
 }
 
 /* Takes NAME=value off the list, so that ours is the only one. */
-static void drop(struct builder *b, const char *name)
+static void rankenv_drop(struct builder *b, const char *name)
 {
     size_t kept = 0, len = strlen(name);
     for (size_t i = 0; i < b->n; i++)
@@ -154,18 +154,19 @@ static void add_softib(struct builder *b, const struct plan *p, const struct pla
 {
     char *const *inherited = p->apps[at->app].env;
     if (*softib_library() && !rankenv_get(inherited, ENV_SOFTIB_LIB))
-        add(b, ENV_SOFTIB_LIB "=%s", softib_library());
+        rankenv_add(b, ENV_SOFTIB_LIB "=%s", softib_library());
     if (at->vnode < 0)
         return;
     if (!rankenv_get(inherited, ENV_SOFTIB_NODE))
-        add(b, ENV_SOFTIB_NODE "=%u", at->node);
+        rankenv_add(b, ENV_SOFTIB_NODE "=%u", at->node);
     if (!rankenv_get(inherited, ENV_SOFTIB_TRACER))
-        add(b, ENV_SOFTIB_TRACER "=%d", (int)getpid()); /* this process starts all ranks of the fabric */
+        rankenv_add(b, ENV_SOFTIB_TRACER "=%d",
+                    (int)getpid()); /* this process starts all ranks of the fabric */
     if (fabric && (*fabric == '/' || *fabric == '.' || strstr(fabric, "nodes=")))
         return;
-    drop(b, ENV_SOFTIB_FABRIC);
-    add(b, ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", p->nnodes, p->job, fabric ? " " : "",
-        fabric ? fabric : "");
+    rankenv_drop(b, ENV_SOFTIB_FABRIC);
+    rankenv_add(b, ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", p->nnodes, p->job, fabric ? " " : "",
+                fabric ? fabric : "");
 }
 
 /* Behind the folders that are there. */
@@ -173,8 +174,9 @@ static void add_library_folder(struct builder *b, const char *folders, const cha
 {
     if (!library_folder)
         return;
-    drop(b, "LD_LIBRARY_PATH");
-    add(b, "LD_LIBRARY_PATH=%s%s%s", folders ? folders : "", folders && *folders ? ":" : "", library_folder);
+    rankenv_drop(b, "LD_LIBRARY_PATH");
+    rankenv_add(b, "LD_LIBRARY_PATH=%s%s%s", folders ? folders : "", folders && *folders ? ":" : "",
+                library_folder);
 }
 
 char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi_fd, int node_fd,
@@ -187,36 +189,36 @@ char *const *rankenv_build(const struct plan *p, const struct place *at, int pmi
         n++;
     const char *fabric = rankenv_get(inherited, ENV_SOFTIB_FABRIC);
     const char *folders = rankenv_get(inherited, "LD_LIBRARY_PATH");
-    reserve(&b, p, n, fabric, folders, library_folder);
+    rankenv_reserve(&b, p, n, fabric, folders, library_folder);
     memcpy(b.list, inherited, n * sizeof(*inherited));
     b.n = n;
-    add(&b, "PMI_FD=%d", pmi_fd);
-    add(&b, "PMI_RANK=%u", at->rank);
-    add(&b, "PMI_SIZE=%u", p->size);
-    add(&b, "MPI_LOCALNRANKS=%u", at->local_size);
-    add(&b, "MPI_LOCALRANKID=%u", at->local_rank);
-    add(&b, ENV_LAUNCHER "=%s", FISHPLATE_VERSION);
-    add(&b, ENV_JOB "=%s", p->job);
-    add(&b, ENV_WORLD_RANK "=%u", at->rank);
-    add(&b, ENV_WORLD_SIZE "=%u", p->size);
-    add(&b, ENV_LOCAL_RANK "=%u", at->local_rank);
-    add(&b, ENV_LOCAL_SIZE "=%u", at->local_size);
-    add(&b, ENV_UNIVERSE "=%u", p->universe);
-    add(&b, ENV_APPNUM "=%u", p->apps[at->app].number);
-    add(&b, ENV_HOST "=%s", p->host);
-    add(&b, ENV_TRACER "=%d", (int)getpid());
+    rankenv_add(&b, "PMI_FD=%d", pmi_fd);
+    rankenv_add(&b, "PMI_RANK=%u", at->rank);
+    rankenv_add(&b, "PMI_SIZE=%u", p->size);
+    rankenv_add(&b, "MPI_LOCALNRANKS=%u", at->local_size);
+    rankenv_add(&b, "MPI_LOCALRANKID=%u", at->local_rank);
+    rankenv_add(&b, ENV_LAUNCHER "=%s", FISHPLATE_VERSION);
+    rankenv_add(&b, ENV_JOB "=%s", p->job);
+    rankenv_add(&b, ENV_WORLD_RANK "=%u", at->rank);
+    rankenv_add(&b, ENV_WORLD_SIZE "=%u", p->size);
+    rankenv_add(&b, ENV_LOCAL_RANK "=%u", at->local_rank);
+    rankenv_add(&b, ENV_LOCAL_SIZE "=%u", at->local_size);
+    rankenv_add(&b, ENV_UNIVERSE "=%u", p->universe);
+    rankenv_add(&b, ENV_APPNUM "=%u", p->apps[at->app].number);
+    rankenv_add(&b, ENV_HOST "=%s", p->host);
+    rankenv_add(&b, ENV_TRACER "=%d", (int)getpid());
     if (p->one_machine)
-        add(&b, ENV_ONE_MACHINE "=1");
+        rankenv_add(&b, ENV_ONE_MACHINE "=1");
     if (node_fd >= 0)
-        add(&b, ENV_NODE_FD "=%d", node_fd);
+        rankenv_add(&b, ENV_NODE_FD "=%d", node_fd);
     if (notices_fd >= 0)
-        add(&b, ENV_NOTICES "=%d", notices_fd);
+        rankenv_add(&b, ENV_NOTICES "=%d", notices_fd);
     else
-        drop(&b, ENV_NOTICES);
+        rankenv_drop(&b, ENV_NOTICES);
     if (strlen(p->node_map) <= NODE_MAP_ENV_MAX)
-        add(&b, ENV_NODE_MAP "=%s", p->node_map);
+        rankenv_add(&b, ENV_NODE_MAP "=%s", p->node_map);
     if (at->vnode >= 0)
-        add(&b, ENV_VNODE "=%d", at->vnode);
+        rankenv_add(&b, ENV_VNODE "=%d", at->vnode);
     add_softib(&b, p, at, fabric);
     add_library_folder(&b, folders, library_folder);
     b.list[b.n] = NULL;

@@ -21,7 +21,7 @@
 static struct rlimit first_limit;
 static sigset_t first_mask;
 
-void spawn_remember(void)
+void spawn_save_limits(void)
 {
     struct rlimit all;
     getrlimit(RLIMIT_NOFILE, &first_limit);
@@ -34,7 +34,7 @@ void spawn_remember(void)
 }
 
 /* 0, 1 and 2, whatever they were before. Sources are never below 3. */
-static bool redirect(const struct spawn *s)
+static bool spawn_redirect_streams(const struct spawn *s)
 {
     return dup2(s->in, 0) == 0 && dup2(s->out, 1) == 1 && dup2(s->err, 2) == 2;
 }
@@ -44,12 +44,12 @@ struct spawn_fault *spawn_faults(uint32_t n)
     void *p = mmap(NULL, (n + 1) * sizeof(struct spawn_fault), PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     return p;
 }
 
 /* Returns only on failure, with the step that failed. */
-static enum spawn_step become(const struct spawn *s, pid_t parent)
+static enum spawn_step spawn_exec_program(const struct spawn *s, pid_t parent)
 {
     /* A process group of its own, but not a session: where the kernel groups processes by session for
      * scheduling (autogroup), ranks that share processors could not yield to each other. */
@@ -65,7 +65,7 @@ static enum spawn_step become(const struct spawn *s, pid_t parent)
     setrlimit(RLIMIT_NOFILE, &first_limit);
     if (s->cpus)
         sched_setaffinity(0, sizeof(*s->cpus), (const cpu_set_t *)s->cpus);
-    if (!redirect(s))
+    if (!spawn_redirect_streams(s))
         return SPAWN_FILES;
     for (const int *fd = s->keep; fd && *fd >= 0; fd++)
         fcntl(*fd, F_SETFD, 0);
@@ -91,7 +91,7 @@ pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault)
     sigprocmask(SIG_SETMASK, &all, &before);
     pid_t pid = fork();
     if (pid == 0) {
-        enum spawn_step step = become(s, parent);
+        enum spawn_step step = spawn_exec_program(s, parent);
         if (fault)
             *fault = (struct spawn_fault){step, errno};
         _exit(127);
@@ -100,7 +100,7 @@ pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault)
     return pid;
 }
 
-static bool runnable(const char *path, bool *denied)
+static bool spawn_is_executable(const char *path, bool *denied)
 {
     struct stat st;
     if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
@@ -111,7 +111,7 @@ static bool runnable(const char *path, bool *denied)
     return false;
 }
 
-static char *in_folder(const char *wdir, const char *folder, size_t len, const char *name)
+static char *spawn_join_path(const char *wdir, const char *folder, size_t len, const char *name)
 {
     if (len == 0)
         return xstrf("%s/%s", wdir, name);
@@ -125,23 +125,23 @@ char *spawn_find(const char *name, const char *path_list, const char *wdir)
     bool denied = false;
     char *path;
     if (strchr(name, '/')) {
-        path = name[0] == '/' ? xstrdup(name) : in_folder(wdir, "", 0, name);
-        if (runnable(path, &denied))
+        path = name[0] == '/' ? xstrdup(name) : spawn_join_path(wdir, "", 0, name);
+        if (spawn_is_executable(path, &denied))
             return path;
     } else {
         const char *p = path_list ? path_list : "/usr/local/bin:/usr/bin:/bin";
         for (;; p++) {
             size_t len = strcspn(p, ":");
-            path = in_folder(wdir, p, len, name);
-            if (runnable(path, &denied))
+            path = spawn_join_path(wdir, p, len, name);
+            if (spawn_is_executable(path, &denied))
                 return path;
             free(path);
             p += len;
             if (!*p)
                 break;
         }
-        path = in_folder(wdir, "", 0, name);
-        if (runnable(path, &denied))
+        path = spawn_join_path(wdir, "", 0, name);
+        if (spawn_is_executable(path, &denied))
             return path;
     }
     free(path);

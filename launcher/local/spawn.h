@@ -37,7 +37,7 @@ struct spawn_fault *spawn_faults(uint32_t n);
 pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault);
 
 /* What to give back to children: limits and signal mask as they were when mpiexec started. */
-void spawn_remember(void);
+void spawn_save_limits(void);
 
 /*
  * Finds a program as a shell would, by the given PATH and relative to `wdir`, and failing that in `wdir`

@@ -212,7 +212,7 @@ static void print_man(void)
          "mpiexec \\-n 2 \\-vnodes 2 \\-hcas 1GB/s,250MB/s ./program\n.fi");
 }
 
-bool generate(const char *what)
+bool generate_document(const char *what)
 {
     if (strcmp(what, "bash") == 0)
         print_bash();

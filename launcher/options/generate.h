@@ -10,6 +10,6 @@
 #define GENERATE_OPTION "--fishplate-print"
 
 /* To standard output; false when there is no such text. */
-bool generate(const char *what);
+bool generate_document(const char *what);
 
 #endif

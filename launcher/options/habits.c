@@ -62,7 +62,7 @@ static const struct {
 };
 
 /* Which of the table a NAME=value belongs to; -1: none of them. */
-static int setting_of(const char *entry)
+static int habits_find_setting(const char *entry)
 {
     for (size_t i = 0; i < COUNT_OF(settings); i++)
         if (strncmp(entry, settings[i].theirs, strlen(settings[i].theirs)) == 0)
@@ -86,16 +86,18 @@ void options_notice_foreign(const struct options *o, char *const *environment)
     unsigned n = 0;
     for (size_t k = 0; k < COUNT_OF(lists); k++)
         for (char *const *e = lists[k]; *e; e++) {
-            int at = setting_of(*e);
+            int at = habits_find_setting(*e);
             if (at >= 0 && ++n <= NAMED)
                 note_setting(&line, *e, at);
         }
     if (n > NAMED)
-        say("Note: variables of other MPI libraries are set and have no effect here: %.*s, and %u more.",
+        message_print(
+            "Note: variables of other MPI libraries are set and have no effect here: %.*s, and %u more.",
             (int)buf_size(&line), buf_head(&line), n - NAMED);
     else if (n > 0)
-        say("Note: %s of other MPI libraries %s no effect here: %.*s.", n == 1 ? "a variable" : "variables",
-            n == 1 ? "is set and has" : "are set and have", (int)buf_size(&line), buf_head(&line));
+        message_print("Note: %s of other MPI libraries %s no effect here: %.*s.",
+                      n == 1 ? "a variable" : "variables", n == 1 ? "is set and has" : "are set and have",
+                      (int)buf_size(&line), buf_head(&line));
     buf_free(&line);
 }
 
@@ -110,10 +112,10 @@ static void set_mca(struct opt_parse *p, const char *name, const char *value)
         return;
     }
     char *entry = xstrf("OMPI_MCA_%s", value);
-    int at = setting_of(entry);
+    int at = habits_find_setting(entry);
     const char *ours = at >= 0 ? settings[at].ours : NULL;
-    say("Note: -%s %s is a setting of Open MPI and has no effect here; %s%s.", name, value,
-        ours ? "use " : "", ours ? ours : ALL_OURS);
+    message_print("Note: -%s %s is a setting of Open MPI and has no effect here; %s%s.", name, value,
+                  ours ? "use " : "", ours ? ours : ALL_OURS);
     free(entry);
 }
 
@@ -121,9 +123,9 @@ static void set_output_filename(struct opt_parse *p, const char *name, const cha
 {
     p->o->out_pattern = xstrf("%s.%%r.out", value);
     p->o->err_pattern = xstrf("%s.%%r.err", value);
-    say("Note: -%s %s writes to %s.RANK.out and %s.RANK.err (other names: -outfile-pattern, "
-        "-errfile-pattern).",
-        name, value, value, value);
+    message_print("Note: -%s %s writes to %s.RANK.out and %s.RANK.err (other names: -outfile-pattern, "
+                  "-errfile-pattern).",
+                  name, value, value, value);
 }
 
 static void set_one_per_node(struct opt_parse *p, const char *name, const char *value)
@@ -149,7 +151,7 @@ static void set_old_words(struct opt_parse *p, const char *name, const char *val
         p->o->bind = BIND_NONE;
 }
 
-static void ignore(struct opt_parse *p, const char *name, const char *value)
+static void habits_ignore_option(struct opt_parse *p, const char *name, const char *value)
 {
     (void)p;
     (void)name;
@@ -157,11 +159,11 @@ static void ignore(struct opt_parse *p, const char *name, const char *value)
 }
 
 /* The help of the definition says what to use instead. */
-static void note(struct opt_parse *p, const char *name, const char *value)
+static void habits_print_hint(struct opt_parse *p, const char *name, const char *value)
 {
     (void)p;
-    say("Note: -%s%s%s has no effect here: %s.", name, value ? " " : "", value ? value : "",
-        optdef_find(name)->help);
+    message_print("Note: -%s%s%s has no effect here: %s.", name, value ? " " : "", value ? value : "",
+                  optdef_find(name)->help);
 }
 
 const struct optdef habits[] = {
@@ -169,17 +171,21 @@ const struct optdef habits[] = {
     {"output-filename", ARG_ONE, "NAME", "where output goes", set_output_filename},
     {"pernode", ARG_NONE, NULL, NULL, set_one_per_node},
     {"bynode|byslot|bind-to-core|bind-to-socket|bind-to-none", ARG_NONE, NULL, NULL, set_old_words},
-    {"prefix", ARG_ONE, "DIR", "mpiexec is expected at the same path on all hosts", note},
-    {"tune|am", ARG_ONE, "FILE", "settings are FISHPLATE_ variables; fishplate info lists them", note},
+    {"prefix", ARG_ONE, "DIR", "mpiexec is expected at the same path on all hosts", habits_print_hint},
+    {"tune|am", ARG_ONE, "FILE", "settings are FISHPLATE_ variables; fishplate info lists them",
+     habits_print_hint},
     {"rmk", ARG_ONE, "NAME",
-     "jobs of Slurm, PBS, LSF and Grid Engine are recognised, other hosts are named with -hosts", note},
-    {"timestamp-output", ARG_NONE, NULL, "output is passed on as it is; pipe it through ts", note},
-    {"merge-stderr-to-stdout", ARG_NONE, NULL, "write 2>&1 after the command", note},
-    {"nooversubscribe", ARG_NONE, NULL, "more ranks than slots are started, and a line reports it", note},
-    {"nolocal", ARG_NONE, NULL, "name the hosts to use with -hosts", note},
-    {"use-hwthread-cpus", ARG_NONE, NULL, "use -bind-to hwthread", note},
-    {"tv|totalview|debug", ARG_NONE, NULL, "-gdb and -xterm start a debugger", note},
+     "jobs of Slurm, PBS, LSF and Grid Engine are recognised, other hosts are named with -hosts",
+     habits_print_hint},
+    {"timestamp-output", ARG_NONE, NULL, "output is passed on as it is; pipe it through ts",
+     habits_print_hint},
+    {"merge-stderr-to-stdout", ARG_NONE, NULL, "write 2>&1 after the command", habits_print_hint},
+    {"nooversubscribe", ARG_NONE, NULL, "more ranks than slots are started, and a line reports it",
+     habits_print_hint},
+    {"nolocal", ARG_NONE, NULL, "name the hosts to use with -hosts", habits_print_hint},
+    {"use-hwthread-cpus", ARG_NONE, NULL, "use -bind-to hwthread", habits_print_hint},
+    {"tv|totalview|debug", ARG_NONE, NULL, "-gdb and -xterm start a debugger", habits_print_hint},
     /* Written in many scripts; here they are always so. */
-    {"allow-run-as-root|q|quiet|hetero-nodes|do-not-resolve", ARG_NONE, NULL, NULL, ignore},
+    {"allow-run-as-root|q|quiet|hetero-nodes|do-not-resolve", ARG_NONE, NULL, NULL, habits_ignore_option},
 };
 const unsigned nhabits = COUNT_OF(habits);

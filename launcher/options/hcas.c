@@ -23,7 +23,7 @@ struct hcas {
 };
 
 /* A positive number and one of the units. */
-static bool quantity(const char *text, const char *const *units)
+static bool hcas_is_quantity(const char *text, const char *const *units)
 {
     char *end;
     double v = strtod(text, &end);
@@ -38,21 +38,21 @@ static bool quantity(const char *text, const char *const *units)
 static bool is_rate(const char *text)
 {
     static const char *const units[] = {"KB/s", "MB/s", "GB/s", "Mbit/s", "Gbit/s", NULL};
-    return quantity(text, units);
+    return hcas_is_quantity(text, units);
 }
 
 static bool is_time(const char *text)
 {
     static const char *const units[] = {"ns", "us", "ms", "s", NULL};
-    return quantity(text, units);
+    return hcas_is_quantity(text, units);
 }
 
 static void set_word(const struct hcas *h, const char *key, const char *value, bool ok, const char *example,
                      char **out)
 {
     if (!ok)
-        die(STATUS_USAGE, "-%s: %s=%s: write a number and its unit, for example %s=%s.", h->option, key,
-            value, key, example);
+        launcher_die(STATUS_USAGE, "-%s: %s=%s: write a number and its unit, for example %s=%s.", h->option,
+                     key, value, key, example);
     free(*out);
     *out = xstrdup(value);
 }
@@ -61,12 +61,12 @@ static long set_count(const struct hcas *h, const char *key, const char *value, 
 {
     long v;
     if (!parse_number(value, min, max, &v))
-        die(STATUS_USAGE, "-%s: %s=%s: write a whole number from %ld to %ld.", h->option, key, value, min,
-            max);
+        launcher_die(STATUS_USAGE, "-%s: %s=%s: write a whole number from %ld to %ld.", h->option, key, value,
+                     min, max);
     return v;
 }
 
-static void setting(struct hcas *h, const char *key, const char *value)
+static void hcas_parse_setting(struct hcas *h, const char *key, const char *value)
 {
     if (strcmp(key, "ports") == 0)
         h->ports = set_count(h, key, value, 1, 8);
@@ -81,13 +81,13 @@ static void setting(struct hcas *h, const char *key, const char *value)
     else if (strcmp(key, "hub") == 0)
         h->hub = set_count(h, key, value, 0, 1);
     else
-        die(STATUS_USAGE,
-            "-%s: there is no setting %s=; there are ports=, lmc=, latency=, bus=, pin= and hub=.", h->option,
-            key);
+        launcher_die(STATUS_USAGE,
+                     "-%s: there is no setting %s=; there are ports=, lmc=, latency=, bus=, pin= and hub=.",
+                     h->option, key);
 }
 
 /* "2", "1GB/s" or "2x1GB/s". */
-static void adapters(struct hcas *h, const char *word)
+static void hcas_parse_adapter(struct hcas *h, const char *word)
 {
     char *end;
     unsigned long n = strtoul(word, &end, 10);
@@ -95,25 +95,26 @@ static void adapters(struct hcas *h, const char *word)
     if (rate == word)
         n = 1;
     if (end == word || word[0] == '-' || word[0] == '+' || (rate && !is_rate(rate)))
-        die(STATUS_USAGE,
+        launcher_die(
+            STATUS_USAGE,
             "-%s: \"%s\" is not a number of adapters (2), a rate (1GB/s, 10Gbit/s) or both (2x1GB/s).",
             h->option, word);
     if (n < 1 || h->n + n > HCAS_MAX)
-        die(STATUS_USAGE, "-%s: a virtual node has 1 to %d adapters.", h->option, HCAS_MAX);
+        launcher_die(STATUS_USAGE, "-%s: a virtual node has 1 to %d adapters.", h->option, HCAS_MAX);
     while (n-- > 0)
         h->rate[h->n++] = rate ? xstrdup(rate) : NULL;
 }
 
-static void parse(struct hcas *h, const char *text)
+static void hcas_parse(struct hcas *h, const char *text)
 {
     char *copy = xstrdup(text), *save = NULL;
     for (char *w = strtok_r(copy, ", ", &save); w; w = strtok_r(NULL, ", ", &save)) {
         char *value = strchr(w, '=');
         if (value) {
             *value++ = '\0';
-            setting(h, w, value);
+            hcas_parse_setting(h, w, value);
         } else {
-            adapters(h, w);
+            hcas_parse_adapter(h, w);
         }
     }
     free(copy);
@@ -122,7 +123,7 @@ static void parse(struct hcas *h, const char *text)
 }
 
 /* The user's own description, of which -hcas is a part; NULL when there is none. */
-static const char *described(const struct options *o)
+static const char *hcas_get_text(const struct options *o)
 {
     const size_t len = strlen(ENV_SOFTIB_FABRIC "=");
     const char *text = o->env_pass == ENV_PASS_NONE ? NULL : getenv(ENV_SOFTIB_FABRIC);
@@ -132,8 +133,8 @@ static const char *described(const struct options *o)
     for (unsigned a = 0; a < o->napps; a++)
         for (unsigned i = 0; i < o->apps[a].env.n; i++)
             if (strncmp(o->apps[a].env.v[i], ENV_SOFTIB_FABRIC "=", len) == 0)
-                die(STATUS_USAGE, "-hcas describes the adapters of all programs; leave out -env %s.",
-                    ENV_SOFTIB_FABRIC);
+                launcher_die(STATUS_USAGE, "-hcas describes the adapters of all programs; leave out -env %s.",
+                             ENV_SOFTIB_FABRIC);
     return text;
 }
 
@@ -141,12 +142,14 @@ static void check_described(const char *text)
 {
     static const char *const sizes[] = {"nodes=", "hcas=", "ports=", "lmc="};
     if (*text == '/' || *text == '.')
-        die(STATUS_USAGE,
-            "-hcas and the file %s (SOFTIB_FABRIC) describe the same adapters: use one of them.", text);
+        launcher_die(STATUS_USAGE,
+                     "-hcas and the file %s (SOFTIB_FABRIC) describe the same adapters: use one of them.",
+                     text);
     for (unsigned i = 0; i < COUNT_OF(sizes); i++)
         if (strstr(text, sizes[i]))
-            die(STATUS_USAGE, "-hcas and SOFTIB_FABRIC (%s...) describe the same adapters: use one of them.",
-                sizes[i]);
+            launcher_die(STATUS_USAGE,
+                         "-hcas and SOFTIB_FABRIC (%s...) describe the same adapters: use one of them.",
+                         sizes[i]);
 }
 
 static bool one_rate(const struct hcas *h)
@@ -164,7 +167,7 @@ static char *fabric_words(const struct hcas *h, const char *user)
     size_t len = 0;
     FILE *f = open_memstream(&text, &len);
     if (!f)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     fprintf(f, "hcas=%u ports=%ld lmc=%ld", h->n, h->ports, h->lmc);
     if (h->latency)
         fprintf(f, " latency=%s", h->latency);
@@ -182,7 +185,7 @@ static char *fabric_words(const struct hcas *h, const char *user)
         if (h->rate[i])
             fprintf(f, " hca%u: rate=%s", i, h->rate[i]);
     if (fclose(f) != 0)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     return text;
 }
 
@@ -190,12 +193,13 @@ char *hcas_fabric(const struct options *o)
 {
     struct hcas h = {.option = "hcas", .ports = 1};
     if (!o->vnodes)
-        die(STATUS_USAGE,
+        launcher_die(
+            STATUS_USAGE,
             "-hcas describes the adapters of virtual nodes: set the number of nodes with -vnodes N.");
-    const char *user = described(o);
+    const char *user = hcas_get_text(o);
     if (user)
         check_described(user);
-    parse(&h, o->hcas);
+    hcas_parse(&h, o->hcas);
     char *words = fabric_words(&h, user);
     for (unsigned i = 0; i < h.n; i++)
         free(h.rate[i]);

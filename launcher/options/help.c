@@ -44,7 +44,7 @@ struct nearest {
     char name[32];
 };
 
-static bool compare(const char *name, size_t len, void *ctx)
+static bool help_compare_option(const char *name, size_t len, void *ctx)
 {
     struct nearest *n = ctx;
     char word[32];
@@ -69,7 +69,7 @@ const char *optdef_nearest(const char *name)
     size_t len = strlen(name);
     n = (struct nearest){.wanted = name, .best = len < 5 ? 2 : 3};
     for (unsigned i = 0; i < noptdefs; i++)
-        each_name(&optdefs[i], compare, &n);
+        each_name(&optdefs[i], help_compare_option, &n);
     return n.name[0] ? n.name : NULL;
 }
 

@@ -13,7 +13,8 @@ long opt_number(const char *name, const char *value, long min, long max)
 {
     long v;
     if (!parse_number(value, min, max, &v))
-        die(STATUS_USAGE, "-%s needs a whole number from %ld to %ld, not \"%s\".", name, min, max, value);
+        launcher_die(STATUS_USAGE, "-%s needs a whole number from %ld to %ld, not \"%s\".", name, min, max,
+                     value);
     return v;
 }
 
@@ -24,7 +25,7 @@ static void add_list(struct strings *s, const char *name, const char *value)
         strings_add(s, w);
     free(copy);
     if (s->n == 0)
-        die(STATUS_USAGE, "-%s needs a list of names separated by commas.", name);
+        launcher_die(STATUS_USAGE, "-%s needs a list of names separated by commas.", name);
 }
 
 /* One of several words; the index. */
@@ -38,7 +39,7 @@ int opt_choice(const char *name, const char *value, const char *const *words, in
         buf_add(&all, words[i], strlen(words[i]));
     }
     buf_add(&all, "", 1);
-    die(STATUS_USAGE, "-%s does not accept \"%s\"; it accepts %s.", name, value, all.data);
+    launcher_die(STATUS_USAGE, "-%s does not accept \"%s\"; it accepts %s.", name, value, all.data);
 }
 
 static void set_n(struct opt_parse *p, const char *name, const char *value)
@@ -94,9 +95,9 @@ static void map_modifier(struct opt_parse *p, const char *name, const char *word
     else if (strcasecmp(word, "OVERSUBSCRIBE") == 0)
         p->o->oversubscribe = true;
     else if (strcasecmp(word, "NOOVERSUBSCRIBE") != 0 && strcasecmp(word, "SPAN") != 0)
-        die(STATUS_USAGE,
-            "-%s accepts PE=N (cores for each rank) and OVERSUBSCRIBE after the colon, not \"%s\".", name,
-            word);
+        launcher_die(STATUS_USAGE,
+                     "-%s accepts PE=N (cores for each rank) and OVERSUBSCRIBE after the colon, not \"%s\".",
+                     name, word);
 }
 
 static void set_ppr(struct opt_parse *p, const char *name, const char *count, const char *of)
@@ -109,7 +110,7 @@ static void set_ppr(struct opt_parse *p, const char *name, const char *count, co
         p->o->ppn = p->o->ppr;
 }
 
-static void set_map_by(struct opt_parse *p, const char *name, const char *value)
+static void opt_set_map_by(struct opt_parse *p, const char *name, const char *value)
 {
     static const char *const words[] = {"core", "slot", "node", "socket"};
     static const enum map_by meaning[] = {MAP_BLOCK, MAP_BLOCK, MAP_NODE, MAP_SOCKET};
@@ -117,8 +118,9 @@ static void set_map_by(struct opt_parse *p, const char *name, const char *value)
     if (unit && strcmp(unit, "ppr") == 0) {
         const char *count = strtok_r(NULL, ":", &save), *of = strtok_r(NULL, ":", &save);
         if (!count || !of)
-            die(STATUS_USAGE, "-%s %s: write ppr:N:WHAT, for N ranks on each node, socket, numa, l3 or core.",
-                name, value);
+            launcher_die(STATUS_USAGE,
+                         "-%s %s: write ppr:N:WHAT, for N ranks on each node, socket, numa, l3 or core.",
+                         name, value);
         set_ppr(p, name, count, of);
     } else if (value[0] != ':') { /* `:OVERSUBSCRIBE` alone is a habit, too */
         p->o->map_by = meaning[opt_choice(name, unit ? unit : "", words, COUNT_OF(words))];
@@ -130,7 +132,7 @@ static void set_map_by(struct opt_parse *p, const char *name, const char *value)
     free(copy);
 }
 
-static void set_rank_by(struct opt_parse *p, const char *name, const char *value)
+static void opt_set_rank_by(struct opt_parse *p, const char *name, const char *value)
 {
     static const char *const words[] = {"slot", "core", "fill", "node", "span"};
     static const enum map_by meaning[] = {MAP_BLOCK, MAP_BLOCK, MAP_BLOCK, MAP_NODE, MAP_NODE};
@@ -143,7 +145,7 @@ static void set_cpus(struct opt_parse *p, const char *name, const char *value)
     p->o->cpus_per_rank = opt_number(name, value, 1, 1 << 16);
 }
 
-static void set_bind_to(struct opt_parse *p, const char *name, const char *value)
+static void opt_set_bind_to(struct opt_parse *p, const char *name, const char *value)
 {
     static const char *const words[] = {"none", "core", "socket", "numa", "l3", "l3cache", "hwthread"};
     static const enum bind_to meaning[] = {BIND_NONE, BIND_CORE, BIND_SOCKET,  BIND_NUMA,
@@ -172,8 +174,9 @@ static void set_x(struct opt_parse *p, const char *name, const char *value)
     }
     const char *now = getenv(value);
     if (!now)
-        die(STATUS_USAGE, "-x %s: there is no such variable in the environment; write -x %s=value to set it.",
-            value, value);
+        launcher_die(STATUS_USAGE,
+                     "-x %s: there is no such variable in the environment; write -x %s=value to set it.",
+                     value, value);
     char *entry = xstrf("%s=%s", value, now);
     strings_add(&p->o->genv, entry);
     free(entry);
@@ -259,7 +262,7 @@ static void set_with_ft(struct opt_parse *p, const char *name, const char *value
     for (size_t i = 0; i < COUNT_OF(off); i++)
         if (strcmp(value, off[i]) == 0)
             return;
-    die(STATUS_USAGE, "-%s takes ulfm or none, not \"%s\".", name, value);
+    launcher_die(STATUS_USAGE, "-%s takes ulfm or none, not \"%s\".", name, value);
 }
 
 static void set_gdb(struct opt_parse *p, const char *name, const char *value)
@@ -309,7 +312,7 @@ static void set_stdin(struct opt_parse *p, const char *name, const char *value)
     else if (strcmp(value, "none") == 0)
         p->o->stdin_rank = STDIN_NONE;
     else if (!parse_number(value, 0, 1 << 24, &p->o->stdin_rank))
-        die(STATUS_USAGE, "-%s is all, none or a rank, not \"%s\".", name, value);
+        launcher_die(STATUS_USAGE, "-%s is all, none or a rank, not \"%s\".", name, value);
 }
 
 static void set_launcher(struct opt_parse *p, const char *name, const char *value)
@@ -399,7 +402,7 @@ static void show_help(struct opt_parse *p, const char *name, const char *value)
     (void)name;
     (void)value;
     options_help();
-    quit(0);
+    launcher_exit(0);
 }
 
 static void show_version(struct opt_parse *p, const char *name, const char *value)
@@ -408,7 +411,7 @@ static void show_version(struct opt_parse *p, const char *name, const char *valu
     (void)name;
     (void)value;
     printf("mpiexec (Fishplate) %s\n", FISHPLATE_VERSION);
-    quit(0);
+    launcher_exit(0);
 }
 
 const struct optdef optdefs[] = {
@@ -421,13 +424,13 @@ const struct optdef optdefs[] = {
     {"map-by", ARG_ONE, "WHAT",
      "core: fill each host before the next (default); node: one rank per host in turn; socket; ppr:N:WHAT: N "
      "ranks on each node, socket, numa, l3 or core; core:PE=2: 2 cores per rank",
-     set_map_by, "core node socket ppr:1:node ppr:1:socket ppr:1:numa core:PE=2"},
+     opt_set_map_by, "core node socket ppr:1:node ppr:1:socket ppr:1:numa core:PE=2"},
     {"rank-by", ARG_ONE, "WHAT", "number the ranks slot by slot or node by node, however they were mapped",
-     set_rank_by, "slot node"},
+     opt_set_rank_by, "slot node"},
     {"cpus-per-rank|cpus-per-proc", ARG_ONE, "N", "bind each rank to N cores; a host takes fewer ranks",
      set_cpus},
     {"bind-to", ARG_ONE, "WHAT",
-     "core, l3, numa, socket, hwthread or none; core by default unless oversubscribed", set_bind_to,
+     "core, l3, numa, socket, hwthread or none; core by default unless oversubscribed", opt_set_bind_to,
      "core l3 numa socket hwthread none"},
     {"show-map|report-bindings|display-map|print-rank-map", ARG_NONE, NULL,
      "print the host and the processors of each rank", set_show_map},

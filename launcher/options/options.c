@@ -45,9 +45,9 @@ static _Noreturn void unknown_option(const char *word, const char *name)
 {
     const char *near = optdef_nearest(name);
     if (near)
-        die(STATUS_USAGE, "There is no option %s. Did you mean -%s? All options: mpiexec --help.", word,
-            near);
-    die(STATUS_USAGE, "There is no option %s. All options: mpiexec --help.", word);
+        launcher_die(STATUS_USAGE, "There is no option %s. Did you mean -%s? All options: mpiexec --help.",
+                     word, near);
+    launcher_die(STATUS_USAGE, "There is no option %s. All options: mpiexec --help.", word);
 }
 
 /* Options and program of one part. Returns how many words were used, up to a colon or the end. */
@@ -66,15 +66,15 @@ static int parse_part(struct opt_parse *p, int argc, char **argv)
             unknown_option(word, bare);
         char *value = eq ? xstrdup(eq) : NULL; /* stays: the options point to it */
         if (def->arg == ARG_NONE && eq)
-            die(STATUS_USAGE, "-%s takes no value.", bare);
+            launcher_die(STATUS_USAGE, "-%s takes no value.", bare);
         if (def->arg != ARG_NONE && def->arg != ARG_MAYBE && !value) {
             if (i == argc)
-                die(STATUS_USAGE, "-%s needs %s after it: %s.", bare, def->metavar, def->help);
+                launcher_die(STATUS_USAGE, "-%s needs %s after it: %s.", bare, def->metavar, def->help);
             value = argv[i++];
         }
         if (def->arg == ARG_NAME_VALUE && !strchr(value, '=')) {
             if (i == argc)
-                die(STATUS_USAGE, "-%s %s needs a value after it.", bare, value);
+                launcher_die(STATUS_USAGE, "-%s %s needs a value after it.", bare, value);
             value = xstrf("%s=%s", value, argv[i++]);
         }
         def->apply(p, bare, value);
@@ -98,8 +98,8 @@ static void parse_words(struct opt_parse *p, int argc, char **argv)
             p->o->napps--;
             memmove(&p->o->apps[at], &p->o->apps[at + 1], (p->o->napps - at) * sizeof(*p->o->apps));
         } else if (empty) {
-            die(STATUS_USAGE, "No program was named%s. For example: mpiexec -n 4 ./program",
-                p->o->napps > 1 ? " between two colons" : "");
+            launcher_die(STATUS_USAGE, "No program was named%s. For example: mpiexec -n 4 ./program",
+                         p->o->napps > 1 ? " between two colons" : "");
         }
         if (i >= argc)
             break;
@@ -141,9 +141,9 @@ void options_configfile(struct opt_parse *p, const char *name, const char *value
     size_t cap = 0;
     struct strings words = {0};
     if (p->config)
-        die(STATUS_USAGE, "-%s may be given once, and not inside such a file.", name);
+        launcher_die(STATUS_USAGE, "-%s may be given once, and not inside such a file.", name);
     if (!f)
-        die(STATUS_USAGE, "The configuration file %s cannot be read: %s.", value, strerror(errno));
+        launcher_die(STATUS_USAGE, "The configuration file %s cannot be read: %s.", value, strerror(errno));
     while (getline(&line, &cap, f) >= 0) {
         struct strings more = {0};
         split_line(line, &more);
@@ -155,18 +155,18 @@ void options_configfile(struct opt_parse *p, const char *name, const char *value
     free(line);
     fclose(f);
     if (words.n == 0)
-        die(STATUS_USAGE, "The configuration file %s names no program.", value);
+        launcher_die(STATUS_USAGE, "The configuration file %s names no program.", value);
     p->config = true;
     unsigned at = p->o->napps - 1; /* parsing may move the array */
     parse_words(p, (int)words.n, words.v);
     p->app = &p->o->apps[at];
 }
 
-static void from_environment(struct options *o)
+static void options_read_environment(struct options *o)
 {
     const char *text = getenv("MPIEXEC_TIMEOUT");
     if (text && !parse_number(text, 1, 100000000, &o->timeout))
-        die(STATUS_USAGE, "MPIEXEC_TIMEOUT is \"%s\", not a number of seconds.", text);
+        launcher_die(STATUS_USAGE, "MPIEXEC_TIMEOUT is \"%s\", not a number of seconds.", text);
     text =
         getenv("MPIR_CVAR_ENABLE_FT"); /* as of MPICH: -disable-auto-cleanup is the launcher's half of it */
     if (text && strcmp(text, "0") != 0)
@@ -190,13 +190,14 @@ void options_parse(int argc, char **argv, struct options *o)
 {
     *o = (struct options){.fanout = FANOUT_DEFAULT, .heartbeat = HEARTBEAT_DEFAULT, .init_timeout = 60};
     struct opt_parse p = {.o = o};
-    from_environment(o);
+    options_read_environment(o);
     parse_words(&p, argc - 1, argv + 1);
     for (unsigned i = 0; i < o->genv.n; i++)
         if (strncmp(o->genv.v[i], "FISHPLATE_INIT_TIMEOUT=", 23) == 0)
             parse_number(o->genv.v[i] + 23, 1, 86400, &o->init_timeout);
     if (o->vnodes && (o->hosts.n || o->hostfile))
-        die(STATUS_USAGE, "-vnodes divides this machine and cannot be combined with a list of hosts.");
+        launcher_die(STATUS_USAGE,
+                     "-vnodes divides this machine and cannot be combined with a list of hosts.");
     if (o->hcas)
         add_hcas(o);
 }

@@ -32,7 +32,7 @@ static int batch_system(void)
     return -1;
 }
 
-bool batch_here(void)
+bool batch_is_allocation(void)
 {
     return batch_system() >= 0;
 }
@@ -45,8 +45,8 @@ static void batch_line(int system, char *line, const char *where, batch_add_fn *
     if (!host)
         return;
     if (systems[system].counts && (!count || !parse_number(count, 1, 1 << 20, &slots)))
-        die(STATUS_USAGE, "In %s, the second word should be the number of slots of host \"%.200s\".", where,
-            host);
+        launcher_die(STATUS_USAGE, "In %s, the second word should be the number of slots of host \"%.200s\".",
+                     where, host);
     add(arg, host, slots, where);
 }
 
@@ -60,7 +60,8 @@ bool batch_hosts(batch_add_fn *add, void *arg)
     char *line = NULL;
     size_t cap = 0;
     if (!f)
-        die(STATUS_USAGE,
+        launcher_die(
+            STATUS_USAGE,
             "The hosts of this %s job cannot be read: %s=%.300s: %s. Name the hosts with -hosts, or unset "
             "%s.",
             name, variable, path, strerror(errno), variable);

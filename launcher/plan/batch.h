@@ -11,6 +11,6 @@ typedef void batch_add_fn(void *arg, const char *host, long slots, const char *w
 bool batch_hosts(batch_add_fn *add, void *arg);
 
 /* Is mpiexec part of such a job? */
-bool batch_here(void);
+bool batch_is_allocation(void);
 
 #endif

@@ -44,13 +44,13 @@ static void add_word(struct hosts *h, const char *word, const char *where, long 
     if (colon) {
         *colon = '\0';
         if (!parse_number(colon + 1, 1, 1 << 20, &slots))
-            die(STATUS_USAGE, "In %s, \"%s\" should be a host name or host:slots.", where, word);
+            launcher_die(STATUS_USAGE, "In %s, \"%s\" should be a host name or host:slots.", where, word);
         counted = true;
     }
     /* A name is given to the remote shell as a word of its own; one that looks like an option is not a name.
      */
     if (!*at || *at == '-' || strpbrk(at, " \t/;&|$`\"'<>()"))
-        die(STATUS_USAGE, "In %s, \"%s\" is not a host name.", where, word);
+        launcher_die(STATUS_USAGE, "In %s, \"%s\" is not a host name.", where, word);
     add_host(h, at, counted ? slots : 1, counted);
     free(name);
 }
@@ -65,12 +65,12 @@ static void add_line(struct hosts *h, char *line, const char *file, unsigned lin
     while (name && (word = strtok_r(NULL, " \t\r\n", &save))) {
         if (strncmp(word, "slots=", 6) == 0) {
             if (!parse_number(word + 6, 1, 1 << 20, &slots))
-                die(STATUS_USAGE, "In %s, \"%s\" should be slots= and a number.", where, word);
+                launcher_die(STATUS_USAGE, "In %s, \"%s\" should be slots= and a number.", where, word);
         } else if (strncmp(word, "max_slots=", 10) != 0 && strncmp(word, "max-slots=", 10) != 0) {
-            die(STATUS_USAGE,
-                "In %s, \"%s\" is neither a host name nor slots=N; a line is a host name "
-                "and optionally slots=N.",
-                where, word);
+            launcher_die(STATUS_USAGE,
+                         "In %s, \"%s\" is neither a host name nor slots=N; a line is a host name "
+                         "and optionally slots=N.",
+                         where, word);
         }
     }
     if (name)
@@ -84,20 +84,20 @@ static void read_hostfile(struct hosts *h, const char *file)
     char *line = NULL;
     size_t cap = 0;
     if (!f)
-        die(STATUS_USAGE, "The host file %s cannot be read: %s.", file, strerror(errno));
+        launcher_die(STATUS_USAGE, "The host file %s cannot be read: %s.", file, strerror(errno));
     for (unsigned lineno = 1; getline(&line, &cap, f) >= 0; lineno++)
         add_line(h, line, file, lineno);
     free(line);
     fclose(f);
     if (h->n == 0)
-        die(STATUS_USAGE, "The host file %s names no host.", file);
+        launcher_die(STATUS_USAGE, "The host file %s names no host.", file);
 }
 
 /* Are they all of the allocation, so that srun reaches them? */
-static bool in_allocation(const struct hosts *h)
+static bool hosts_use_allocation(const struct hosts *h)
 {
     struct strings names = {0};
-    if (!slurm_here() || !slurm_expand(getenv("SLURM_JOB_NODELIST"), SLURM_HOSTS_MAX, &names))
+    if (!slurm_is_allocation() || !slurm_expand(getenv("SLURM_JOB_NODELIST"), SLURM_HOSTS_MAX, &names))
         return false;
     bool all = true;
     for (uint32_t i = 0; i < h->n && all; i++) {
@@ -114,7 +114,7 @@ const char *hosts_launcher(const struct options *o, const struct hosts *h)
 {
     if (o->launcher)
         return o->launcher;
-    return in_allocation(h) ? "slurm" : "ssh";
+    return hosts_use_allocation(h) ? "slurm" : "ssh";
 }
 
 static void add_batch_host(void *hosts, const char *host, long slots, const char *where)
@@ -129,7 +129,7 @@ void hosts_list(const struct options *o, struct hosts *out)
         add_word(out, o->hosts.v[i], "-hosts", 0);
     if (o->hostfile)
         read_hostfile(out, o->hostfile);
-    if (out->n == 0 && !o->vnodes && slurm_here()) {
+    if (out->n == 0 && !o->vnodes && slurm_is_allocation()) {
         slurm_hosts(out);
         return;
     }

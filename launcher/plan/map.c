@@ -42,7 +42,7 @@ static void deal_out(uint32_t size, uint32_t nbins, const uint32_t *share, uint3
 }
 
 /* -rank-by: the same places with other numbers, one bin after the other or one rank of each in turn. */
-static void renumber(const struct options *o, uint32_t size, uint32_t nbins, uint32_t *bin_of)
+static void map_renumber_ranks(const struct options *o, uint32_t size, uint32_t nbins, uint32_t *bin_of)
 {
     uint32_t *count = xcalloc(nbins, sizeof(*count));
     if (o->rank_by_said) {
@@ -58,18 +58,18 @@ static void renumber(const struct options *o, uint32_t size, uint32_t nbins, uin
     free(count);
 }
 
-static void place(const struct options *o, uint32_t size, uint32_t nbins, const uint32_t *share,
-                  uint32_t *bin_of)
+static void map_place_ranks(const struct options *o, uint32_t size, uint32_t nbins, const uint32_t *share,
+                            uint32_t *bin_of)
 {
     if (o->map_by == MAP_NODE)
         deal_out(size, nbins, share, bin_of);
     else
         fill_blocks(size, nbins, share, bin_of);
-    renumber(o, size, nbins, bin_of);
+    map_renumber_ranks(o, size, nbins, bin_of);
 }
 
 /* Ranks that a host takes: its slots are cores, of which a rank may want several. */
-static uint32_t places_of(const struct options *o, const struct host *h)
+static uint32_t map_host_capacity(const struct options *o, const struct host *h)
 {
     uint32_t per = o->cpus_per_rank > 1 ? (uint32_t)o->cpus_per_rank : 1;
     return h->slots / per > 0 ? h->slots / per : 1;
@@ -83,7 +83,7 @@ static uint32_t ranks_per_node(const struct options *o)
 }
 
 /* How many ranks each bin takes per round. */
-static uint32_t *shares(const struct options *o, const struct hosts *h, uint32_t size, uint32_t nbins)
+static uint32_t *map_bin_shares(const struct options *o, const struct hosts *h, uint32_t size, uint32_t nbins)
 {
     const uint32_t ppn = ranks_per_node(o);
     uint32_t *share = xcalloc(nbins, sizeof(*share));
@@ -93,7 +93,7 @@ static uint32_t *shares(const struct options *o, const struct hosts *h, uint32_t
         else if (o->vnodes)
             share[b] = size / nbins + (b < size % nbins);
         else
-            share[b] = nbins == 1 ? size : places_of(o, &h->v[b]);
+            share[b] = nbins == 1 ? size : map_host_capacity(o, &h->v[b]);
     }
     return share;
 }
@@ -103,14 +103,14 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
     const uint32_t ppn = ranks_per_node(o);
     uint64_t size = 0, slots = 0;
     for (uint32_t i = 0; i < h->n; i++)
-        slots += ppn ? ppn : places_of(o, &h->v[i]);
+        slots += ppn ? ppn : map_host_capacity(o, &h->v[i]);
     for (unsigned i = 0; i < o->napps; i++) {
         if (o->apps[i].n == 0)
             o->apps[i].n = o->napps > 1 ? 1 : (long)slots;
         size += (uint64_t)o->apps[i].n;
     }
     if (size > 1 << 24)
-        die(STATUS_USAGE, "%llu ranks are more than mpiexec can start.", (unsigned long long)size);
+        launcher_die(STATUS_USAGE, "%llu ranks are more than mpiexec can start.", (unsigned long long)size);
     return (uint32_t)size;
 }
 
@@ -120,14 +120,15 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
  */
 static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
 {
-    bool listed = o->hosts.n || o->hostfile || slurm_here() || batch_here();
+    bool listed = o->hosts.n || o->hostfile || slurm_is_allocation() || batch_is_allocation();
     uint32_t *count = xcalloc(h->n, sizeof(*count));
     for (uint32_t r = 0; r < l->size; r++)
         count[l->host_of[r]]++;
     bool wanted = !o->oversubscribe && (listed || o->verbose || isatty(STDERR_FILENO));
     for (uint32_t i = 0; i < h->n && wanted; i++)
-        if (h->v[i].counted && count[i] > places_of(o, &h->v[i])) {
-            say("Note: %u ranks share the %u %s%s of host %s and will take turns (-oversubscribe turns "
+        if (h->v[i].counted && count[i] > map_host_capacity(o, &h->v[i])) {
+            message_print(
+                "Note: %u ranks share the %u %s%s of host %s and will take turns (-oversubscribe turns "
                 "this note off).",
                 count[i], h->v[i].slots, listed ? "slot" : "core", h->v[i].slots == 1 ? "" : "s",
                 h->v[i].name);
@@ -151,8 +152,9 @@ static void number_nodes(struct layout *l, const uint32_t *bin_of, uint32_t nbin
     free(number);
     for (uint32_t i = 0; i < l->nnodes; i++)
         if (l->node_size[i] > NODE_RANKS_MAX)
-            die(STATUS_USAGE, "%u ranks on one node: shared memory connects at most %u. Use more hosts.",
-                l->node_size[i], NODE_RANKS_MAX);
+            launcher_die(STATUS_USAGE,
+                         "%u ranks on one node: shared memory connects at most %u. Use more hosts.",
+                         l->node_size[i], NODE_RANKS_MAX);
 }
 
 uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size)
@@ -167,12 +169,12 @@ void hosts_layout(const struct options *o, const struct hosts *h, struct layout 
 {
     *l = (struct layout){.size = count_ranks(o, h)};
     uint32_t nbins = o->vnodes ? (uint32_t)o->vnodes : h->n;
-    uint32_t *share = shares(o, h, l->size, nbins), *bin_of = xcalloc(l->size, sizeof(*bin_of));
+    uint32_t *share = map_bin_shares(o, h, l->size, nbins), *bin_of = xcalloc(l->size, sizeof(*bin_of));
     l->host_of = xcalloc(l->size, sizeof(*l->host_of));
     l->node_of = xcalloc(l->size, sizeof(*l->node_of));
     l->app_of = xcalloc(l->size, sizeof(*l->app_of));
     l->local_rank = xcalloc(l->size, sizeof(*l->local_rank));
-    place(o, l->size, nbins, share, bin_of);
+    map_place_ranks(o, l->size, nbins, share, bin_of);
     for (uint32_t r = 0; r < l->size && !o->vnodes; r++)
         l->host_of[r] = bin_of[r];
     number_nodes(l, bin_of, nbins);

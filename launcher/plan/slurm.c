@@ -9,7 +9,7 @@
 
 #include "core/address.h"
 
-bool slurm_here(void)
+bool slurm_is_allocation(void)
 {
     const char *list = getenv("SLURM_JOB_NODELIST");
     return getenv("SLURM_JOB_ID") && list && *list;
@@ -113,7 +113,8 @@ void slurm_hosts(struct hosts *out)
     const char *counts = getenv(getenv("SLURM_NTASKS") ? "SLURM_TASKS_PER_NODE" : "SLURM_JOB_CPUS_PER_NODE");
     struct strings names = {0};
     if (!slurm_expand(list, SLURM_HOSTS_MAX, &names))
-        die(1,
+        launcher_die(
+            1,
             "The list of hosts of this Slurm allocation, SLURM_JOB_NODELIST=%.200s, cannot be parsed. "
             "Name the hosts with -hosts.",
             list);

@@ -8,7 +8,7 @@
 #include "plan/hosts.h"
 
 /* Are we inside an allocation? */
-bool slurm_here(void);
+bool slurm_is_allocation(void);
 
 /* Its hosts with their slots: tasks where the user asked for some, else processors. */
 void slurm_hosts(struct hosts *out);

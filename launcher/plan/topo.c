@@ -14,21 +14,21 @@
 
 #define WORD_BITS (8 * sizeof(unsigned long))
 
-static bool has(const struct cpus *s, unsigned cpu)
+static bool cpus_has(const struct cpus *s, unsigned cpu)
 {
     return s->bits[cpu / WORD_BITS] >> cpu % WORD_BITS & 1;
 }
 
-static void set(struct cpus *s, unsigned cpu)
+static void cpus_set(struct cpus *s, unsigned cpu)
 {
     s->bits[cpu / WORD_BITS] |= 1ul << cpu % WORD_BITS;
 }
 
-static void allowed(struct cpus *s)
+static void cpus_read_allowed(struct cpus *s)
 {
     memset(s, 0, sizeof(*s));
     if (sched_getaffinity(0, sizeof(*s), (cpu_set_t *)s) != 0)
-        set(s, 0);
+        cpus_set(s, 0);
 }
 
 /* "0-3,8,10-11" into a set. */
@@ -41,7 +41,7 @@ static bool parse_list(const char *text, struct cpus *s)
         if (*end == '-')
             last = strtoul(end + 1, &end, 10);
         for (unsigned long c = first; c <= last && c < CPUS_MAX; c++)
-            set(s, (unsigned)c);
+            cpus_set(s, (unsigned)c);
         text = *end == ',' ? end + 1 : end;
     }
     return *text == '\n' || *text == '\0';
@@ -62,7 +62,7 @@ static bool read_list(const char *path, struct cpus *s)
 }
 
 /* The processors that share a core, a socket or a NUMA node with this one. */
-static void group_of(unsigned cpu, enum bind_to bind, struct cpus *s)
+static void topo_read_group(unsigned cpu, enum bind_to bind, struct cpus *s)
 {
     char path[128];
     bool found = false;
@@ -72,33 +72,33 @@ static void group_of(unsigned cpu, enum bind_to bind, struct cpus *s)
             snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpulist", node);
             if (!read_list(path, s))
                 break;
-            found = has(s, cpu);
+            found = cpus_has(s, cpu);
         }
     } else if (bind == BIND_L3) {
         snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/cache/index3/shared_cpu_list", cpu);
-        found = read_list(path, s) && has(s, cpu);
+        found = read_list(path, s) && cpus_has(s, cpu);
         if (!found) { /* no L3 cache: the socket */
-            group_of(cpu, BIND_SOCKET, s);
+            topo_read_group(cpu, BIND_SOCKET, s);
             return;
         }
     } else if (bind != BIND_HWTHREAD) {
         const char *file = bind == BIND_SOCKET ? "package_cpus_list" : "core_cpus_list";
         const char *old = bind == BIND_SOCKET ? "core_siblings_list" : "thread_siblings_list";
         snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
-        found = read_list(path, s) && has(s, cpu);
+        found = read_list(path, s) && cpus_has(s, cpu);
         if (!found) {
             snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, old);
-            found = read_list(path, s) && has(s, cpu);
+            found = read_list(path, s) && cpus_has(s, cpu);
         }
     }
     if (!found) {
         memset(s, 0, sizeof(*s));
-        set(s, cpu);
+        cpus_set(s, cpu);
     }
 }
 
 /* All groups within `within`, each cut to it; *out is allocated. */
-static unsigned groups(const struct cpus *within, enum bind_to bind, struct cpus **out)
+static unsigned topo_list_groups(const struct cpus *within, enum bind_to bind, struct cpus **out)
 {
     struct cpus left = *within, *list = NULL;
     unsigned n = 0;
@@ -107,11 +107,11 @@ static unsigned groups(const struct cpus *within, enum bind_to bind, struct cpus
             cpu += WORD_BITS - 1;
             continue;
         }
-        if (!has(&left, cpu))
+        if (!cpus_has(&left, cpu))
             continue;
         list = xrealloc(list, (n + 1) * sizeof(*list));
         struct cpus *g = &list[n++];
-        group_of(cpu, bind, g);
+        topo_read_group(cpu, bind, g);
         for (size_t w = 0; w < COUNT_OF(g->bits); w++) {
             g->bits[w] &= left.bits[w];
             left.bits[w] &= ~g->bits[w];
@@ -124,8 +124,8 @@ static unsigned groups(const struct cpus *within, enum bind_to bind, struct cpus
 unsigned topo_count(enum bind_to unit)
 {
     struct cpus mask, *list;
-    allowed(&mask);
-    unsigned n = groups(&mask, unit, &list);
+    cpus_read_allowed(&mask);
+    unsigned n = topo_list_groups(&mask, unit, &list);
     free(list);
     return n ? n : 1;
 }
@@ -136,19 +136,19 @@ unsigned topo_cores(void)
 }
 
 /* Groups reordered so that neighbours in the list are on different sockets. */
-static void scatter(struct cpus *list, unsigned n, const struct cpus *mask)
+static void topo_scatter_groups(struct cpus *list, unsigned n, const struct cpus *mask)
 {
     struct cpus *sockets, *out = xcalloc(n, sizeof(*out));
-    unsigned nsockets = groups(mask, BIND_SOCKET, &sockets), placed = 0;
+    unsigned nsockets = topo_list_groups(mask, BIND_SOCKET, &sockets), placed = 0;
     bool *used = xcalloc(n, sizeof(*used));
     while (placed < n) {
         unsigned before = placed;
         for (unsigned s = 0; s < nsockets; s++)
             for (unsigned g = 0; g < n; g++) {
                 unsigned first = 0;
-                while (first < CPUS_MAX - 1 && !has(&list[g], first))
+                while (first < CPUS_MAX - 1 && !cpus_has(&list[g], first))
                     first++;
-                if (used[g] || !has(&sockets[s], first))
+                if (used[g] || !cpus_has(&sockets[s], first))
                     continue;
                 used[g] = true;
                 out[placed++] = list[g];
@@ -165,7 +165,7 @@ static void scatter(struct cpus *list, unsigned n, const struct cpus *mask)
 }
 
 /* The `i`th run of `per` cores; it begins again where they end. */
-static void merge(const struct cpus *list, unsigned n, uint32_t i, uint32_t per, struct cpus *out)
+static void topo_merge_run(const struct cpus *list, unsigned n, uint32_t i, uint32_t per, struct cpus *out)
 {
     memset(out, 0, sizeof(*out));
     for (uint32_t k = 0; k < per; k++)
@@ -183,7 +183,7 @@ static bool bind_ranks(const struct topo_request *q, const struct cpus *mask, ui
     const bool automatic = bind == BIND_DEFAULT && per == 0;
     if (bind == BIND_DEFAULT || (per > 0 && bind != BIND_HWTHREAD))
         bind = BIND_CORE;
-    unsigned n = groups(mask, bind, &list);
+    unsigned n = topo_list_groups(mask, bind, &list);
     if (n == 0 || (automatic && nranks > n)) {
         free(list);
         return false;
@@ -191,12 +191,12 @@ static bool bind_ranks(const struct topo_request *q, const struct cpus *mask, ui
     if (bind <= BIND_CORE && (uint64_t)nranks * (per ? per : 1) > n)
         *short_of = n;
     if (q->scatter_sockets)
-        scatter(list, n, mask);
+        topo_scatter_groups(list, n, mask);
     for (uint32_t i = 0; i < nranks; i++) {
         /* Large groups take blocks of neighbouring ranks, unless they were to be scattered. */
         bool block = bind >= BIND_L3 && !q->scatter_sockets;
         if (per > 0)
-            merge(list, n, i, per, &sets[i]);
+            topo_merge_run(list, n, i, per, &sets[i]);
         else
             sets[i] = list[block ? (uint64_t)i * n / (nranks > n ? nranks : n) : i % n];
     }
@@ -211,7 +211,7 @@ struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of)
     if (q->bind == BIND_NONE || q->nranks == 0 ||
         (q->bind == BIND_DEFAULT && q->per == 0 && q->ppr == 0 && q->nranks == 1))
         return NULL;
-    allowed(&mask);
+    cpus_read_allowed(&mask);
     struct cpus *sets = xcalloc(q->nranks, sizeof(*sets));
     if (q->ppr == 0 || q->ppr_unit == BIND_NONE) {
         if (!bind_ranks(q, &mask, q->nranks, sets, short_of)) {
@@ -220,7 +220,7 @@ struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of)
         }
         return sets;
     }
-    const unsigned ndomains = groups(&mask, q->ppr_unit, &domains);
+    const unsigned ndomains = topo_list_groups(&mask, q->ppr_unit, &domains);
     for (uint32_t i = 0; i < q->nranks; i += q->ppr) {
         const uint32_t left = q->nranks - i, n = left < q->ppr ? left : q->ppr;
         const struct cpus *domain = &domains[i / q->ppr % ndomains];
@@ -238,9 +238,9 @@ void topo_format(const struct cpus *s, char *out, size_t size)
     out[0] = '\0';
     for (unsigned cpu = 0; cpu < CPUS_MAX && used + 16 < size; cpu++) {
         unsigned last = cpu;
-        if (!has(s, cpu))
+        if (!cpus_has(s, cpu))
             continue;
-        while (last + 1 < CPUS_MAX && has(s, last + 1))
+        while (last + 1 < CPUS_MAX && cpus_has(s, last + 1))
             last++;
         used += (size_t)snprintf(out + used, size - used, last > cpu ? "%s%u-%u" : "%s%u", used ? "," : "",
                                  cpu, last);

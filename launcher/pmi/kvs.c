@@ -10,7 +10,7 @@
 
 #include "core/util.h"
 
-static uint64_t hash(const char *key)
+static uint64_t kvs_hash(const char *key)
 {
     uint64_t h = 14695981039346656037u; /* FNV-1a */
     for (; *key; key++)
@@ -18,22 +18,22 @@ static uint64_t hash(const char *key)
     return h;
 }
 
-static struct kvs_entry **find(const struct kvs *s, const char *key)
+static struct kvs_entry **kvs_find_slot(const struct kvs *s, const char *key)
 {
-    struct kvs_entry **p = &s->bucket[hash(key) & (s->nbuckets - 1)];
+    struct kvs_entry **p = &s->bucket[kvs_hash(key) & (s->nbuckets - 1)];
     while (*p && strcmp((*p)->key, key) != 0)
         p = &(*p)->next;
     return p;
 }
 
-static void grow(struct kvs *s)
+static void kvs_grow(struct kvs *s)
 {
     struct kvs old = *s;
     s->nbuckets = old.nbuckets ? old.nbuckets * 2 : 64;
     s->bucket = xcalloc(s->nbuckets, sizeof(*s->bucket));
     for (size_t i = 0; i < old.nbuckets; i++)
         for (struct kvs_entry *e = old.bucket[i], *next; e; e = next) {
-            struct kvs_entry **at = &s->bucket[hash(e->key) & (s->nbuckets - 1)];
+            struct kvs_entry **at = &s->bucket[kvs_hash(e->key) & (s->nbuckets - 1)];
             next = e->next;
             e->next = *at;
             *at = e;
@@ -44,8 +44,8 @@ static void grow(struct kvs *s)
 void kvs_put(struct kvs *s, const char *key, const char *value)
 {
     if (s->n >= s->nbuckets)
-        grow(s);
-    struct kvs_entry **p = find(s, key);
+        kvs_grow(s);
+    struct kvs_entry **p = kvs_find_slot(s, key);
     if (*p) {
         free((*p)->value);
         (*p)->value = xstrdup(value);
@@ -60,13 +60,13 @@ void kvs_put(struct kvs *s, const char *key, const char *value)
 
 const char *kvs_get(const struct kvs *s, const char *key)
 {
-    struct kvs_entry *e = s->nbuckets ? *find(s, key) : NULL;
+    struct kvs_entry *e = s->nbuckets ? *kvs_find_slot(s, key) : NULL;
     return e ? e->value : NULL;
 }
 
 bool kvs_remove(struct kvs *s, const char *key)
 {
-    struct kvs_entry **p = s->nbuckets ? find(s, key) : NULL;
+    struct kvs_entry **p = s->nbuckets ? kvs_find_slot(s, key) : NULL;
     if (!p || !*p)
         return false;
     struct kvs_entry *e = *p;

@@ -43,9 +43,9 @@ struct request {
     const struct pmi_line *line;
 };
 
-static void reply(const struct request *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+static void pmi_reply(const struct request *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-static void reply(const struct request *r, const char *fmt, ...)
+static void pmi_reply(const struct request *r, const char *fmt, ...)
 {
     if (pmi_line_get(r->line, "quiet"))
         return;
@@ -55,7 +55,7 @@ static void reply(const struct request *r, const char *fmt, ...)
     int len = vasprintf(&text, fmt, args);
     va_end(args);
     if (len < 0)
-        die(1, "Out of memory.");
+        launcher_die(1, "Out of memory.");
     text[len] = '\n'; /* in place of the terminator */
     r->s->ev->reply(r->s->ctx, r->rank, text, (size_t)len + 1);
     free(text);
@@ -68,29 +68,29 @@ static void do_init(const struct request *r)
     bool first = !r->s->clients[r->rank].inited;
     r->s->clients[r->rank].inited = true;
     r->s->inited += first;
-    reply(r, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=%d", ok ? 0 : -1);
+    pmi_reply(r, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=%d", ok ? 0 : -1);
     if (first)
         r->s->ev->inited(r->s->ctx, r->rank);
 }
 
 static void do_get_maxes(const struct request *r)
 {
-    reply(r, "cmd=maxes kvsname_max=256 keylen_max=%d vallen_max=%d rc=0", PMI_KEY_MAX, PMI_VALUE_MAX);
+    pmi_reply(r, "cmd=maxes kvsname_max=256 keylen_max=%d vallen_max=%d rc=0", PMI_KEY_MAX, PMI_VALUE_MAX);
 }
 
 static void do_get_appnum(const struct request *r)
 {
-    reply(r, "cmd=appnum appnum=%u rc=0", r->s->app_of ? r->s->app_of[r->rank] : 0);
+    pmi_reply(r, "cmd=appnum appnum=%u rc=0", r->s->app_of ? r->s->app_of[r->rank] : 0);
 }
 
 static void do_get_my_kvsname(const struct request *r)
 {
-    reply(r, "cmd=my_kvsname kvsname=%s rc=0", r->s->job);
+    pmi_reply(r, "cmd=my_kvsname kvsname=%s rc=0", r->s->job);
 }
 
 static void do_get_universe_size(const struct request *r)
 {
-    reply(r, "cmd=universe_size size=%u rc=0", r->s->universe);
+    pmi_reply(r, "cmd=universe_size size=%u rc=0", r->s->universe);
 }
 
 static bool our_kvs(const struct request *r)
@@ -103,12 +103,12 @@ static void do_put(const struct request *r)
 {
     const char *key = pmi_line_get(r->line, "key"), *value = pmi_line_get(r->line, "value");
     if (!our_kvs(r)) {
-        reply(r, "cmd=put_result rc=-1 msg=no_such_kvsname");
+        pmi_reply(r, "cmd=put_result rc=-1 msg=no_such_kvsname");
     } else if (!key || !*key || !value || strlen(key) >= PMI_KEY_MAX || strlen(value) >= PMI_VALUE_MAX) {
-        reply(r, "cmd=put_result rc=-1 msg=key_or_value_missing_or_too_long");
+        pmi_reply(r, "cmd=put_result rc=-1 msg=key_or_value_missing_or_too_long");
     } else {
         kvs_put(&r->s->values, key, value);
-        reply(r, "cmd=put_result rc=0 msg=success");
+        pmi_reply(r, "cmd=put_result rc=0 msg=success");
     }
 }
 
@@ -117,13 +117,13 @@ static void do_get(const struct request *r)
     const char *key = pmi_line_get(r->line, "key");
     const char *value = key && our_kvs(r) ? kvs_get(&r->s->values, key) : NULL;
     if (value)
-        reply(r, "cmd=get_result rc=0 msg=success value=%s", value);
+        pmi_reply(r, "cmd=get_result rc=0 msg=success value=%s", value);
     else
-        reply(r, "cmd=get_result rc=-1 msg=%s value=unknown",
-              our_kvs(r) ? "key_not_found" : "no_such_kvsname");
+        pmi_reply(r, "cmd=get_result rc=-1 msg=%s value=unknown",
+                  our_kvs(r) ? "key_not_found" : "no_such_kvsname");
 }
 
-static void do_barrier_in(const struct request *r)
+static void pmi_handle_barrier(const struct request *r)
 {
     static const char out[] = "cmd=barrier_out rc=0\n";
     struct pmi *s = r->s;
@@ -147,14 +147,14 @@ static void do_missing(const struct request *r)
     if (r->s->arrived > 0)
         r->s->ev->describe(r->s->ctx, r->s->waiting, who, sizeof(who));
     pmi_escape(who, text, sizeof(text));
-    reply(r, "cmd=missing_result msg=%s", text);
+    pmi_reply(r, "cmd=missing_result msg=%s", text);
 }
 
 static void do_finalize(const struct request *r)
 {
     r->s->finalized += r->s->clients[r->rank].inited && !r->s->clients[r->rank].finalized;
     r->s->clients[r->rank].finalized = true;
-    reply(r, "cmd=finalize_ack rc=0");
+    pmi_reply(r, "cmd=finalize_ack rc=0");
 }
 
 static void do_abort(const struct request *r)
@@ -176,14 +176,14 @@ static void do_publish(const struct request *r)
     bool ok = service && port && !kvs_get(&r->s->names, service);
     if (ok)
         kvs_put(&r->s->names, service, port);
-    reply(r, "cmd=publish_result info=%s rc=%d", ok ? "ok" : "duplicate_or_incomplete", ok ? 0 : -1);
+    pmi_reply(r, "cmd=publish_result info=%s rc=%d", ok ? "ok" : "duplicate_or_incomplete", ok ? 0 : -1);
 }
 
 static void do_unpublish(const struct request *r)
 {
     const char *service = pmi_line_get(r->line, "service");
     bool ok = service && kvs_remove(&r->s->names, service);
-    reply(r, "cmd=unpublish_result info=%s rc=%d", ok ? "ok" : "not_published", ok ? 0 : -1);
+    pmi_reply(r, "cmd=unpublish_result info=%s rc=%d", ok ? "ok" : "not_published", ok ? 0 : -1);
 }
 
 static void do_lookup(const struct request *r)
@@ -191,9 +191,9 @@ static void do_lookup(const struct request *r)
     const char *service = pmi_line_get(r->line, "service");
     const char *port = service ? kvs_get(&r->s->names, service) : NULL;
     if (port)
-        reply(r, "cmd=lookup_result info=ok port=%s rc=0", port);
+        pmi_reply(r, "cmd=lookup_result info=ok port=%s rc=0", port);
     else
-        reply(r, "cmd=lookup_result info=not_published rc=-1");
+        pmi_reply(r, "cmd=lookup_result info=not_published rc=-1");
 }
 
 /* All programs are there. */
@@ -208,9 +208,9 @@ static void run_spawn(struct pmi *s, uint32_t rank)
     pmi_escape(why ? why : "", text, sizeof(text));
     free(why);
     if (number)
-        reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=0 jobid=%u", number);
+        pmi_reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=0 jobid=%u", number);
     else
-        reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=-1 msg=%s", text);
+        pmi_reply(&(struct request){s, rank, &none}, "cmd=spawn_result rc=-1 msg=%s", text);
 }
 
 /* A line of a spawn request. A client sends the programs one after the other, and waits for one answer. */
@@ -238,7 +238,7 @@ static void do_spawn_state(const struct request *r)
     pmi_line_int(r->line, "jobid", 0, INT32_MAX, &number);
     const char *why = r->s->ev->spawn_state(r->s->ctx, (unsigned)number);
     pmi_escape(why ? why : "", text, sizeof(text));
-    reply(r, "cmd=spawn_state_result rc=%d msg=%s", why ? -1 : 0, text);
+    pmi_reply(r, "cmd=spawn_state_result rc=%d msg=%s", why ? -1 : 0, text);
 }
 
 static void do_ready(const struct request *r)
@@ -264,7 +264,7 @@ static const struct {
     {"get_universe_size", do_get_universe_size},
     {"put", do_put},
     {"get", do_get},
-    {"barrier_in", do_barrier_in},
+    {"barrier_in", pmi_handle_barrier},
     {"missing", do_missing},
     {"finalize", do_finalize},
     {"abort", do_abort},
@@ -299,7 +299,7 @@ static bool run_line(struct pmi *s, uint32_t rank, char *text)
     return false;
 }
 
-static void refuse(struct pmi *s, uint32_t rank, const char *why)
+static void pmi_refuse(struct pmi *s, uint32_t rank, const char *why)
 {
     s->clients[rank].broken = true;
     buf_free(&s->clients[rank].in);
@@ -317,17 +317,17 @@ void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len)
         char *start = buf_head(&c->in), *newline = n ? memchr(start, '\n', n) : NULL;
         if (!newline) {
             if (n > REQUEST_MAX)
-                refuse(s, rank, "a request longer than 65536 bytes");
+                pmi_refuse(s, rank, "a request longer than 65536 bytes");
             return;
         }
         *newline = '\0';
         size_t line_len = (size_t)(newline - start);
         bool ok = strlen(start) == line_len && run_line(s, rank, start);
         if (!ok) {
-            refuse(s, rank, "a request that is not one of PMI version 1");
+            pmi_refuse(s, rank, "a request that is not one of PMI version 1");
             return;
         }
-        buf_take(&c->in, line_len + 1);
+        buf_consume(&c->in, line_len + 1);
     }
 }
 
@@ -346,7 +346,7 @@ bool pmi_ready(const struct pmi *s, uint32_t rank)
     return s->clients[rank].ready;
 }
 
-void pmi_finalized_too(struct pmi *s, uint32_t rank)
+void pmi_count_as_finalized(struct pmi *s, uint32_t rank)
 {
     s->finalized += s->clients[rank].inited && !s->clients[rank].finalized;
 }

@@ -47,7 +47,7 @@ bool pmi_finalized(const struct pmi *s, uint32_t rank);
 /* It has left MPI_Init (only our library says so). */
 bool pmi_ready(const struct pmi *s, uint32_t rank);
 /* It will not call MPI_Finalize, and nobody minds. */
-void pmi_finalized_too(struct pmi *s, uint32_t rank);
+void pmi_count_as_finalized(struct pmi *s, uint32_t rank);
 
 /* Ranks that have called MPI_Init at all, and those of them that have not called MPI_Finalize. */
 uint32_t pmi_inited_count(const struct pmi *s);

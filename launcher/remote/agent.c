@@ -48,110 +48,110 @@ static void set_pause(struct agent *a)
 }
 
 /* The end of the agent comes with on_closed, when the upper end has read everything and closes. */
-static void end_if_done(struct agent *a)
+static void agent_end_if_done(struct agent *a)
 {
     if (a->done && (!a->tree || tree_left(a->tree) == 0) && buf_size(&a->link.out) == 0)
         link_end(&a->link);
 }
 
 /* Upwards, from one of our own ranks or about our host. */
-static void send(struct agent *a, enum frame type, uint32_t rank, const void *data, size_t len)
+static void agent_send_frame(struct agent *a, enum frame type, uint32_t rank, const void *data, size_t len)
 {
     link_send(&a->link, &(struct frame_head){type, a->host, rank, len}, data);
 }
 
-static void on_output(void *ctx, uint32_t rank, int stream, const char *data, size_t len)
+static void agent_on_output(void *ctx, uint32_t rank, int stream, const char *data, size_t len)
 {
     struct agent *a = ctx;
-    send(a, stream == 1 ? FRAME_OUTPUT : FRAME_ERROR, rank, data, len);
+    agent_send_frame(a, stream == 1 ? FRAME_OUTPUT : FRAME_ERROR, rank, data, len);
     if (buf_size(&a->link.out) > HIGH_WATER)
         set_pause(a);
 }
 
-static void on_pmi(void *ctx, uint32_t rank, const char *data, size_t len)
+static void agent_on_pmi(void *ctx, uint32_t rank, const char *data, size_t len)
 {
-    send(ctx, FRAME_PMI, rank, data, len);
+    agent_send_frame(ctx, FRAME_PMI, rank, data, len);
 }
 
-static void on_started(void *ctx, uint32_t rank, pid_t pid)
+static void agent_on_started(void *ctx, uint32_t rank, pid_t pid)
 {
     struct agent *a = ctx;
     link_send_u32(&a->link, FRAME_STARTED, a->host, rank, (uint32_t)pid);
 }
 
-static void on_failed(void *ctx, uint32_t rank, int status, const char *why)
+static void agent_on_failed(void *ctx, uint32_t rank, int status, const char *why)
 {
     char data[1024] = {0, 0, 0, (char)status};
     int len = snprintf(data + 4, sizeof(data) - 4, "%s", why);
-    send(ctx, FRAME_FAILED, rank, data,
-         4 + ((size_t)len < sizeof(data) - 5 ? (size_t)len : sizeof(data) - 5));
+    agent_send_frame(ctx, FRAME_FAILED, rank, data,
+                     4 + ((size_t)len < sizeof(data) - 5 ? (size_t)len : sizeof(data) - 5));
 }
 
-static void on_exited(void *ctx, uint32_t rank, int status)
+static void agent_on_exited(void *ctx, uint32_t rank, int status)
 {
     struct agent *a = ctx;
     link_send_u32(&a->link, FRAME_EXITED, a->host, rank, (uint32_t)status);
 }
 
-static void on_stdin_empty(void *ctx, uint32_t rank)
+static void agent_on_stdin_empty(void *ctx, uint32_t rank)
 {
-    send(ctx, FRAME_INPUT_TAKEN, rank, NULL, 0);
+    agent_send_frame(ctx, FRAME_INPUT_TAKEN, rank, NULL, 0);
 }
 
-static void on_pages(void *ctx, uint32_t question, const char *data, size_t len)
+static void agent_on_pages(void *ctx, uint32_t question, const char *data, size_t len)
 {
-    send(ctx, FRAME_PAGES, question, data, len);
+    agent_send_frame(ctx, FRAME_PAGES, question, data, len);
 }
 
-static void on_done(void *ctx)
+static void agent_on_done(void *ctx)
 {
     struct agent *a = ctx;
     a->done = true;
-    send(a, FRAME_DONE, 0, NULL, 0);
-    end_if_done(a);
+    agent_send_frame(a, FRAME_DONE, 0, NULL, 0);
+    agent_end_if_done(a);
 }
 
-static void on_drained(void *ctx)
+static void agent_on_drained(void *ctx)
 {
     struct agent *a = ctx;
     set_pause(a);
-    end_if_done(a);
+    agent_end_if_done(a);
 }
 
 /* From a host below ours: upwards as it is. */
-static void on_below(void *ctx, const struct frame_head *head, const char *data)
+static void agent_on_below(void *ctx, const struct frame_head *head, const char *data)
 {
     struct agent *a = ctx;
     link_send(&a->link, head, data);
     if (buf_size(&a->link.out) > HIGH_WATER)
         set_pause(a);
     if (head->type == FRAME_DONE || head->type == FRAME_LOST)
-        end_if_done(a);
+        agent_end_if_done(a);
 }
 
-static void on_other_child(void *ctx, pid_t pid, int status)
+static void agent_on_other_child(void *ctx, pid_t pid, int status)
 {
     struct agent *a = ctx;
     tree_child_ended(a->tree, pid, status);
 }
 
-static void not_understood(struct agent *a, const char *what)
+static void agent_report_bad_frame(struct agent *a, const char *what)
 {
-    say("The agent cannot decode the %s that mpiexec sent.", what);
+    message_print("The agent cannot decode the %s that mpiexec sent.", what);
     a->loop.stop = true;
 }
 
 /* Comes first: who we are, and maybe hosts to look after. */
 static void start_tree(struct agent *a, const struct frame_head *head, const char *data)
 {
-    static const struct tree_events events = {on_below};
+    static const struct tree_events events = {agent_on_below};
     a->greeted = true;
     a->host = head->host;
     if (head->len == 0)
         return;
     struct tree_spec *spec = tree_decode(data, head->len);
     if (!spec) {
-        not_understood(a, "list of hosts");
+        agent_report_bad_frame(a, "list of hosts");
         return;
     }
     a->tree = tree_new(&a->loop, spec, &events, a);
@@ -160,16 +160,17 @@ static void start_tree(struct agent *a, const struct frame_head *head, const cha
 
 static void start_plan(struct agent *a, const char *data, size_t len)
 {
-    static const struct local_events events = {on_output, on_pmi,         on_started, on_failed,
-                                               on_exited, on_stdin_empty, on_done};
+    static const struct local_events events = {agent_on_output, agent_on_pmi,    agent_on_started,
+                                               agent_on_failed, agent_on_exited, agent_on_stdin_empty,
+                                               agent_on_done};
     if (a->local || !(a->plan = plan_decode(data, len))) {
-        not_understood(a, "plan");
+        agent_report_bad_frame(a, "plan");
         return;
     }
-    say_from(a->plan->host);
+    message_set_host(a->plan->host);
     a->local = local_new(&a->loop, a->plan, &events, a);
     if (a->tree)
-        local_on_other(a->local, on_other_child);
+        local_on_other(a->local, agent_on_other_child);
     local_start(a->local);
 }
 
@@ -199,11 +200,11 @@ static void own_frame(struct agent *a, const struct frame_head *head, const char
             local_died(a->local, be64toh(world), head->rank);
         }
     } else if (head->type == FRAME_QUERY) {
-        pages_read(&a->loop, a->plan->job, head->rank, on_pages, a);
+        pages_read(&a->loop, a->plan->job, head->rank, agent_on_pages, a);
     }
 }
 
-static void on_frame(void *ctx, const struct frame_head *head, const char *data)
+static void agent_on_frame(void *ctx, const struct frame_head *head, const char *data)
 {
     struct agent *a = ctx;
     if (!a->greeted && head->type == FRAME_TREE)
@@ -215,7 +216,7 @@ static void on_frame(void *ctx, const struct frame_head *head, const char *data)
 }
 
 /* mpiexec has read our last word, or is gone, or never was: the worker's last act ends all ranks. */
-static void on_closed(void *ctx, const char *why)
+static void agent_on_closed(void *ctx, const char *why)
 {
     struct agent *a = ctx;
     (void)why;
@@ -223,32 +224,34 @@ static void on_closed(void *ctx, const char *why)
 }
 
 /* The remote shell passes on its own end; ranks get their signals from mpiexec. */
-static void on_signal(void *ctx, int sig)
+static void agent_on_signal(void *ctx, int sig)
 {
     struct agent *a = ctx;
     if (sig == SIGTERM || sig == SIGHUP || sig == SIGINT || sig == SIGQUIT)
         a->loop.stop = true;
 }
 
-static void on_foreground(void *ctx, bool yes)
+static void agent_on_foreground(void *ctx, bool yes)
 {
     (void)ctx;
     (void)yes;
 }
 
-static void on_front_died(void *ctx)
+static void agent_on_front_died(void *ctx)
 {
     struct agent *a = ctx;
     a->loop.stop = true;
 }
 
-static int worker(void *ctx, int front)
+static int agent_run_worker(void *ctx, int front)
 {
-    static const struct guard_events guard_events = {on_signal, on_foreground, on_front_died};
+    static const struct guard_events guard_events = {agent_on_signal, agent_on_foreground,
+                                                     agent_on_front_died};
     struct agent *a = ctx;
     loop_init(&a->loop);
     guard_watch(&a->loop, front, &guard_events, a);
-    a->link = (struct link){.frame = on_frame, .closed = on_closed, .drained = on_drained, .ctx = a};
+    a->link = (struct link){
+        .frame = agent_on_frame, .closed = agent_on_closed, .drained = agent_on_drained, .ctx = a};
     link_open(&a->link, &a->loop, a->call.fd);
     link_seal(&a->link, a->call.session.down, a->call.session.up);
     secret_wipe(&a->call.session, sizeof(a->call.session));
@@ -278,11 +281,12 @@ int agent_main(int argc, char **argv)
     static char cookie[COOKIE_LEN + 1];
     char host[256] = "another host";
     gethostname(host, sizeof(host) - 1);
-    say_from(host);
+    message_set_host(host);
     if (argc != 5)
-        die(STATUS_USAGE, "%s is for mpiexec's own use.", AGENT_OPTION);
+        launcher_die(STATUS_USAGE, "%s is for mpiexec's own use.", AGENT_OPTION);
     if (!read_cookie(cookie))
-        die(1, "The agent was started without its secret: the remote shell must pass standard input on to "
+        launcher_die(
+            1, "The agent was started without its secret: the remote shell must pass standard input on to "
                "it.");
     int null = open("/dev/null", O_RDONLY);
     if (null >= 0)
@@ -291,8 +295,9 @@ int agent_main(int argc, char **argv)
     if (strcmp(who, AGENT_BY_NAME) == 0)
         who = getenv("SLURMD_NODENAME");
     if (!who)
-        die(1, "SLURMD_NODENAME is not set, so this agent does not know the name of its Slurm node.");
+        launcher_die(1,
+                     "SLURMD_NODENAME is not set, so this agent does not know the name of its Slurm node.");
     call_mpiexec(argv[2], argv[3], cookie, who, &a.call);
     secret_wipe(cookie, sizeof(cookie));
-    return guard_run(argv, worker, &a);
+    return guard_run(argv, agent_run_worker, &a);
 }

@@ -52,7 +52,7 @@ static void hang_up(struct line *l, enum line_state state)
     l->again_at = now_ms() + AGAIN_MS;
 }
 
-static void begin(struct caller *c, struct line *l)
+static void line_begin_call(struct caller *c, struct line *l)
 {
     l->got = 0;
     l->fd = address_begin(l->address, c->port);
@@ -91,8 +91,8 @@ static void send_hello(struct caller *c, struct line *l)
 }
 
 /* Does the answer prove that the other end knows the cookie? */
-static bool proves(const struct caller *c, const struct line *l, const struct frame_head *h,
-                   struct session *out)
+static bool line_check_challenge(const struct caller *c, const struct line *l, const struct frame_head *h,
+                                 struct session *out)
 {
     struct challenge challenge;
     if (h->type != FRAME_CHALLENGE || !proof_challenge_decode(l->in + FRAME_HEADER, h->len, &challenge))
@@ -121,7 +121,7 @@ static bool line_read(struct caller *c, struct line *l)
     enum link_parsed parsed = link_parse(l->in, l->got, GREETING_MAX, &h);
     if (parsed == LINK_MORE)
         return false;
-    if (parsed == LINK_BAD || !proves(c, l, &h, &session)) {
+    if (parsed == LINK_BAD || !line_check_challenge(c, l, &h, &session)) {
         c->stranger = true;
         snprintf(c->stranger_at, sizeof(c->stranger_at), "%s", l->address);
         hang_up(l, LINE_OVER);
@@ -139,14 +139,14 @@ static bool line_read(struct caller *c, struct line *l)
 }
 
 /* Calls again where it is time; how long to wait for news, -1 when no line is left. */
-static int prepare(struct caller *c, struct pollfd *p, uint64_t end)
+static int caller_prepare_poll(struct caller *c, struct pollfd *p, uint64_t end)
 {
     uint64_t now = now_ms(), next = end;
     bool any = false;
     for (int i = 0; i < c->n; i++) {
         struct line *l = &c->lines[i];
         if (l->state == LINE_AGAIN && l->again_at <= now)
-            begin(c, l);
+            line_begin_call(c, l);
         if (l->state == LINE_AGAIN && l->again_at < next)
             next = l->again_at;
         any = any || l->state != LINE_OVER;
@@ -155,14 +155,14 @@ static int prepare(struct caller *c, struct pollfd *p, uint64_t end)
     return !any || now >= end ? -1 : (int)(next > now ? next - now : 0);
 }
 
-static bool call_all(struct caller *c)
+static bool caller_poll_lines(struct caller *c)
 {
     struct pollfd p[ADDRESSES_MAX];
     uint64_t end = now_ms() + CALL_MS;
     bool found = false;
     for (int i = 0; i < c->n; i++)
-        begin(c, &c->lines[i]);
-    for (int wait; !found && (wait = prepare(c, p, end)) >= 0;) {
+        line_begin_call(c, &c->lines[i]);
+    for (int wait; !found && (wait = caller_prepare_poll(c, p, end)) >= 0;) {
         if (poll(p, (nfds_t)c->n, wait) <= 0)
             continue;
         for (int i = 0; i < c->n && !found; i++) {
@@ -202,18 +202,20 @@ void call_mpiexec(const char *addresses, const char *port, const char *cookie, c
             add_line(&c, w);
     }
     free(copy);
-    bool found = call_all(&c);
+    bool found = caller_poll_lines(&c);
     if (!found && loopback) {
         c.n = 0;
         add_line(&c, ADDRESS_LOOPBACK);
-        found = call_all(&c);
+        found = caller_poll_lines(&c);
     }
     if (!found && c.stranger)
-        die(1,
+        launcher_die(
+            1,
             "The process that answers at %s, port %s, cannot prove that it is the mpiexec that started this "
             "agent. "
             "Nothing was started here, and no data was sent to it.",
             c.stranger_at, port);
     if (!found)
-        die(1, "mpiexec cannot be reached from here at any of its addresses %s, port %s.", addresses, port);
+        launcher_die(1, "mpiexec cannot be reached from here at any of its addresses %s, port %s.", addresses,
+                     port);
 }

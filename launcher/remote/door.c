@@ -39,7 +39,7 @@ struct door {
 };
 
 /* Watches must outlive the turn of the loop in which they are removed. */
-static void on_sweep(void *ctx)
+static void door_on_sweep(void *ctx)
 {
     struct door *d = ctx;
     while (d->gone) {
@@ -65,7 +65,7 @@ static void remove_later(struct caller *c)
     loop_after(d->loop, &d->sweep, 0);
 }
 
-static void leave(struct caller *c)
+static void door_remove_caller(struct caller *c)
 {
     acceptor_remove(&c->door->acceptor, &c->in);
     remove_later(c);
@@ -79,7 +79,7 @@ static void reject_caller(void *ctx, struct acceptor_caller *in)
     remove_later(c);
 }
 
-static void send_away(struct caller *c)
+static void door_reject_caller(struct caller *c)
 {
     acceptor_remove(&c->door->acceptor, &c->in);
     reject_caller(c->door, &c->in);
@@ -91,7 +91,7 @@ static void answer_hello(struct caller *c, const char *data, size_t len)
     struct challenge challenge;
     struct buf out = {0};
     if (!proof_hello_decode(data, len, &c->hello) || !d->ev->expected(d->ctx, c->hello.who)) {
-        send_away(c);
+        door_reject_caller(c);
         return;
     }
     c->greeted = true;
@@ -110,16 +110,16 @@ static void judge_proof(struct caller *c, const char *data, size_t len)
     /* Another may have come under that name in between. */
     if (len != SHA256_SIZE || !secret_equal(data, c->session.agent_code, SHA256_SIZE) ||
         !d->ev->expected(d->ctx, c->hello.who)) {
-        send_away(c);
+        door_reject_caller(c);
         return;
     }
     c->link = NULL;
-    leave(c);
+    door_remove_caller(c);
     link_seal(k, c->session.up, c->session.down);
     d->ev->entered(d->ctx, c->hello.who, c->hello.version, k);
 }
 
-static void on_frame(void *ctx, const struct frame_head *head, const char *data)
+static void door_on_frame(void *ctx, const struct frame_head *head, const char *data)
 {
     struct caller *c = ctx;
     if (head->type == FRAME_HELLO && !c->greeted)
@@ -127,16 +127,16 @@ static void on_frame(void *ctx, const struct frame_head *head, const char *data)
     else if (head->type == FRAME_PROOF && c->greeted)
         judge_proof(c, data, head->len);
     else
-        send_away(c);
+        door_reject_caller(c);
 }
 
-static void on_closed(void *ctx, const char *why)
+static void door_on_closed(void *ctx, const char *why)
 {
     (void)why;
-    leave(ctx);
+    door_remove_caller(ctx);
 }
 
-static void on_late(void *ctx)
+static void door_on_late(void *ctx)
 {
     struct door *d = ctx;
     const uint64_t next = acceptor_expire(&d->acceptor, now_ms());
@@ -150,7 +150,7 @@ static struct acceptor_caller *admit_caller(void *ctx, int fd)
     struct caller *c = xcalloc(1, sizeof(*c));
     c->door = d;
     c->link = xcalloc(1, sizeof(*c->link));
-    *c->link = (struct link){.frame = on_frame, .closed = on_closed, .ctx = c};
+    *c->link = (struct link){.frame = door_on_frame, .closed = door_on_closed, .ctx = c};
     link_open(c->link, d->loop, fd);
     if (d->late.at == 0)
         loop_after(d->loop, &d->late, DOOR_MS);
@@ -159,7 +159,7 @@ static struct acceptor_caller *admit_caller(void *ctx, int fd)
 
 static const struct acceptor_ops acceptor_ops = {admit_caller, reject_caller};
 
-static void on_call(void *ctx, uint32_t events)
+static void door_on_call(void *ctx, uint32_t events)
 {
     struct door *d = ctx;
     (void)events;
@@ -170,7 +170,7 @@ static void on_call(void *ctx, uint32_t events)
     }
 }
 
-static void on_rest(void *ctx)
+static void door_on_rest(void *ctx)
 {
     struct door *d = ctx;
     loop_change(d->loop, &d->listener, EPOLLIN);
@@ -189,10 +189,10 @@ struct door *door_open(struct loop *l, uint32_t agents, const char *at, const ch
     /* An agent connects to all our addresses at once. */
     acceptor_open(&d->acceptor, CALLERS_MIN + (agents < 1 << 16 ? 4 * agents : 4u << 16), DOOR_MS,
                   &acceptor_ops, d);
-    d->late = (struct timer){.fn = on_late, .ctx = d};
-    d->rest = (struct timer){.fn = on_rest, .ctx = d};
-    d->sweep = (struct timer){.fn = on_sweep, .ctx = d};
-    d->listener = (struct watch){.fd = -1, .fn = on_call, .ctx = d};
+    d->late = (struct timer){.fn = door_on_late, .ctx = d};
+    d->rest = (struct timer){.fn = door_on_rest, .ctx = d};
+    d->sweep = (struct timer){.fn = door_on_sweep, .ctx = d};
+    d->listener = (struct watch){.fd = -1, .fn = door_on_call, .ctx = d};
     loop_add(l, &d->listener, address_listen(d->port, sizeof(d->port), at), EPOLLIN);
     return d;
 }

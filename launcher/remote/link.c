@@ -19,28 +19,28 @@
 #define BEATS       4 /* missed ones after which the other end is given up */
 #define BEAT_MAX    (86400u * 1000 / BEATS)
 
-static void fail(struct link *k, const char *why)
+static void link_fail(struct link *k, const char *why)
 {
     link_close(k);
     k->closed(k->ctx, why);
 }
 
-static void flush(struct link *k)
+static void link_write_queued(struct link *k)
 {
     while (k->w.fd >= 0 && buf_size(&k->out) > 0) {
         ssize_t n = send(k->w.fd, buf_head(&k->out), buf_size(&k->out), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
-            buf_take(&k->out, buf_size(&k->out)); /* the reading side will say why */
+            buf_consume(&k->out, buf_size(&k->out)); /* the reading side will say why */
         if (n < 0)
             break;
-        buf_take(&k->out, (size_t)n);
+        buf_consume(&k->out, (size_t)n);
     }
     loop_change(k->loop, &k->w, buf_size(&k->out) > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-static uint32_t word(const char *p)
+static uint32_t link_decode_word(const char *p)
 {
     uint32_t v;
     memcpy(&v, p, sizeof(v));
@@ -51,10 +51,11 @@ enum link_parsed link_parse(const char *data, size_t size, size_t max, struct fr
 {
     if (size < FRAME_HEADER)
         return LINK_MORE;
-    uint32_t len = word(data), type = word(data + 4);
+    uint32_t len = link_decode_word(data), type = link_decode_word(data + 4);
     if (type < FRAME_HELLO || type > FRAME_LAST || len > max)
         return LINK_BAD;
-    *out = (struct frame_head){(enum frame)type, word(data + 8), word(data + 12), len};
+    *out =
+        (struct frame_head){(enum frame)type, link_decode_word(data + 8), link_decode_word(data + 12), len};
     return size - FRAME_HEADER < len ? LINK_MORE : LINK_FRAME;
 }
 
@@ -62,7 +63,7 @@ enum link_parsed link_parse(const char *data, size_t size, size_t max, struct fr
  * Beats are counted, not the time between them: a process that was stopped itself, or had no processor, sees one late
  * beat, then reads what came meanwhile, and gives nobody up.
  */
-static void on_beat(void *ctx)
+static void link_on_beat(void *ctx)
 {
     struct link *k = ctx;
     k->silent = k->heard ? 0 : k->silent + 1;
@@ -71,7 +72,7 @@ static void on_beat(void *ctx)
         char why[128];
         snprintf(why, sizeof(why), "no heartbeat arrived from it for %g seconds (-heartbeat)",
                  k->beat_ms * BEATS / 1000.0);
-        fail(k, why);
+        link_fail(k, why);
         return;
     }
     loop_after(k->loop, &k->beat, k->beat_ms);
@@ -86,9 +87,9 @@ static void start_beats(struct link *k, uint32_t ms)
         return;
     k->beat_ms = ms;
     k->heard = true;
-    k->beat = (struct timer){.fn = on_beat, .ctx = k};
+    k->beat = (struct timer){.fn = link_on_beat, .ctx = k};
     setsockopt(k->w.fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off)); /* the beats are instead */
-    on_beat(k);
+    link_on_beat(k);
 }
 
 void link_beat(struct link *k, uint32_t seconds)
@@ -96,7 +97,7 @@ void link_beat(struct link *k, uint32_t seconds)
     start_beats(k, seconds * (1000 / BEATS));
 }
 
-static void take(struct link *k, const struct frame_head *h, const char *data)
+static void link_dispatch_frame(struct link *k, const struct frame_head *h, const char *data)
 {
     uint32_t ms = 0;
     if (k->sealed && h->type == FRAME_BEAT && link_u32(data, h->len, &ms))
@@ -113,7 +114,7 @@ static void take_frames(struct link *k)
         struct frame_head h;
         enum link_parsed got = link_parse(head, buf_size(&k->in), k->sealed ? PAYLOAD_MAX : GREETING_MAX, &h);
         if (got == LINK_BAD) {
-            fail(k, "it sent bytes that are not a frame of mpiexec");
+            link_fail(k, "it sent bytes that are not a frame of mpiexec");
             return;
         }
         if (got == LINK_MORE)
@@ -122,38 +123,38 @@ static void take_frames(struct link *k)
         if (buf_size(&k->in) < size)
             return;
         if (k->sealed && !seal_check(&k->seal_in, head, FRAME_HEADER, data, h.len, data + h.len)) {
-            fail(k, "a frame was forged, or changed on the network");
+            link_fail(k, "a frame was forged, or changed on the network");
             return;
         }
-        take(k, &h, data);
+        link_dispatch_frame(k, &h, data);
         if (k->w.fd >= 0)
-            buf_take(&k->in, size);
+            buf_consume(&k->in, size);
     }
 }
 
 /* As much as may come: of a stranger no more than one greeting. */
-static size_t room(const struct link *k, size_t most)
+static size_t link_receive_limit(const struct link *k, size_t most)
 {
     size_t left = FRAME_HEADER + GREETING_MAX - buf_size(&k->in);
     return k->sealed || left > most ? most : left;
 }
 
-static void on_event(void *ctx, uint32_t events)
+static void link_on_event(void *ctx, uint32_t events)
 {
     static char data[65536];
     struct link *k = ctx;
     if (events & EPOLLOUT) {
-        flush(k);
+        link_write_queued(k);
         if (buf_size(&k->out) == 0 && k->drained)
             k->drained(k->ctx);
     }
     if (!(events & (EPOLLIN | EPOLLHUP | EPOLLERR)) || k->w.fd < 0)
         return;
-    ssize_t n = recv(k->w.fd, data, room(k, sizeof(data)), MSG_DONTWAIT);
+    ssize_t n = recv(k->w.fd, data, link_receive_limit(k, sizeof(data)), MSG_DONTWAIT);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
-        fail(k, n == 0 ? "the connection was closed" : strerror(errno));
+        link_fail(k, n == 0 ? "the connection was closed" : strerror(errno));
         return;
     }
     k->heard = true;
@@ -165,7 +166,7 @@ void link_open(struct link *k, struct loop *l, int fd)
 {
     int one = 1, idle = 10, tries = 3;
     k->loop = l;
-    k->w = (struct watch){.fd = -1, .fn = on_event, .ctx = k};
+    k->w = (struct watch){.fd = -1, .fn = link_on_event, .ctx = k};
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     /* Until there are beats. A host that loses power says nothing: ask after ten seconds of silence, give up after three tries. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
@@ -213,7 +214,7 @@ void link_frame(struct buf *out, const struct frame_head *h, const void *data)
     buf_add(out, data, h->len);
 }
 
-static void queue(struct link *k, const struct frame_head *h, const void *data)
+static void link_queue_frame(struct link *k, const struct frame_head *h, const void *data)
 {
     uint8_t code[SEAL_SIZE];
     uint32_t head[4];
@@ -229,8 +230,8 @@ void link_send(struct link *k, const struct frame_head *h, const void *data)
 {
     if (k->w.fd < 0)
         return;
-    queue(k, h, data);
-    flush(k);
+    link_queue_frame(k, h, data);
+    link_write_queued(k);
 }
 
 void link_send_frames(struct link *k, struct buf *frames)
@@ -238,10 +239,10 @@ void link_send_frames(struct link *k, struct buf *frames)
     struct frame_head h;
     while (k->w.fd >= 0 && buf_size(frames) > 0 &&
            link_parse(buf_head(frames), buf_size(frames), UINT32_MAX, &h) == LINK_FRAME) {
-        queue(k, &h, buf_head(frames) + FRAME_HEADER);
-        buf_take(frames, FRAME_HEADER + h.len);
+        link_queue_frame(k, &h, buf_head(frames) + FRAME_HEADER);
+        buf_consume(frames, FRAME_HEADER + h.len);
     }
-    flush(k);
+    link_write_queued(k);
     buf_free(frames);
 }
 
@@ -255,14 +256,15 @@ bool link_u32(const char *data, size_t len, uint32_t *out)
 {
     if (len < sizeof(*out))
         return false;
-    *out = word(data);
+    *out = link_decode_word(data);
     return true;
 }
 
 void link_flush(struct link *k, uint64_t ms)
 {
     uint64_t end = now_ms() + ms;
-    for (flush(k); k->w.fd >= 0 && buf_size(&k->out) > 0 && now_ms() < end; flush(k)) {
+    for (link_write_queued(k); k->w.fd >= 0 && buf_size(&k->out) > 0 && now_ms() < end;
+         link_write_queued(k)) {
         struct pollfd p = {.fd = k->w.fd, .events = POLLOUT};
         poll(&p, 1, (int)(end - now_ms()));
     }

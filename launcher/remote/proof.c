@@ -18,7 +18,8 @@ void proof_random(void *out, size_t len)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            die(1, "mpiexec cannot get random bytes from the kernel (getrandom): %s.", strerror(errno));
+            launcher_die(1, "mpiexec cannot get random bytes from the kernel (getrandom): %s.",
+                         strerror(errno));
         done += (size_t)n;
     }
 }
@@ -76,8 +77,8 @@ bool proof_challenge_decode(const char *data, size_t len, struct challenge *out)
 }
 
 /* Labels are of different lengths or letters and end with their zero byte; the rest has fixed places. */
-static void code(const char *cookie, const char *label, const struct hello *h, const uint8_t *mpiexec_nonce,
-                 uint8_t out[SHA256_SIZE])
+static void proof_compute_code(const char *cookie, const char *label, const struct hello *h,
+                               const uint8_t *mpiexec_nonce, uint8_t out[SHA256_SIZE])
 {
     struct hmac_sha256 m;
     hmac_sha256_init(&m, cookie, COOKIE_LEN);
@@ -92,10 +93,10 @@ static void code(const char *cookie, const char *label, const struct hello *h, c
 void proof_session(const char *cookie, const struct hello *h, const uint8_t mpiexec_nonce[NONCE_SIZE],
                    struct session *out)
 {
-    code(cookie, "fishplate mpiexec knows", h, mpiexec_nonce, out->mpiexec_code);
-    code(cookie, "fishplate agent knows", h, mpiexec_nonce, out->agent_code);
-    code(cookie, "fishplate frames down", h, mpiexec_nonce, out->down);
-    code(cookie, "fishplate frames up", h, mpiexec_nonce, out->up);
+    proof_compute_code(cookie, "fishplate mpiexec knows", h, mpiexec_nonce, out->mpiexec_code);
+    proof_compute_code(cookie, "fishplate agent knows", h, mpiexec_nonce, out->agent_code);
+    proof_compute_code(cookie, "fishplate frames down", h, mpiexec_nonce, out->down);
+    proof_compute_code(cookie, "fishplate frames up", h, mpiexec_nonce, out->up);
 }
 
 void seal_init(struct seal *s, const uint8_t key[SHA256_SIZE])

@@ -80,12 +80,12 @@ static const struct host_ops remote_ops = {send_pmi, send_input, send_signal, se
 
 /* What agents report. */
 
-static bool rank_is_there(const struct job *j, uint32_t rank, uint32_t host)
+static bool remote_has_rank(const struct job *j, uint32_t rank, uint32_t host)
 {
     return rank < j->layout->size && j->layout->host_of[rank] == host;
 }
 
-static void on_rank(struct job_host *host, const struct frame_head *head, const char *data)
+static void remote_on_rank(struct job_host *host, const struct frame_head *head, const char *data)
 {
     uint32_t value = 0;
     bool numbered = head->type == FRAME_STARTED || head->type == FRAME_FAILED || head->type == FRAME_EXITED;
@@ -119,7 +119,7 @@ static void on_rank(struct job_host *host, const struct frame_head *head, const 
     }
 }
 
-static void on_frame(void *ctx, const struct frame_head *head, const char *data)
+static void remote_on_frame(void *ctx, const struct frame_head *head, const char *data)
 {
     struct remote *r = ctx;
     struct job_host *host = &r->job->hosts[head->host]; /* the tree knows only numbers that we gave it */
@@ -132,8 +132,8 @@ static void on_frame(void *ctx, const struct frame_head *head, const char *data)
         free(why);
     } else if (head->type == FRAME_PAGES) {
         query_answered(r->job, head->host, head->rank, data, head->len);
-    } else if (rank_is_there(r->job, head->rank, head->host)) {
-        on_rank(host, head, data);
+    } else if (remote_has_rank(r->job, head->rank, head->host)) {
+        remote_on_rank(host, head, data);
     }
 }
 
@@ -166,7 +166,7 @@ static void make_spec(struct remote *r, struct plan **plans)
 
 void remote_start(struct job *j, struct plan **plans)
 {
-    static const struct tree_events events = {on_frame};
+    static const struct tree_events events = {remote_on_frame};
     struct remote *r = xcalloc(1, sizeof(*r));
     r->job = j;
     make_spec(r, plans);

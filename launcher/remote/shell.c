@@ -16,18 +16,18 @@
 
 extern char **environ;
 
-bool shell_starts_all(const struct shell *s)
+bool shell_starts_all_hosts(const struct shell *s)
 {
     return !*s->command && strcmp(s->launcher, "slurm") == 0;
 }
 
 const char *shell_name(const struct shell *s)
 {
-    return *s->command ? s->command : shell_starts_all(s) ? "srun" : s->launcher;
+    return *s->command ? s->command : shell_starts_all_hosts(s) ? "srun" : s->launcher;
 }
 
 /* A remote shell hands its words to another shell, so unusual ones are quoted. */
-static char *quoted(const char *word)
+static char *shell_quote_word(const char *word)
 {
     struct buf b = {0};
     if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+@%-")] == '\0')
@@ -75,7 +75,7 @@ static void srun_words(char *const *hosts, uint32_t n, struct strings *words)
 /* The command that runs its further words there; false when it has no words. */
 static bool command_words(const struct shell *s, char *const *hosts, uint32_t n, struct strings *words)
 {
-    if (shell_starts_all(s)) {
+    if (shell_starts_all_hosts(s)) {
         srun_words(hosts, n, words);
         return true;
     }
@@ -104,7 +104,7 @@ pid_t shell_run(const struct shell *s, char *const *hosts, uint32_t n, const cha
         *why = xstrdup("-launcher-exec names no command");
         return -1;
     }
-    strings_add(&all, shell_starts_all(s) ? self : quoted(self));
+    strings_add(&all, shell_starts_all_hosts(s) ? self : shell_quote_word(self));
     for (; *words; words++)
         strings_add(&all, *words);
     char *path = spawn_find(all.v[0], getenv("PATH"), ".");

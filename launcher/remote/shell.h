@@ -16,7 +16,7 @@ struct shell {
 };
 
 /* One command starts the agents of all hosts at once, which then tell their hosts by name. */
-bool shell_starts_all(const struct shell *s);
+bool shell_starts_all_hosts(const struct shell *s);
 
 /* What the user would call it, for messages. */
 const char *shell_name(const struct shell *s);

@@ -101,7 +101,7 @@ void tree_free(struct tree_spec *s)
 }
 
 /* Where a host stands in the list; spec->n when it is not ours. */
-static uint32_t place_of(const struct tree *t, uint32_t number)
+static uint32_t tree_find_index(const struct tree *t, uint32_t number)
 {
     uint32_t lo = 0, hi = t->spec->n;
     while (lo < hi) {
@@ -114,7 +114,7 @@ static uint32_t place_of(const struct tree *t, uint32_t number)
     return lo < t->spec->n && t->spec->numbers[lo] == number ? lo : t->spec->n;
 }
 
-static struct child *child_of(struct tree *t, uint32_t place)
+static struct child *tree_find_child(struct tree *t, uint32_t place)
 {
     uint32_t lo = 0, hi = t->nchildren;
     while (hi - lo > 1) {
@@ -133,7 +133,7 @@ uint32_t tree_left(const struct tree *t)
 }
 
 /* Tells once, whatever comes first, how it went with a host. */
-static void settle(struct tree *t, uint32_t place, enum frame type, const char *why)
+static void tree_report_host_state(struct tree *t, uint32_t place, enum frame type, const char *why)
 {
     if (t->settled[place])
         return;
@@ -148,12 +148,12 @@ static void settle_child(struct child *c, enum frame type, const char *why)
     bool own = !t->settled[c->at]; /* its first host is the one that something happened to */
     c->closed = true;
     buf_free(&c->early);
-    settle(t, c->at, type, why);
+    tree_report_host_state(t, c->at, type, why);
     char *below =
         own ? xstrf("its agent was to be reached through host %s, which was lost", t->spec->names[c->at])
             : xstrf("the agent on host %s, through which it was reached, is gone", t->spec->names[c->at]);
     for (uint32_t i = 1; i < c->n; i++)
-        settle(t, c->at + i, type, type == FRAME_LOST ? below : why);
+        tree_report_host_state(t, c->at + i, type, type == FRAME_LOST ? below : why);
     free(below);
 }
 
@@ -164,10 +164,10 @@ static bool ends_ranks(int sig)
 
 void tree_send(struct tree *t, const struct frame_head *head, const void *data)
 {
-    uint32_t place = place_of(t, head->host), sig = 0;
+    uint32_t place = tree_find_index(t, head->host), sig = 0;
     if (place == t->spec->n)
         return;
-    struct child *c = child_of(t, place);
+    struct child *c = tree_find_child(t, place);
     if (c->closed)
         return;
     if (c->link) {
@@ -194,7 +194,7 @@ void tree_pause(struct tree *t, bool pause)
 static void child_frame(struct child *c, const struct frame_head *head, const char *data)
 {
     struct tree *t = c->tree;
-    uint32_t place = place_of(t, head->host);
+    uint32_t place = tree_find_index(t, head->host);
     if (place < c->at || place >= c->at + c->n || head->type <= FRAME_PROOF) {
         link_close(c->link);
         settle_child(c, FRAME_LOST, "its agent sent an invalid frame");
@@ -205,7 +205,7 @@ static void child_frame(struct child *c, const struct frame_head *head, const ch
         return;
     }
     char *why = xstrf("%.*s", (int)head->len, data);
-    settle(t, place, head->type, why);
+    tree_report_host_state(t, place, head->type, why);
     free(why);
 }
 
@@ -215,37 +215,38 @@ static struct child *find_child(struct tree *t, const char *who)
     for (uint32_t i = 0; i < t->nchildren; i++) {
         char number[16];
         snprintf(number, sizeof(number), "%u", t->spec->numbers[t->children[i].at]);
-        if (strcmp(shell_starts_all(&t->spec->shell) ? t->spec->names[t->children[i].at] : number, who) == 0)
+        if (strcmp(shell_starts_all_hosts(&t->spec->shell) ? t->spec->names[t->children[i].at] : number,
+                   who) == 0)
             return &t->children[i];
     }
     return NULL;
 }
 
-static void on_frame(void *ctx, const struct frame_head *head, const char *data)
+static void tree_on_frame(void *ctx, const struct frame_head *head, const char *data)
 {
     child_frame(ctx, head, data);
 }
 
-static void on_closed(void *ctx, const char *why)
+static void tree_on_closed(void *ctx, const char *why)
 {
     settle_child(ctx, FRAME_LOST, why);
 }
 
-static void on_drained(void *ctx)
+static void tree_on_drained(void *ctx)
 {
     struct child *c = ctx;
     if (c->tree->ev->drained)
         c->tree->ev->drained(c->tree->ctx);
 }
 
-static bool on_expected(void *ctx, const char *who)
+static bool tree_on_expected(void *ctx, const char *who)
 {
     const struct child *c = find_child(ctx, who);
     return c && !c->link;
 }
 
 /* Tells the agent who it is, and who is below it; then what waited for it. */
-static void welcome(struct child *c)
+static void tree_greet_child(struct child *c)
 {
     struct tree *t = c->tree;
     struct buf tree = {0};
@@ -258,14 +259,14 @@ static void welcome(struct child *c)
     link_send_frames(c->link, &c->early);
 }
 
-static void on_entered(void *ctx, const char *who, const char *version, struct link *k)
+static void tree_on_entered(void *ctx, const char *who, const char *version, struct link *k)
 {
     struct tree *t = ctx;
     struct child *c = find_child(t, who);
     c->link = k;
-    k->frame = on_frame;
-    k->closed = on_closed;
-    k->drained = on_drained;
+    k->frame = tree_on_frame;
+    k->closed = tree_on_closed;
+    k->drained = tree_on_drained;
     k->ctx = c;
     if (--t->expected == 0) {
         door_close(t->door);
@@ -281,11 +282,11 @@ static void on_entered(void *ctx, const char *who, const char *version, struct l
     } else if (c->closed) {
         link_close(k);
     } else {
-        welcome(c);
+        tree_greet_child(c);
     }
 }
 
-static void on_deadline(void *ctx)
+static void tree_on_deadline(void *ctx)
 {
     struct tree *t = ctx;
     for (uint32_t i = 0; i < t->nchildren; i++)
@@ -323,14 +324,14 @@ void tree_child_ended(struct tree *t, pid_t pid, int status)
 
 static void start_agent(struct tree *t, struct child *c)
 {
-    bool all = shell_starts_all(&t->spec->shell);
+    bool all = shell_starts_all_hosts(&t->spec->shell);
     char number[16], *why;
     snprintf(number, sizeof(number), "%u", t->spec->numbers[c->at]);
     const char *words[] = {AGENT_OPTION, t->addresses, door_port(t->door), all ? AGENT_BY_NAME : number,
                            NULL};
     if (t->spec->verbose)
-        say("Starting %s on host %s%s with %s.", all ? "agents" : "an agent", t->spec->names[c->at],
-            all && t->spec->n > 1 ? " and the others" : "", shell_name(&t->spec->shell));
+        message_print("Starting %s on host %s%s with %s.", all ? "agents" : "an agent", t->spec->names[c->at],
+                      all && t->spec->n > 1 ? " and the others" : "", shell_name(&t->spec->shell));
     pid_t pid =
         shell_run(&t->spec->shell, &t->spec->names[c->at], all ? t->spec->n : 1, words, t->cookie, &why);
     if (pid < 0) {
@@ -346,10 +347,10 @@ static void start_agent(struct tree *t, struct child *c)
 }
 
 /* Runs of nearly equal length, one for each child. */
-static void divide(struct tree *t)
+static void tree_divide_hosts(struct tree *t)
 {
     const struct tree_spec *s = t->spec;
-    bool flat = s->fanout == 0 || shell_starts_all(&s->shell);
+    bool flat = s->fanout == 0 || shell_starts_all_hosts(&s->shell);
     t->nchildren = flat || s->n < s->fanout ? s->n : s->fanout;
     t->children = xcalloc(t->nchildren, sizeof(*t->children));
     for (uint32_t i = 0, at = 0; i < t->nchildren; i++) {
@@ -361,27 +362,28 @@ static void divide(struct tree *t)
 
 struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct tree_events *ev, void *ctx)
 {
-    static const struct door_events door_events = {on_expected, on_entered};
+    static const struct door_events door_events = {tree_on_expected, tree_on_entered};
     struct tree *t = xcalloc(1, sizeof(*t));
     *t = (struct tree){.loop = l, .spec = spec, .ev = ev, .ctx = ctx, .left = spec->n};
     t->settled = xcalloc(spec->n, sizeof(*t->settled));
-    divide(t);
+    tree_divide_hosts(t);
     t->expected = t->nchildren;
     proof_cookie(t->cookie);
     address_own(t->addresses, sizeof(t->addresses), spec->network);
     if (!t->addresses[0])
-        die(1,
+        launcher_die(
+            1,
             "This host has no address of the network %s (-iface); ip address lists interfaces and addresses.",
             spec->network);
     t->door = door_open(l, t->nchildren, *spec->network ? t->addresses : NULL, t->cookie, &door_events, t);
-    t->deadline = (struct timer){.fn = on_deadline, .ctx = t};
+    t->deadline = (struct timer){.fn = tree_on_deadline, .ctx = t};
     loop_after(l, &t->deadline, (uint64_t)spec->timeout * 1000);
     return t;
 }
 
 void tree_run(struct tree *t)
 {
-    uint32_t n = shell_starts_all(&t->spec->shell) ? 1 : t->nchildren;
+    uint32_t n = shell_starts_all_hosts(&t->spec->shell) ? 1 : t->nchildren;
     for (uint32_t i = 0; i < n; i++)
         if (!t->children[i].closed)
             start_agent(t, &t->children[i]);

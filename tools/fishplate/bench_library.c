@@ -12,7 +12,7 @@
 #include "net/peer.h"
 #include "net/port.h"
 
-static const char *transport(int rank)
+static const char *library_transport(int rank)
 {
     static char text[256];
     const struct fishplate_inside *in = inside_of_library();
@@ -24,7 +24,7 @@ static const char *transport(int rank)
 }
 
 /* What carries it, for programs: "memory", "hardware", "softib-tcp" ... */
-static const char *carrier(int rank)
+static const char *library_carrier(int rank)
 {
     const struct peer *peer = inside_of_library()->peer(rank);
     if (!peer)
@@ -33,7 +33,7 @@ static const char *carrier(int rank)
 }
 
 /* The i-th algorithm of an operation that all ranks together can use; NULL after the last. */
-static const char *algorithm(const char *operation, int i)
+static const char *library_algorithm(const char *operation, int i)
 {
     const struct fishplate_inside *in = inside_of_library();
     for (size_t k = 0; k < in->algorithms_count(); k++) {
@@ -44,17 +44,17 @@ static const char *algorithm(const char *operation, int i)
     return NULL;
 }
 
-static int choose(const char *setting)
+static int library_choose(const char *setting)
 {
     return inside_of_library()->coll_set(setting);
 }
 
 const struct bench_host bench_library = {
     .program = "fishplate bench",
-    .transport = transport,
-    .carrier = carrier,
-    .algorithm = algorithm,
-    .choose = choose,
+    .transport = library_transport,
+    .carrier = library_carrier,
+    .algorithm = library_algorithm,
+    .choose = library_choose,
     .kinds = "  bench io             files: MPI_File_write and MPI_File_read against pwrite and pread\n"
              "  bench rma            one-sided operations\n"
              "  fishplate-lab ...    kernels of programs, InfiniBand designs, rails, multicast, barriers, "

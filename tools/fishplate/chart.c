@@ -86,13 +86,13 @@ struct scale {
     bool by_factors;
 };
 
-static double at_x(const struct scale *s, double x)
+static double chart_pixel_x(const struct scale *s, double x)
 {
     double part = s->by_factors ? log(x / s->x0) / log(s->x1 / s->x0) : (x - s->x0) / (s->x1 - s->x0);
     return LEFT + (s->x1 > s->x0 ? part : 0.5) * (WIDTH - LEFT - RIGHT);
 }
 
-static double at_y(const struct scale *s, double y)
+static double chart_pixel_y(const struct scale *s, double y)
 {
     return HEIGHT - BOTTOM - y / s->y1 * (HEIGHT - TOP - BOTTOM);
 }
@@ -108,7 +108,7 @@ static double round_step(double least)
     return 10 * power;
 }
 
-static struct scale scale_of(const struct chart *c, double *step)
+static struct scale chart_compute_scale(const struct chart *c, double *step)
 {
     struct scale s = {.x0 = c->x[0], .x1 = c->x[c->points - 1], .y1 = 0, .by_factors = c->by_factors};
     for (int l = 0; l < c->lines; l++)
@@ -122,43 +122,44 @@ static struct scale scale_of(const struct chart *c, double *step)
     return s;
 }
 
-static void text_at(FILE *out, double x, double y, const char *anchor, const char *text)
+static void chart_print_text(FILE *out, double x, double y, const char *anchor, const char *text)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
     html_text(out, text);
     fputs("</text>\n", out);
 }
 
-static void axes(const struct chart *c, const struct scale *s, double step, FILE *out)
+static void chart_print_axes(const struct chart *c, const struct scale *s, double step, FILE *out)
 {
     char text[32];
     for (double y = 0; y <= s->y1 * 1.0001; y += step) {
         fprintf(out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
-                WIDTH - RIGHT, at_y(s, y), at_y(s, y));
+                WIDTH - RIGHT, chart_pixel_y(s, y), chart_pixel_y(s, y));
         snprintf(text, sizeof(text), "%g", y);
-        text_at(out, LEFT - 8, at_y(s, y) + 4, "end", text);
+        chart_print_text(out, LEFT - 8, chart_pixel_y(s, y) + 4, "end", text);
     }
     int every = c->points > 10 ? (c->points + 7) / 8 : 1;
     for (int i = 0; i < c->points; i += every) {
         format_x(c, c->x[i], text);
-        text_at(out, at_x(s, c->x[i]), HEIGHT - BOTTOM + 18, "middle", text);
+        chart_print_text(out, chart_pixel_x(s, c->x[i]), HEIGHT - BOTTOM + 18, "middle", text);
     }
-    text_at(out, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 12, "middle", c->x_name);
-    text_at(out, LEFT, TOP - 10, "start", c->y_name);
+    chart_print_text(out, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 12, "middle", c->x_name);
+    chart_print_text(out, LEFT, TOP - 10, "start", c->y_name);
 }
 
-static void line(const struct chart *c, const struct scale *s, int l, FILE *out)
+static void chart_print_line(const struct chart *c, const struct scale *s, int l, FILE *out)
 {
     fprintf(out, "<g class=\"l%d\"><polyline points=\"", l);
     for (int i = 0; i < c->points && !c->dots[l]; i++)
         if (!isnan(c->y[l][i]))
-            fprintf(out, "%.1f,%.1f ", at_x(s, c->x[i]), at_y(s, c->y[l][i]));
+            fprintf(out, "%.1f,%.1f ", chart_pixel_x(s, c->x[i]), chart_pixel_y(s, c->y[l][i]));
     fputs("\"/>", out);
     for (int i = 0; i < c->points && !c->smooth[l]; i++)
         if (!isnan(c->y[l][i])) {
             char x[32];
             format_x(c, c->x[i], x);
-            fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\">", at_x(s, c->x[i]), at_y(s, c->y[l][i]));
+            fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\">", chart_pixel_x(s, c->x[i]),
+                    chart_pixel_y(s, c->y[l][i]));
             html_put(out, "title", NULL, "%s, %s: %g", c->name[l], x, c->y[l][i]);
             fputs("</circle>", out);
         }
@@ -168,7 +169,7 @@ static void line(const struct chart *c, const struct scale *s, int l, FILE *out)
     else
         fprintf(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.0f\" y2=\"%.0f\"/></g>\n", WIDTH - RIGHT + 14,
                 WIDTH - RIGHT + 38, y, y);
-    text_at(out, WIDTH - RIGHT + 44, y + 4, "start", c->name[l]);
+    chart_print_text(out, WIDTH - RIGHT + 44, y + 4, "start", c->name[l]);
 }
 
 void chart_svg(const struct chart *c, FILE *out)
@@ -177,7 +178,7 @@ void chart_svg(const struct chart *c, FILE *out)
                                                      "#e69f00", "#56b4e9", "#8c6d31", "#7b4fa3",
                                                      "#888888", "#b03060", "#222288", "#228822"};
     double step;
-    struct scale s = scale_of(c, &step);
+    struct scale s = chart_compute_scale(c, &step);
     char title[256];
     snprintf(title, sizeof(title), "Figure %s: %s", c->id, c->title);
     fprintf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
@@ -192,9 +193,9 @@ void chart_svg(const struct chart *c, FILE *out)
     for (int l = 5; l < c->lines; l++)
         fprintf(out, ".l%d polyline,.l%d line{stroke-dasharray:6 4}", l, l);
     fputs("</style>\n", out);
-    text_at(out, LEFT, 20, "start", title);
-    axes(c, &s, step, out);
+    chart_print_text(out, LEFT, 20, "start", title);
+    chart_print_axes(c, &s, step, out);
     for (int l = 0; l < c->lines; l++)
-        line(c, &s, l, out);
+        chart_print_line(c, &s, l, out);
     fputs("</svg>\n", out);
 }

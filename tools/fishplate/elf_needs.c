@@ -20,7 +20,7 @@ struct image {
 };
 
 /* count elements of `each` bytes at `offset`, or NULL when they are not all inside the file or not aligned. */
-static const void *part(const struct image *f, uint64_t offset, uint64_t count, size_t each)
+static const void *elf_section(const struct image *f, uint64_t offset, uint64_t count, size_t each)
 {
     if (offset > f->size || count > (f->size - offset) / each || offset % _Alignof(uint64_t) != 0)
         return NULL;
@@ -47,7 +47,7 @@ static const Elf64_Shdr *symbol_section(const Elf64_Shdr *sections, size_t n)
 }
 
 /* The string at `name` of a table that ends with a zero byte, or NULL. */
-static const char *text_at(const struct image *f, const Elf64_Shdr *text, uint64_t name)
+static const char *elf_string(const struct image *f, const Elf64_Shdr *text, uint64_t name)
 {
     if (text->sh_offset > f->size || text->sh_size > f->size - text->sh_offset || name >= text->sh_size ||
         f->bytes[text->sh_offset + text->sh_size - 1] != '\0')
@@ -62,10 +62,10 @@ static void walk_libraries(const struct image *f, const Elf64_Shdr *sections, si
         if (sections[i].sh_type != SHT_DYNAMIC || sections[i].sh_link >= n)
             continue;
         const size_t count = sections[i].sh_size / sizeof(Elf64_Dyn);
-        const Elf64_Dyn *entries = part(f, sections[i].sh_offset, count, sizeof(*entries));
+        const Elf64_Dyn *entries = elf_section(f, sections[i].sh_offset, count, sizeof(*entries));
         for (size_t k = 0; entries && k < count; k++) {
             const char *name = entries[k].d_tag == DT_NEEDED
-                                   ? text_at(f, &sections[sections[i].sh_link], entries[k].d_un.d_val)
+                                   ? elf_string(f, &sections[sections[i].sh_link], entries[k].d_un.d_val)
                                    : NULL;
             if (name)
                 found->library(name, found->arg);
@@ -73,19 +73,19 @@ static void walk_libraries(const struct image *f, const Elf64_Shdr *sections, si
     }
 }
 
-static const char *walk(const struct image *f, const struct elf_found *found)
+static const char *elf_walk_symbols(const struct image *f, const struct elf_found *found)
 {
-    const Elf64_Ehdr *head = part(f, 0, 1, sizeof(*head));
+    const Elf64_Ehdr *head = elf_section(f, 0, 1, sizeof(*head));
     if (!is_ours(head))
         return "it is not a 64-bit ELF program, library or object of this machine";
-    const Elf64_Shdr *sections = part(f, head->e_shoff, head->e_shnum, sizeof(*sections));
+    const Elf64_Shdr *sections = elf_section(f, head->e_shoff, head->e_shnum, sizeof(*sections));
     const Elf64_Shdr *table = sections ? symbol_section(sections, head->e_shnum) : NULL;
     if (!table || table->sh_link >= head->e_shnum)
         return "it has no table of symbols (a static program, or stripped of its sections)";
     const Elf64_Shdr *text = &sections[table->sh_link];
     const size_t n = table->sh_size / sizeof(Elf64_Sym);
-    const Elf64_Sym *symbols = part(f, table->sh_offset, n, sizeof(*symbols));
-    if (!symbols || !text_at(f, text, 0))
+    const Elf64_Sym *symbols = elf_section(f, table->sh_offset, n, sizeof(*symbols));
+    if (!symbols || !elf_string(f, text, 0))
         return "its table of symbols is damaged";
     for (size_t i = 0; i < n; i++)
         if (symbols[i].st_shndx == SHN_UNDEF && symbols[i].st_name > 0 && symbols[i].st_name < text->sh_size)
@@ -107,7 +107,7 @@ const char *elf_needs(const char *path, const struct elf_found *found)
     if (bytes == MAP_FAILED)
         return "it is not a file with anything in it";
     const struct image f = {bytes, (size_t)status.st_size};
-    const char *problem = walk(&f, found);
+    const char *problem = elf_walk_symbols(&f, found);
     munmap(bytes, f.size);
     return problem;
 }

@@ -43,7 +43,7 @@ static const struct cli_option options[] = {
     CLI_FLAG_LINE("--markdown", struct info_options, markdown, "with --tunables: as docs/tunables.md has it"),
     CLI_FLAG_LINE("--json", struct info_options, json, "one JSON document"), CLI_END};
 
-static void usage(void)
+static void info_print_usage(void)
 {
     printf("Usage: fishplate info [sections] [--json]\n"
            "       fishplate info --api [--missing] [--json] FILE...\n\nSections (without any: those marked "
@@ -73,7 +73,7 @@ static bool read_file(void *info, const char *name)
     return true;
 }
 
-static int parse(struct info_options *o, int argc, char **argv)
+static int info_parse(struct info_options *o, int argc, char **argv)
 {
     struct cli_option all[NSECTIONS + sizeof(options) / sizeof(options[0])];
     const struct cli c = {
@@ -141,7 +141,7 @@ static bool needs_job(const struct info_options *o)
     return false;
 }
 
-static int run(const struct info_options *o, int *argc, char ***argv)
+static int info_run(const struct info_options *o, int *argc, char ***argv)
 {
     const struct fishplate_inside *in = inside_of_library();
     if (o->nfiles > 0)
@@ -175,10 +175,10 @@ static int run(const struct info_options *o, int *argc, char ***argv)
 int command_info(int argc, char **argv)
 {
     struct info_options o = {.files = calloc((size_t)argc, sizeof(*o.files)), .files_room = argc};
-    const int next = o.files ? parse(&o, argc, argv) : CLI_INVALID;
+    const int next = o.files ? info_parse(&o, argc, argv) : CLI_INVALID;
     if (next == CLI_HELP)
-        usage();
-    const int status = next < 0 ? (next == CLI_HELP ? 0 : 2) : run(&o, &argc, &argv);
+        info_print_usage();
+    const int status = next < 0 ? (next == CLI_HELP ? 0 : 2) : info_run(&o, &argc, &argv);
     free(o.files);
     return status;
 }

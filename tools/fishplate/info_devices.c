@@ -23,7 +23,7 @@ struct node {
 
 static struct node *nodes; /* on rank 0 */
 
-static struct node *node_here(const struct fishplate_inside *in, bool job)
+static struct node *devices_describe_node(const struct fishplate_inside *in, bool job)
 {
     struct node *n = calloc(1, sizeof(*n));
     size_t count = 0;
@@ -62,7 +62,7 @@ static struct node *receive_node(int rank)
 }
 
 /* The first rank of each node tells rank 0, which is one itself. */
-static void gather(void)
+static void devices_gather(void)
 {
     MPI_Comm node;
     int rank, size, first;
@@ -89,9 +89,9 @@ static void gather(void)
 
 void info_devices_gather(const struct fishplate_inside *in, bool job)
 {
-    nodes = node_here(in, job);
+    nodes = devices_describe_node(in, job);
     if (job && nodes)
-        gather();
+        devices_gather();
 }
 
 static const char *gid_text(const struct net_port *p, char out[INET6_ADDRSTRLEN])

@@ -34,7 +34,7 @@ static bool is_ending(const char *rest)
     return false;
 }
 
-static bool is_call_of(const char *symbol, const char *name)
+static bool needs_is_call(const char *symbol, const char *name)
 {
     if (strcmp(symbol, name) == 0)
         return true;
@@ -69,7 +69,7 @@ static void found_library(const char *name, void *arg)
         strcpy(n->foreign, name);
 }
 
-static void found(const char *symbol, void *what)
+static void needs_add_symbol(const char *symbol, void *what)
 {
     struct needs *n = what;
     bool known = false;
@@ -80,13 +80,13 @@ static void found(const char *symbol, void *what)
     if (strncasecmp(symbol, "MPI", 3) != 0)
         return;
     for (size_t i = 0; i < n->in->api_count; i++)
-        if (is_call_of(symbol, n->in->api[i].name))
+        if (needs_is_call(symbol, n->in->api[i].name))
             known = n->needed[i] = true;
     if (!known && is_c_name(symbol))
         found_stranger(n, symbol);
 }
 
-static size_t count(const struct needs *n)
+static size_t needs_count_missing(const struct needs *n)
 {
     size_t total = n->nstrangers;
     for (size_t i = 0; i < n->in->api_count; i++)
@@ -102,10 +102,10 @@ static void print_text(const struct needs *n, const char *file, const struct inf
                "Fishplate's mpicc.\n",
                file, n->foreign);
     if (!o->missing && n->nstrangers == 0)
-        printf("%s needs %zu MPI functions: all are there.\n", file, count(n));
+        printf("%s needs %zu MPI functions: all are there.\n", file, needs_count_missing(n));
     else if (!o->missing)
-        printf("%s needs %zu MPI functions; %zu of them are not in Fishplate %s:\n", file, count(n),
-               n->nstrangers, n->in->version);
+        printf("%s needs %zu MPI functions; %zu of them are not in Fishplate %s:\n", file,
+               needs_count_missing(n), n->nstrangers, n->in->version);
     for (size_t i = 0; i < n->nstrangers; i++)
         printf(o->missing ? "%s\n" : "    %-40s not a function of MPI 5.0\n", n->strangers[i]);
 }
@@ -137,7 +137,7 @@ static int one_file(const struct fishplate_inside *in, const char *file, const s
         fprintf(stderr, "fishplate info: out of memory.\n");
         return 2;
     }
-    const char *problem = elf_needs(file, &(struct elf_found){found, found_library, &n});
+    const char *problem = elf_needs(file, &(struct elf_found){needs_add_symbol, found_library, &n});
     if (problem)
         fprintf(stderr, "fishplate info: cannot read the symbols of %s: %s.\n", file, problem);
     else if (o->json)

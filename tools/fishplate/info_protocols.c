@@ -11,7 +11,7 @@
 #include "net/net.h"
 #include "net/peer.h"
 
-static bool alike(const struct peer *a, const struct peer *b)
+static bool protocols_are_equal(const struct peer *a, const struct peer *b)
 {
     return a->ops == b->ops && memcmp(&a->caps, &b->caps, sizeof(a->caps)) == 0 &&
            a->eager_max == b->eager_max;
@@ -84,7 +84,7 @@ static void each_kind(const struct fishplate_inside *in, void (*visit)(const str
         last = first;
         if (!p)
             continue;
-        while (last + 1 < size && in->peer(last + 1) && alike(p, in->peer(last + 1)))
+        while (last + 1 < size && in->peer(last + 1) && protocols_are_equal(p, in->peer(last + 1)))
             last++;
         visit(p, first, last, arg);
     }
@@ -148,15 +148,15 @@ static void json_kind(const struct peer *p, int first, int last, void *arg)
 }
 
 /* mpiexec -enable-recovery: deaths are survived. */
-static bool recovers(const struct fishplate_inside *in)
+static bool protocols_can_recover(const struct fishplate_inside *in)
 {
     return in->peer(0) && in->peer(0)->net->lost;
 }
 
 /* Which ways of making a collective call this job may take (info --coll lists the algorithms). */
-static const char *collectives(const struct fishplate_inside *in)
+static const char *protocols_collective_text(const struct fishplate_inside *in)
 {
-    return recovers(in)
+    return protocols_can_recover(in)
                ? "made of the messages above, every one (-enable-recovery): flags in memory, RDMA writes, "
                  "switches and multicast do not say who is missing"
                : "by flags in shared memory on one node, by messages, RDMA writes, switches or multicast "
@@ -168,7 +168,7 @@ void info_protocols_text(const struct fishplate_inside *in, const struct info_op
     (void)o;
     printf("Protocols of rank 0\n");
     each_kind(in, print_kind, &(struct printer){.in = in});
-    printf("  collectives: %s\n", collectives(in));
+    printf("  collectives: %s\n", protocols_collective_text(in));
 }
 
 void info_protocols_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
@@ -177,5 +177,5 @@ void info_protocols_json(const struct fishplate_inside *in, const struct info_op
     json_array(j, "protocols");
     each_kind(in, json_kind, &(struct printer){.in = in, .json = j});
     json_end(j);
-    json_string(j, "protocols_of_collectives", collectives(in));
+    json_string(j, "protocols_of_collectives", protocols_collective_text(in));
 }

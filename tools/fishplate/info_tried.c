@@ -15,7 +15,7 @@ enum { CALLS = 40, SIZES = 2 };
 static char *choices;   /* on rank 0; NULL: not in a job, or on one node */
 static char *protocols; /* on rank 0; NULL: not requested */
 
-static void call(int operation, char *in, char *out, int bytes, int root)
+static void trial_call_operation(int operation, char *in, char *out, int bytes, int root)
 {
     MPI_Comm c = MPI_COMM_WORLD;
     switch (operation) {
@@ -75,7 +75,7 @@ void info_tried_gather(void)
     for (int operation = 0; operation < 7; operation++)
         for (int s = 0; s < SIZES; s++)
             for (int i = 0; i < CALLS; i++)
-                call(operation, in, out, sizes[s], i % size);
+                trial_call_operation(operation, in, out, sizes[s], i % size);
     free(in);
     free(out);
     if (rank != 0 || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
@@ -86,7 +86,8 @@ void info_tried_gather(void)
     MPI_T_finalize();
 }
 
-static void lines(const char *text, void (*each)(const char *line, size_t length, void *arg), void *arg)
+static void text_for_each_line(const char *text, void (*each)(const char *line, size_t length, void *arg),
+                               void *arg)
 {
     while (text && *text) {
         const size_t length = strcspn(text, "\n");
@@ -116,7 +117,7 @@ void info_tried_text(void)
     if (!choices)
         return;
     printf("\nWhat this job has measured to be the fastest between nodes\n");
-    lines(choices, print_line, NULL);
+    text_for_each_line(choices, print_line, NULL);
 }
 
 void info_tried_json(struct json *j)
@@ -124,7 +125,7 @@ void info_tried_json(struct json *j)
     if (!choices)
         return;
     json_array(j, "chosen");
-    lines(choices, json_line, j);
+    text_for_each_line(choices, json_line, j);
     json_end(j);
 }
 
@@ -133,7 +134,7 @@ void info_tried_json(struct json *j)
 enum { LARGEST = 4 << 20, FEWEST = 200, BURST = 16 };
 
 /* Ping-pongs, then bursts in both directions, between the ranks 0 and 1. */
-static void exchange(char *data, int bytes, int rank)
+static void trial_exchange(char *data, int bytes, int rank)
 {
     const int messages = FEWEST * (bytes < LARGEST / 16 ? 5 : 1);
     MPI_Request requests[BURST];
@@ -163,7 +164,7 @@ void info_tuned_gather(void)
     if (!data)
         MPI_Abort(MPI_COMM_WORLD, 1);
     for (int bytes = 32 * 1024; bytes <= LARGEST && rank < 2 && size > 1; bytes *= 2)
-        exchange(data, bytes, rank);
+        trial_exchange(data, bytes, rank);
     free(data);
     if (rank != 0 || MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
         return;
@@ -180,13 +181,13 @@ void info_tuned_text(const struct fishplate_inside *in, const struct info_option
     if (!protocols || !*protocols)
         printf("  nothing was measured: start two ranks (mpiexec -n 2 fishplate info --tuned), without "
                "FISHPLATE_TUNE=off\n");
-    lines(protocols, print_line, NULL);
+    text_for_each_line(protocols, print_line, NULL);
 }
 
 void info_tuned_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
 {
     (void)in, (void)o;
     json_array(j, "tuned");
-    lines(protocols, json_line, j);
+    text_for_each_line(protocols, json_line, j);
     json_end(j);
 }

@@ -170,7 +170,7 @@ void info_tunables_json(const struct fishplate_inside *in, const struct info_opt
 
 /* ---- what was changed ---- */
 
-static bool changed(const struct fishplate_inside *in, const struct tunable *t)
+static bool tunable_is_changed(const struct fishplate_inside *in, const struct tunable *t)
 {
     char value[VALUE_MAX], first[VALUE_MAX];
     in->tunable_format(t, value, sizeof(value));
@@ -191,7 +191,8 @@ void info_changed_text(const struct fishplate_inside *in, const struct info_opti
         format_default(in, t, first);
         printf("%sFISHPLATE_%s%s=%s (%s; %s%s)\n", n++ ? "" : "Settings that were set\n",
                t->laboratory ? "LAB=" : "", t->name, value, source_names[t->source],
-               changed(in, t) ? "default: " : "the same as its default, ", first[0] ? first : "unset");
+               tunable_is_changed(in, t) ? "default: " : "the same as its default, ",
+               first[0] ? first : "unset");
     }
     if (n == 0)
         printf("Every setting has its default.\n");

@@ -9,19 +9,19 @@
 
 enum { MANY = 20000 /* links: to leave out those of one end then makes no difference */ };
 
-static int by_number(const void *a, const void *b)
+static int links_compare_by_number(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
-static double median(double *values, size_t n)
+static double links_median(double *values, size_t n)
 {
-    qsort(values, n, sizeof(*values), by_number);
+    qsort(values, n, sizeof(*values), links_compare_by_number);
     return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static bool touches(const struct link_seen *l, int end)
+static bool links_touches_node(const struct link_seen *l, int end)
 {
     return l->ends[0] == end || l->ends[1] == end;
 }
@@ -37,24 +37,25 @@ struct others {
 };
 
 /* The links of this kind that do not touch the end (-1: all of them). `room`: for n numbers. */
-static struct others look(const struct link_seen *list, size_t n, unsigned kind, int end, double *room)
+static struct others links_compare_others(const struct link_seen *list, size_t n, unsigned kind, int end,
+                                          double *room)
 {
     struct others o = {0};
     for (size_t i = 0; i < n; i++)
-        if (list[i].kind == kind && !touches(&list[i], end))
+        if (list[i].kind == kind && !links_touches_node(&list[i], end))
             room[o.n++] = list[i].best;
     if (o.n == 0)
         return o;
-    o.best = median(room, o.n);
+    o.best = links_median(room, o.n);
     o.n = 0;
     for (size_t i = 0; i < n; i++)
-        if (list[i].kind == kind && !touches(&list[i], end))
+        if (list[i].kind == kind && !links_touches_node(&list[i], end))
             room[o.n++] = mean_cost(&list[i]);
-    o.mean = median(room, o.n);
+    o.mean = links_median(room, o.n);
     return o;
 }
 
-static void judge(struct link_seen *l, const struct others *o)
+static void links_judge_one(struct link_seen *l, const struct others *o)
 {
     if (o->n < LINK_FEW || o->best <= 0 || o->mean <= 0)
         return;
@@ -66,7 +67,7 @@ static void judge(struct link_seen *l, const struct others *o)
     l->slow = l->messages >= LINK_MESSAGES && times >= LINK_SLOW && mean_cost(l) >= LINK_SLOW * o->mean;
 }
 
-static int by_kind_and_end(const void *a, const void *b)
+static int links_compare_by_kind_and_end(const void *a, const void *b)
 {
     const struct link_seen *x = a, *y = b;
     if (x->kind != y->kind)
@@ -97,13 +98,13 @@ static void swap_ends(struct link_seen *list, size_t n)
 static void judge_by_end(struct link_seen *list, size_t n, double *room)
 {
     struct others o = {0};
-    qsort(list, n, sizeof(*list), by_kind_and_end);
+    qsort(list, n, sizeof(*list), links_compare_by_kind_and_end);
     for (size_t i = 0; i < n; i++) {
         const bool known =
             i > 0 && list[i].kind == list[i - 1].kind && (n > MANY || list[i].ends[0] == list[i - 1].ends[0]);
         if (!known)
-            o = look(list, n, list[i].kind, n > MANY ? -1 : list[i].ends[0], room);
-        judge(&list[i], &o);
+            o = links_compare_others(list, n, list[i].kind, n > MANY ? -1 : list[i].ends[0], room);
+        links_judge_one(&list[i], &o);
     }
 }
 
@@ -167,7 +168,7 @@ int links_culprit(const struct link_seen *list, size_t n)
         return -1;
     for (int e = 0; e < 2; e++) {
         size_t i = 0;
-        while (i < n && list[i].slow && touches(&list[i], list[0].ends[e]))
+        while (i < n && list[i].slow && links_touches_node(&list[i], list[0].ends[e]))
             i++;
         if (i < n && list[i].slow)
             continue;

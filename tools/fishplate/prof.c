@@ -34,7 +34,7 @@ static const struct cli_option options[] = {
     CLI_FLAG_LINE("--read", struct options, read, NULL),
     CLI_END};
 
-static void usage(void)
+static void prof_print_usage(void)
 {
     printf("Usage: fishplate prof [options] [--] mpiexec ...      run a program and report how it used MPI\n"
            "       fishplate prof [options] --read FILE...        report on records that were kept\n\n"
@@ -83,7 +83,7 @@ static void usage(void)
 }
 
 /* Options end at `--` or at the first word that is none. */
-static int parse(struct options *o, int argc, char **argv)
+static int prof_parse(struct options *o, int argc, char **argv)
 {
     const struct cli c = {.program = "fishplate prof", .options = options, .stops = true};
     const int next = cli_parse(&c, argc, argv, o);
@@ -99,7 +99,7 @@ static int parse(struct options *o, int argc, char **argv)
     return CLI_INVALID;
 }
 
-static bool complain(const char *path)
+static bool prof_report_file_error(const char *path)
 {
     fprintf(stderr, "fishplate prof: %s cannot be written: %s.\n", path, strerror(errno));
     return false;
@@ -128,9 +128,9 @@ static bool write_file(const struct prof_job *job, const char *wanted, int numbe
     file_name(wanted, number, path, sizeof(path));
     FILE *out = fopen(path, "w");
     if (!out)
-        return complain(path);
+        return prof_report_file_error(path);
     write(job, out);
-    return fclose(out) == 0 || complain(path);
+    return fclose(out) == 0 || prof_report_file_error(path);
 }
 
 static bool report_timeline(const struct prof_job *job, const char *wanted, int number)
@@ -155,7 +155,7 @@ static bool report_timeline(const struct prof_job *job, const char *wanted, int 
     return true;
 }
 
-static bool report(const struct options *o, struct prof_job *jobs, const char *command)
+static bool prof_write_reports(const struct options *o, struct prof_job *jobs, const char *command)
 {
     bool good = true;
     int number = 0;
@@ -177,13 +177,13 @@ static bool report(const struct options *o, struct prof_job *jobs, const char *c
     return good;
 }
 
-static bool copy(const char *path, FILE *out)
+static bool prof_copy_file(const char *path, FILE *out)
 {
     char block[8192];
     size_t n;
     FILE *in = fopen(path, "r");
     if (!in)
-        return complain(path);
+        return prof_report_file_error(path);
     while ((n = fread(block, 1, sizeof(block), in)) > 0)
         fwrite(block, 1, n, out);
     fclose(in);
@@ -202,7 +202,7 @@ static bool read_folder(const char *folder, FILE *kept, struct prof_job **jobs)
         if (end && strcmp(end, ".txt") == 0) {
             good = prof_read_file(path, jobs) && good;
             if (kept)
-                good = copy(path, kept) && good;
+                good = prof_copy_file(path, kept) && good;
         }
         free(names[i]);
     }
@@ -211,7 +211,7 @@ static bool read_folder(const char *folder, FILE *kept, struct prof_job **jobs)
     return good;
 }
 
-static char *joined(char **words)
+static char *prof_join_words(char **words)
 {
     char *text = NULL;
     size_t size;
@@ -231,7 +231,7 @@ static int run_and_report(const struct options *o)
     struct prof_job *jobs = NULL;
     FILE *kept = NULL;
     if (o->record && !(kept = fopen(o->record, "w")))
-        return complain(o->record) ? 0 : 1;
+        return prof_report_file_error(o->record) ? 0 : 1;
     if (!prof_folder_make(folder, sizeof(folder))) {
         if (kept)
             fclose(kept);
@@ -243,7 +243,7 @@ static int run_and_report(const struct options *o)
     bool good = read_folder(folder, kept, &jobs);
     prof_folder_remove(folder);
     if (kept && fclose(kept) != 0)
-        good = complain(o->record);
+        good = prof_report_file_error(o->record);
     if (!jobs && status != 0 && status != 126 && status != 127)
         fprintf(
             stderr,
@@ -258,8 +258,8 @@ static int run_and_report(const struct options *o)
             "dynamically, until MPI_Finalize?\n");
         good = false;
     }
-    char *command = joined(o->rest);
-    good = report(o, jobs, command) && good;
+    char *command = prof_join_words(o->rest);
+    good = prof_write_reports(o, jobs, command) && good;
     free(command);
     prof_jobs_free(jobs);
     return status ? status : !good;
@@ -269,9 +269,9 @@ int command_prof(int argc, char **argv)
 {
     struct options o = {0};
     struct prof_job *jobs = NULL;
-    const int next = parse(&o, argc, argv);
+    const int next = prof_parse(&o, argc, argv);
     if (next == CLI_HELP)
-        usage();
+        prof_print_usage();
     if (next < 0)
         return next == CLI_HELP ? 0 : 2;
     if (!o.read)
@@ -279,7 +279,7 @@ int command_prof(int argc, char **argv)
     bool good = true;
     for (char **file = o.rest; *file; file++)
         good = prof_read_file(*file, &jobs) && good;
-    good = good && report(&o, jobs, NULL);
+    good = good && prof_write_reports(&o, jobs, NULL);
     prof_jobs_free(jobs);
     return !good;
 }

@@ -20,8 +20,8 @@ static void open_svg(FILE *out, int width, int height, const char *label)
             width, height, width, height, label);
 }
 
-static void rect(FILE *out, const char *style, double x, double y, double width, double height,
-                 const char *title)
+static void chart_rect(FILE *out, const char *style, double x, double y, double width, double height,
+                       const char *title)
 {
     fprintf(out, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"2\">", style,
             x, y, width, height);
@@ -29,14 +29,14 @@ static void rect(FILE *out, const char *style, double x, double y, double width,
     fputs("</rect>\n", out);
 }
 
-static void label(FILE *out, double x, double y, const char *anchor, const char *text)
+static void chart_label(FILE *out, double x, double y, const char *anchor, const char *text)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
     html_text(out, text);
     fputs("</text>\n", out);
 }
 
-static void legend(FILE *out, const struct prof_job *job)
+static void chart_legend(FILE *out, const struct prof_job *job)
 {
     fputs("<div class=\"legend\">", out);
     for (int k = 0; k < PROF_KINDS; k++)
@@ -73,7 +73,7 @@ void prof_chart_ranks(const struct prof_job *job, FILE *out)
 {
     const int shown = job->there < BARS_MAX ? job->there : BARS_MAX;
     int seen = 0, drawn = 0;
-    legend(out, job);
+    chart_legend(out, job);
     fputs("<div class=\"chart rows\">\n", out);
     for (int r = 0; r < job->size; r++) {
         if (!job->ranks[r].there)
@@ -187,7 +187,7 @@ static void ranks_text(const struct prof_job *job, const struct cells *c, int i,
 }
 
 /* From faint to full, by the logarithm of the bytes; empty messages are faint too. */
-static double strength_of(const struct cells *c, double bytes)
+static double chart_cell_strength(const struct cells *c, double bytes)
 {
     if (bytes <= 0)
         return 0.15;
@@ -205,13 +205,13 @@ static void peer_cell(FILE *out, const struct prof_job *job, const struct cells 
     ranks_text(job, c, to, b);
     snprintf(text, sizeof(text), "rank %s to rank %s: %" PRIu64 " messages, %s", a, b, t->messages,
              prof_bytes((double)t->bytes, bytes));
-    fprintf(out, "<g fill-opacity=\"%.2f\">", strength_of(c, (double)t->bytes));
-    rect(out, "heat", 80 + to * side, 40 + from * side, side - 1, side - 1, text);
+    fprintf(out, "<g fill-opacity=\"%.2f\">", chart_cell_strength(c, (double)t->bytes));
+    chart_rect(out, "heat", 80 + to * side, 40 + from * side, side - 1, side - 1, text);
     fputs("</g>\n", out);
 }
 
 /* What the strengths of the colour mean. */
-static void scale(FILE *out, const struct cells *c)
+static void chart_colour_scale(FILE *out, const struct cells *c)
 {
     enum { STEPS = 5 };
     char text[PROF_TEXT];
@@ -220,8 +220,9 @@ static void scale(FILE *out, const struct cells *c)
         const double bytes = c->least * pow(c->most / c->least, (double)i / (STEPS - 1));
         if (i > 0 && c->most <= c->least)
             break;
-        fprintf(out, "<span><i class=\"bh\" style=\"opacity:%.2f\"></i>%s%s</span>", strength_of(c, bytes),
-                i > 0 && i < STEPS - 1 ? "about " : "", prof_bytes(floor(bytes), text));
+        fprintf(out, "<span><i class=\"bh\" style=\"opacity:%.2f\"></i>%s%s</span>",
+                chart_cell_strength(c, bytes), i > 0 && i < STEPS - 1 ? "about " : "",
+                prof_bytes(floor(bytes), text));
     }
     fputs("</div>\n", out);
 }
@@ -232,16 +233,16 @@ void prof_chart_peers(const struct prof_job *job, FILE *out)
     char text[PROF_TEXT];
     if (!gather_cells(job, &c))
         return;
-    scale(out, &c);
+    chart_colour_scale(out, &c);
     const double side = fmin(40, 560.0 / c.n);
     const int every = side < 9 ? 8 : side < 22 ? 4 : 1, height = (int)(c.n * side) + 50;
     open_svg(out, (int)(c.n * side) + 100, height, "bytes from rank to rank");
-    label(out, 80, 14, "start", "to");
-    label(out, 6, 34, "start", "from");
+    chart_label(out, 80, 14, "start", "to");
+    chart_label(out, 6, 34, "start", "from");
     for (int i = 0; i < c.n; i += every) {
         ranks_text(job, &c, i, text);
-        label(out, 80 + (i + 0.5) * side, 34, "middle", text);
-        label(out, 72, 44 + (i + 0.5) * side, "end", text);
+        chart_label(out, 80 + (i + 0.5) * side, 34, "middle", text);
+        chart_label(out, 72, 44 + (i + 0.5) * side, "end", text);
     }
     for (int from = 0; from < c.n; from++)
         for (int to = 0; to < c.n; to++)

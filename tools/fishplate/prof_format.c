@@ -58,7 +58,7 @@ const char *prof_date(const struct prof_job *job, char out[PROF_TEXT_LONG])
 }
 
 /* Ended from outside, by the launcher or the user; everything else is a crash. */
-static bool from_outside(int signal_number)
+static bool format_is_external_signal(int signal_number)
 {
     return signal_number == SIGTERM || signal_number == SIGINT || signal_number == SIGHUP;
 }
@@ -82,7 +82,7 @@ void prof_missing(const struct prof_job *job, char *out, size_t size)
     out[0] = '\0';
     for (int crash = 1; crash >= 0; crash--)
         for (int r = 0; r < job->size; r++) {
-            if (!job->ranks[r].cut || from_outside(job->ranks[r].cut) == crash)
+            if (!job->ranks[r].cut || format_is_external_signal(job->ranks[r].cut) == crash)
                 continue;
             cut++;
             if (shown < FEW && used < size) {

@@ -73,7 +73,7 @@ static const char style[] =
 /* Keeps a number and its unit on one line where a narrow page breaks the heads of columns. */
 #define NBSP "\xc2\xa0"
 
-static void tile(FILE *out, const char *value, const char *what)
+static void html_tile(FILE *out, const char *value, const char *what)
 {
     fputs("<div class=\"tile\">", out);
     html_put(out, "b", NULL, "%s", value);
@@ -86,23 +86,23 @@ static void write_tiles(const struct prof_job *job, FILE *out)
     char text[64], small[PROF_TEXT];
     const uint64_t messages = job->p2p_classes.all;
     fputs("<div class=\"tiles\">\n", out);
-    tile(out, prof_seconds(job->on / job->there, small), "recorded, a rank");
+    html_tile(out, prof_seconds(job->on / job->there, small), "recorded, a rank");
     snprintf(text, sizeof(text), "%.1f %%", prof_share(job->mpi, job->on));
-    tile(out, text, "of it in MPI");
+    html_tile(out, text, "of it in MPI");
     snprintf(text, sizeof(text), "%" PRIu64, messages);
-    tile(out, text, "messages sent");
-    tile(out, prof_bytes((double)job->p2p_classes.bytes, small), "in messages");
+    html_tile(out, text, "messages sent");
+    html_tile(out, prof_bytes((double)job->p2p_classes.bytes, small), "in messages");
     snprintf(text, sizeof(text), "%" PRIu64, job->coll_classes.all);
-    tile(out, text, "collective calls");
+    html_tile(out, text, "collective calls");
     if (job->reuse.accesses) {
         snprintf(text, sizeof(text), "%.1f %%",
                  prof_share((double)job->reuse.reused, (double)job->reuse.accesses));
-        tile(out, text, "buffer reuse");
+        html_tile(out, text, "buffer reuse");
     }
     if (job->sent.messages) {
         snprintf(text, sizeof(text), "%.1f %%",
                  prof_share((double)job->within.messages, (double)job->sent.messages));
-        tile(out, text, "of messages within a node");
+        html_tile(out, text, "of messages within a node");
     }
     fputs("</div>\n", out);
 }

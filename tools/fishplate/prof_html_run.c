@@ -34,7 +34,7 @@ void prof_html_verdict(const struct prof_job *job, FILE *out)
     fputs("</ol>\n</section>\n", out);
 }
 
-static void fact(FILE *out, const char *name, const char *value)
+static void html_fact(FILE *out, const char *name, const char *value)
 {
     if (!*value)
         return;
@@ -69,17 +69,17 @@ void prof_html_run(const struct prof_job *job, FILE *out)
     char text[2048], date[PROF_TEXT_LONG];
     html_section(out, "This run", "What the figures were measured with.");
     fputs("<dl>\n", out);
-    fact(out, "command", job->command ? job->command : job->program);
-    fact(out, "date", prof_date(job, date));
-    fact(out, "library", job->library);
+    html_fact(out, "command", job->command ? job->command : job->program);
+    html_fact(out, "date", prof_date(job, date));
+    html_fact(out, "library", job->library);
     hosts_text(job, text, sizeof(text));
-    fact(out, "hosts", text);
-    fact(out, "between nodes", job->adapter);
+    html_fact(out, "hosts", text);
+    html_fact(out, "between nodes", job->adapter);
     size_t used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < job->nsettings && used < sizeof(text); i++)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "", job->settings[i]);
-    fact(out, "settings", job->nsettings ? text : job->library[0] ? "all as they are by default" : "");
+    html_fact(out, "settings", job->nsettings ? text : job->library[0] ? "all as they are by default" : "");
     fputs("</dl>\n", out);
     html_section_end(out);
 }

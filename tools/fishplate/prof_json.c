@@ -4,7 +4,7 @@
 #include "cli/json.h"
 #include "prof.h"
 
-static double mean(uint64_t bytes, uint64_t count)
+static double json_mean(uint64_t bytes, uint64_t count)
 {
     return count ? (double)bytes / (double)count : 0;
 }
@@ -27,7 +27,7 @@ static void put_functions(struct json *j, const struct prof_job *job)
         json_real(j, "longest_call", (double)f->all.ns_max * 1e-9);
         json_int(j, "operations", (long long)f->all.sized);
         json_int(j, "bytes", (long long)f->all.bytes);
-        json_real(j, "mean_size", mean(f->all.bytes, f->all.sized));
+        json_real(j, "mean_size", json_mean(f->all.bytes, f->all.sized));
         if (f->split) {
             json_real(j, "waiting", f->waiting);
             json_real(j, "moving", f->moving);

@@ -89,7 +89,7 @@ double prof_links_cost(const struct prof_job *job)
     return seconds / job->there;
 }
 
-static size_t shown(const struct prof_job *job)
+static size_t links_count_shown(const struct prof_job *job)
 {
     size_t n = job->slow_links < FEW_LINKS ? FEW_LINKS : job->slow_links;
     n = n > 2 * FEW_LINKS ? 2 * FEW_LINKS : n;
@@ -112,7 +112,7 @@ void prof_text_links(const struct prof_job *job, FILE *out)
     fprintf(out, "\nSlowest links: messages of 32 KiB and more; compared with links of their kind\n");
     fprintf(out, "  %6s    %-6s %4s %10s %10s %12s %12s %13s\n", "from", "to", "rail", "messages", "bytes",
             "rate", "of others", "times slower");
-    for (size_t i = 0; i < shown(job); i++) {
+    for (size_t i = 0; i < links_count_shown(job); i++) {
         const struct link_seen *l = &job->links[i];
         times_text(l, d);
         fprintf(out, "  %6d to %-6d %4d %10" PRIu64 " %10s %10s/s %10s/s %13s  %s%s\n", l->from, l->to,
@@ -139,7 +139,7 @@ void prof_html_links(const struct prof_job *job, FILE *out)
                  "compares the "
                  "fastest moments of both.");
     html_head_row(out, names);
-    for (size_t i = 0; i < shown(job); i++) {
+    for (size_t i = 0; i < links_count_shown(job); i++) {
         const struct link_seen *l = &job->links[i];
         fputs("<tr>", out);
         html_put(out, "td", NULL, "%d (%s)", l->from, job->ranks[l->from].host);

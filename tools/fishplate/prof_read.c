@@ -28,7 +28,7 @@ struct reader {
     bool inside; /* a record begun and not ended */
 };
 
-static void *grown(void *array, size_t n, size_t size)
+static void *array_grow(void *array, size_t n, size_t size)
 {
     if (n & (n - 1)) /* doubles whenever n is a power of two */
         return array;
@@ -40,7 +40,7 @@ static void *grown(void *array, size_t n, size_t size)
     return more;
 }
 
-static void *room(size_t n, size_t size)
+static void *array_allocate(size_t n, size_t size)
 {
     void *made = calloc(n + 1, size);
     if (!made) {
@@ -63,10 +63,10 @@ static bool begin_rank(struct reader *r, const char *rest)
     if (before == JOBS_MAX)
         return false;
     if (!*at) {
-        *at = room(1, sizeof(**at));
+        *at = array_allocate(1, sizeof(**at));
         snprintf((*at)->name, sizeof((*at)->name), "%s", r->name);
         (*at)->size = size;
-        (*at)->ranks = room((size_t)size, sizeof(*(*at)->ranks));
+        (*at)->ranks = array_allocate((size_t)size, sizeof(*(*at)->ranks));
     }
     r->job = *at;
     if (r->job->size != size || r->job->ranks[rank].there)
@@ -79,20 +79,20 @@ static bool begin_rank(struct reader *r, const char *rest)
 }
 
 /* NULL: more than any job calls. */
-static struct prof_function *function_of(struct prof_job *job, const char *name)
+static struct prof_function *read_find_function(struct prof_job *job, const char *name)
 {
     for (size_t i = 0; i < job->nfunctions; i++)
         if (strcmp(job->functions[i].name, name) == 0)
             return &job->functions[i];
     if (job->nfunctions == FUNCTIONS_MAX || (job->nfunctions + 1) * (size_t)job->size > CELLS_MAX)
         return NULL;
-    job->functions = grown(job->functions, job->nfunctions, sizeof(*job->functions));
+    job->functions = array_grow(job->functions, job->nfunctions, sizeof(*job->functions));
     struct prof_function *f = &job->functions[job->nfunctions++];
     memset(f, 0, sizeof(*f));
     f->id = (int)job->nfunctions - 1;
     snprintf(f->name, sizeof(f->name), "%s", name);
-    f->ranks = room((size_t)job->size, sizeof(*f->ranks));
-    f->waits = room((size_t)job->size, sizeof(*f->waits));
+    f->ranks = array_allocate((size_t)job->size, sizeof(*f->ranks));
+    f->waits = array_allocate((size_t)job->size, sizeof(*f->waits));
     f->startup = strcmp(name, "MPI_Init") == 0 || strcmp(name, "MPI_Init_thread") == 0 ||
                  strcmp(name, "MPI_Finalize") == 0;
     return f;
@@ -110,7 +110,7 @@ static bool read_call(struct reader *r, const char *rest)
         k++;
     if (k == PROF_KINDS)
         return false;
-    struct prof_function *f = function_of(r->job, name);
+    struct prof_function *f = read_find_function(r->job, name);
     if (!f)
         return false;
     f->kind = (enum prof_kind)k;
@@ -137,7 +137,7 @@ static bool read_pair(const struct reader *r, const char *rest, struct prof_pair
     if (sscanf(rest, "%d %" SCNu64 " %" SCNu64, &p.to, &p.messages, &p.bytes) != 3 || p.to < 0 ||
         p.to >= r->job->size)
         return false;
-    *list = grown(*list, *n, sizeof(**list));
+    *list = array_grow(*list, *n, sizeof(**list));
     (*list)[(*n)++] = *out = p;
     return true;
 }
@@ -156,7 +156,8 @@ static bool read_waits(struct reader *r, const char *rest)
 {
     char name[64];
     int used = 0;
-    struct prof_function *f = sscanf(rest, "%63s%n", name, &used) == 1 ? function_of(r->job, name) : NULL;
+    struct prof_function *f =
+        sscanf(rest, "%63s%n", name, &used) == 1 ? read_find_function(r->job, name) : NULL;
     return f && prof_waits_read(&f->waits[r->number], rest + used);
 }
 
@@ -168,7 +169,7 @@ static bool read_link(struct reader *r, const char *rest)
         return false;
     if (l.messages == 0 || l.ns == 0 || l.bytes == 0)
         return true;
-    job->links = grown(job->links, job->nlinks, sizeof(l));
+    job->links = array_grow(job->links, job->nlinks, sizeof(l));
     job->links[job->nlinks++] = l;
     return true;
 }
@@ -179,11 +180,11 @@ static bool read_event(struct reader *r, const char *rest)
     struct prof_event e = {.rank = r->number};
     if (!prof_event_read(&e, rest, name) || r->job->nevents == EVENTS_MAX)
         return false;
-    const struct prof_function *f = function_of(r->job, name);
+    const struct prof_function *f = read_find_function(r->job, name);
     if (!f)
         return false;
     e.function = f->id;
-    r->job->events = grown(r->job->events, r->job->nevents, sizeof(e));
+    r->job->events = array_grow(r->job->events, r->job->nevents, sizeof(e));
     r->job->events[r->job->nevents++] = e;
     return true;
 }
@@ -213,7 +214,7 @@ static bool read_about(struct reader *r, const char *word, const char *rest)
                 return true;
         if (job->nsettings == SETTINGS_MAX)
             return false;
-        job->settings = grown(job->settings, job->nsettings, sizeof(*job->settings));
+        job->settings = array_grow(job->settings, job->nsettings, sizeof(*job->settings));
         job->settings[job->nsettings++] = strdup(rest);
     }
     return true;
@@ -370,7 +371,7 @@ static void sum_up_function(struct prof_job *job, struct prof_function *f)
     f->mean = (double)f->all.ns * 1e-9 / job->there;
 }
 
-static int by_time(const void *a, const void *b)
+static int prof_read_compare_by_time(const void *a, const void *b)
 {
     const struct prof_function *f = a, *g = b;
     if (f->all.ns != g->all.ns)
@@ -383,7 +384,7 @@ struct placed {
     int rank;
 };
 
-static int by_host(const void *a, const void *b)
+static int prof_read_compare_by_host(const void *a, const void *b)
 {
     const struct placed *p = a, *q = b;
     const int order = strcmp(p->host, q->host);
@@ -393,12 +394,12 @@ static int by_host(const void *a, const void *b)
 /* A node is called by its first rank. */
 static void find_nodes(struct prof_job *job)
 {
-    struct placed *all = room((size_t)job->there, sizeof(*all));
+    struct placed *all = array_allocate((size_t)job->there, sizeof(*all));
     int n = 0;
     for (int r = 0; r < job->size; r++)
         if (job->ranks[r].there)
             all[n++] = (struct placed){job->ranks[r].host, r};
-    qsort(all, (size_t)n, sizeof(*all), by_host);
+    qsort(all, (size_t)n, sizeof(*all), prof_read_compare_by_host);
     for (int i = 0, first = 0; i < n; i++) {
         if (strcmp(all[i].host, all[first].host) != 0)
             first = i;
@@ -425,7 +426,7 @@ void prof_job_sum_up(struct prof_job *job)
     for (size_t i = 0; i < job->nfunctions; i++)
         sum_up_function(job, &job->functions[i]);
     if (job->nfunctions)
-        qsort(job->functions, job->nfunctions, sizeof(*job->functions), by_time);
+        qsort(job->functions, job->nfunctions, sizeof(*job->functions), prof_read_compare_by_time);
     find_nodes(job);
     for (int r = 0; r < job->size; r++) {
         struct prof_rank *rank = &job->ranks[r];

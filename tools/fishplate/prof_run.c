@@ -97,7 +97,7 @@ static void set_environment(const char *library, const char *folder)
     free(both);
 }
 
-static void pass_on(int signal_number)
+static void prof_forward_signal(int signal_number)
 {
     if (child > 0)
         kill((pid_t)child, signal_number);
@@ -106,7 +106,8 @@ static void pass_on(int signal_number)
 /* Interrupts from the keyboard reach the command too; it decides. Others are passed on to it. */
 static void mind_signals(struct sigaction old[2])
 {
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, pass = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+    struct sigaction ignore = {.sa_handler = SIG_IGN},
+                     pass = {.sa_handler = prof_forward_signal, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &ignore, &old[0]);
     sigaction(SIGQUIT, &ignore, &old[1]);
     sigaction(SIGTERM, &pass, NULL);

@@ -201,7 +201,7 @@ static void write_reuse(const struct prof_job *job, FILE *out)
                 u->dropped);
 }
 
-static const struct prof_pair *pair_of(const struct prof_pair *pairs, size_t n, int from, int to)
+static const struct prof_pair *text_find_pair(const struct prof_pair *pairs, size_t n, int from, int to)
 {
     for (size_t i = 0; i < n; i++)
         if (pairs[i].from == from && pairs[i].to == to)
@@ -220,7 +220,7 @@ static void write_matrix(const struct prof_job *job, const struct prof_pair *pai
     for (int from = 0; from < job->size; from++) {
         fprintf(out, "  from %-4d", from);
         for (int to = 0; to < job->size; to++) {
-            const struct prof_pair *p = pair_of(pairs, n, from, to);
+            const struct prof_pair *p = text_find_pair(pairs, n, from, to);
             if (p && !bytes)
                 snprintf(text, sizeof(text), "%" PRIu64, p->messages);
             fprintf(out, " %9s", !p ? "." : bytes ? prof_bytes((double)p->bytes, text) : text);
@@ -229,7 +229,7 @@ static void write_matrix(const struct prof_job *job, const struct prof_pair *pai
     }
 }
 
-static int by_bytes(const void *a, const void *b)
+static int prof_text_compare_by_bytes(const void *a, const void *b)
 {
     const struct prof_pair *p = a, *q = b;
     if (p->bytes != q->bytes)
@@ -246,7 +246,7 @@ static void write_pairs(const struct prof_job *job, bool all, FILE *out)
     if (!sorted)
         return;
     memcpy(sorted, job->pairs, job->npairs * sizeof(*sorted));
-    qsort(sorted, job->npairs, sizeof(*sorted), by_bytes);
+    qsort(sorted, job->npairs, sizeof(*sorted), prof_text_compare_by_bytes);
     fprintf(out, "  %zu pairs of ranks, %.1f peers a rank; those that moved most:\n", job->npairs,
             (double)job->npairs / job->there);
     for (size_t i = 0; i < n; i++)

@@ -44,14 +44,14 @@ static int64_t first_moment(const struct prof_job *job)
 }
 
 /* From 1: to Perfetto, thread 0 is the idle thread of a processor. */
-static int track(int rank, int thread)
+static int timeline_track_number(int rank, int thread)
 {
     return rank * THREADS + (thread - 1) % THREADS + 1;
 }
 
 /* Names of processes and tracks, and their order. */
-static void name_it(struct json *j, const char *what, int pid, int tid, const char *key, const char *text,
-                    int number)
+static void timeline_name_track(struct json *j, const char *what, int pid, int tid, const char *key,
+                                const char *text, int number)
 {
     json_object(j, NULL);
     json_string(j, "name", what);
@@ -76,10 +76,11 @@ static void name_tracks(struct json *j, const struct prof_job *job)
         if (!rank->there)
             continue;
         if (rank->node == r)
-            name_it(j, "process_name", r + 1, -1, "name", rank->host, 0);
+            timeline_name_track(j, "process_name", r + 1, -1, "name", rank->host, 0);
         snprintf(text, sizeof(text), "rank %d", r);
-        name_it(j, "thread_name", rank->node + 1, track(r, 1), "name", text, 0);
-        name_it(j, "thread_sort_index", rank->node + 1, track(r, 1), "sort_index", NULL, r);
+        timeline_name_track(j, "thread_name", rank->node + 1, timeline_track_number(r, 1), "name", text, 0);
+        timeline_name_track(j, "thread_sort_index", rank->node + 1, timeline_track_number(r, 1), "sort_index",
+                            NULL, r);
     }
 }
 
@@ -107,7 +108,7 @@ void prof_write_timeline(const struct prof_job *job, FILE *out)
         json_thousandths(&j, "ts", rank->wall_ns - first + (int64_t)e->start);
         json_thousandths(&j, "dur", (int64_t)e->ns);
         json_int(&j, "pid", rank->node + 1);
-        json_int(&j, "tid", track(e->rank, e->thread));
+        json_int(&j, "tid", timeline_track_number(e->rank, e->thread));
         json_end(&j);
     }
     json_end(&j);

@@ -12,14 +12,14 @@
 static const double worth_saying = 0.05, one_rank = 0.5;
 static const double shortest = 1e-3; /* seconds: below, it is the start of a job that is seen */
 
-static bool worth(double seconds, double recorded)
+static bool verdict_is_relevant(double seconds, double recorded)
 {
     return seconds >= shortest && seconds >= worth_saying * recorded;
 }
 
-static void say(struct prof_verdict *v, double seconds, const char *format, ...)
+static void verdict_add(struct prof_verdict *v, double seconds, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void say(struct prof_verdict *v, double seconds, const char *format, ...)
+static void verdict_add(struct prof_verdict *v, double seconds, const char *format, ...)
 {
     va_list args;
     if (v->n == PROF_FINDINGS)
@@ -45,17 +45,19 @@ static void late_rank(const struct prof_job *job, double recorded, struct prof_v
 {
     const struct prof_function *f = worst_wait(job);
     char wait[PROF_TEXT];
-    if (!f || !worth(job->waiting, recorded))
+    if (!f || !verdict_is_relevant(job->waiting, recorded))
         return;
     prof_seconds(f->waiting * job->there / (job->there - 1), wait);
     if (f->late_share >= one_rank)
-        say(v, job->waiting,
+        verdict_add(
+            v, job->waiting,
             "Rank %d is late: %d rank%s wait%s %s for it in %s. Look at what it does between its calls: more "
             "work, a slower "
             "core, or file access.",
             f->late, job->there - 1, job->there == 2 ? "" : "s", job->there == 2 ? "s" : "", wait, f->name);
     else
-        say(v, job->waiting,
+        verdict_add(
+            v, job->waiting,
             "Ranks wait for each other, %s a rank in %s, and it is not always the same one that is late: "
             "work is spread "
             "unevenly from step to step.",
@@ -76,9 +78,10 @@ static void message_waits(const struct prof_job *job, double recorded, struct pr
         if (!worst || f->mean > worst->mean)
             worst = f;
     }
-    if (!worst || !worth(all, recorded))
+    if (!worst || !verdict_is_relevant(all, recorded))
         return;
-    say(v, all,
+    verdict_add(
+        v, all,
         "Ranks wait for messages: %s a rank in %s, most on rank %d (%s). Post receives and sends earlier, or "
         "give the "
         "rank they wait for less to do.",
@@ -92,9 +95,10 @@ static void moving_data(const struct prof_job *job, double recorded, struct prof
     for (size_t i = 0; i < job->nfunctions; i++)
         if (job->functions[i].split && (!most || job->functions[i].moving > most->moving))
             most = &job->functions[i];
-    if (!most || !worth(most->moving, recorded))
+    if (!most || !verdict_is_relevant(most->moving, recorded))
         return;
-    say(v, most->moving,
+    verdict_add(
+        v, most->moving,
         "%s itself takes %s (%.0f %% of the time) even when no rank is late: fewer or larger calls, or "
         "another algorithm "
         "(FISHPLATE_COLL).",
@@ -105,22 +109,22 @@ static void small_messages(const struct prof_job *job, double recorded, struct p
 {
     const struct prof_classes *p = &job->p2p_classes;
     const double seconds = job->kinds[PROF_P2P] / job->there;
-    if (!worth(seconds, recorded) || p->all < 10000 || p->count[0] * 10 < p->all * 9)
+    if (!verdict_is_relevant(seconds, recorded) || p->all < 10000 || p->count[0] * 10 < p->all * 9)
         return;
-    say(v, seconds,
-        "%" PRIu64 " of %" PRIu64
-        " messages are shorter than 2 KiB: sending several in one saves most of their time.",
-        p->count[0], p->all);
+    verdict_add(v, seconds,
+                "%" PRIu64 " of %" PRIu64
+                " messages are shorter than 2 KiB: sending several in one saves most of their time.",
+                p->count[0], p->all);
 }
 
 static void slow_links(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const double seconds = prof_links_cost(job);
     char text[sizeof(v->list[0].text)];
-    if (job->slow_links == 0 || !worth(seconds, recorded))
+    if (job->slow_links == 0 || !verdict_is_relevant(seconds, recorded))
         return;
     prof_links_sentence(job, text, sizeof(text));
-    say(v, seconds, "%s", text);
+    verdict_add(v, seconds, "%s", text);
 }
 
 static int most_expensive_first(const void *a, const void *b)
@@ -140,7 +144,8 @@ void prof_judge(const struct prof_job *job, struct prof_verdict *v)
     slow_links(job, recorded, v);
     qsort(v->list, (size_t)v->n, sizeof(v->list[0]), most_expensive_first);
     if (v->n == 0)
-        say(v, 0,
+        verdict_add(
+            v, 0,
             "Nothing stands out: %.1f %% of the time is spent in MPI, and no wait costs a twentieth of it.",
             prof_share(job->mpi, job->on));
 }

@@ -37,7 +37,7 @@ bool prof_waits_read(struct prof_series *s, const char *rest)
 }
 
 /* Puts neighbouring groups together until they have this width. */
-static void widen(struct prof_series *s, uint64_t width)
+static void series_widen(struct prof_series *s, uint64_t width)
 {
     while (s->width < width) {
         const uint64_t groups = (s->groups + 1) / 2;
@@ -49,7 +49,7 @@ static void widen(struct prof_series *s, uint64_t width)
 }
 
 /* Makes the series of all ranks comparable; the number of groups that all have, 0 when some rank has none. */
-static uint64_t align(const struct prof_job *job, struct prof_function *f)
+static uint64_t waits_align_series(const struct prof_job *job, struct prof_function *f)
 {
     uint64_t width = 1, groups = UINT64_MAX;
     for (int r = 0; r < job->size; r++)
@@ -60,7 +60,7 @@ static uint64_t align(const struct prof_job *job, struct prof_function *f)
             continue;
         if (!f->waits[r].seconds)
             return 0;
-        widen(&f->waits[r], width);
+        series_widen(&f->waits[r], width);
         groups = f->waits[r].groups < groups ? f->waits[r].groups : groups;
     }
     return groups;
@@ -92,7 +92,7 @@ void prof_waits_sum_up(struct prof_job *job)
            *of_all = calloc((size_t)job->size + 1, sizeof(*of_all));
     for (size_t i = 0; blame && of_all && i < job->nfunctions && job->there > 1; i++) {
         struct prof_function *f = &job->functions[i];
-        const uint64_t groups = f->waits ? align(job, f) : 0;
+        const uint64_t groups = f->waits ? waits_align_series(job, f) : 0;
         if (groups == 0)
             continue;
         memset(blame, 0, (size_t)job->size * sizeof(*blame));

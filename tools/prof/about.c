@@ -34,7 +34,7 @@ static void put_settings(FILE *out)
 }
 
 /* A variable of the library, allocated, with its number of elements; NULL when there is none. */
-static void *variable(const char *name, int class, size_t size, int *count)
+static void *about_read_variable(const char *name, int class, size_t size, int *count)
 {
     MPI_T_pvar_session session;
     MPI_T_pvar_handle handle;
@@ -64,7 +64,7 @@ void prof_about_begin(void)
     PMPI_Get_library_version(version, &length);
     fprintf(out, "date %lld\nlibrary %.*s\n", (long long)time(NULL), (int)strcspn(version, "\r\n"), version);
     if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS) {
-        char *adapter = variable("net_adapter", MPI_T_PVAR_CLASS_GENERIC, 1, &count);
+        char *adapter = about_read_variable("net_adapter", MPI_T_PVAR_CLASS_GENERIC, 1, &count);
         if (adapter)
             fprintf(out, "adapter %s\n", adapter);
         free(adapter);
@@ -85,7 +85,7 @@ static void put_links(FILE *out)
 {
     enum { WORDS = 6 };
     int n = 0;
-    unsigned long long *all = variable("net_links", MPI_T_PVAR_CLASS_AGGREGATE, sizeof(*all), &n);
+    unsigned long long *all = about_read_variable("net_links", MPI_T_PVAR_CLASS_AGGREGATE, sizeof(*all), &n);
     for (int i = 0; all && i + WORDS <= n; i += WORDS)
         if (all[i + 2])
             fprintf(out, "link %llu %llu %llu %llu %llu %llu\n", all[i], all[i + 1], all[i + 2], all[i + 3],
@@ -98,9 +98,10 @@ void prof_about_sent(FILE *out)
     int provided, n = 0, k = 0;
     if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) != MPI_SUCCESS)
         return;
-    unsigned long long *messages =
-                           variable("net_sent_messages", MPI_T_PVAR_CLASS_AGGREGATE, sizeof(*messages), &n),
-                       *bytes = variable("net_sent_bytes", MPI_T_PVAR_CLASS_AGGREGATE, sizeof(*bytes), &k);
+    unsigned long long *messages = about_read_variable("net_sent_messages", MPI_T_PVAR_CLASS_AGGREGATE,
+                                                       sizeof(*messages), &n),
+                       *bytes = about_read_variable("net_sent_bytes", MPI_T_PVAR_CLASS_AGGREGATE,
+                                                    sizeof(*bytes), &k);
     for (int r = 0; messages && bytes && n == k && n == prof.size && r < n; r++)
         if (messages[r])
             fprintf(out, "sent %d %llu %llu\n", r, messages[r], bytes[r]);

@@ -12,7 +12,7 @@ enum { FIRST_SLOTS = 1 << 10, LAST_SLOTS = 1 << 18 }; /* at most 2 MiB a process
 static uintptr_t *slots; /* 0: free */
 static size_t nslots, used;
 
-static uintptr_t *slot_of(uintptr_t *table, size_t n, uintptr_t key)
+static uintptr_t *buffers_find_slot(uintptr_t *table, size_t n, uintptr_t key)
 {
     size_t i = (size_t)(key * 0x9e3779b97f4a7c15u >> 20) & (n - 1);
     while (table[i] && table[i] != key)
@@ -31,7 +31,7 @@ static bool make_room(void)
         return false;
     for (size_t i = 0; i < nslots; i++)
         if (slots[i])
-            *slot_of(table, more, slots[i]) = slots[i];
+            *buffers_find_slot(table, more, slots[i]) = slots[i];
     free(slots);
     slots = table;
     nslots = more;
@@ -41,13 +41,13 @@ static bool make_room(void)
 bool prof_buffer_seen(const void *at)
 {
     const uintptr_t key = (uintptr_t)at;
-    if (slots && *slot_of(slots, nslots, key) == key)
+    if (slots && *buffers_find_slot(slots, nslots, key) == key)
         return true;
     if (!make_room()) {
         prof.reuse.dropped++;
         return false;
     }
-    *slot_of(slots, nslots, key) = key;
+    *buffers_find_slot(slots, nslots, key) = key;
     used++;
     return false;
 }

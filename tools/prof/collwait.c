@@ -19,7 +19,7 @@ struct series {
 };
 static struct series *series[CALLS];
 
-static void fold(struct series *s)
+static void collwait_fold_series(struct series *s)
 {
     for (int i = 0; i < GROUPS / 2; i++)
         s->ticks[i] = s->ticks[2 * i] + s->ticks[2 * i + 1];
@@ -38,7 +38,7 @@ void prof_collective(const struct prof_span *span, MPI_Comm comm)
         (*at)->width = 1;
     if (*at) {
         if ((*at)->calls == GROUPS * (*at)->width)
-            fold(*at);
+            collwait_fold_series(*at);
         (*at)->ticks[(*at)->calls++ / (*at)->width] += span->spent;
     }
     prof_unlock(locked);

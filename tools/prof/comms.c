@@ -26,7 +26,7 @@ void prof_comm_world(MPI_Group group)
     PROF_SET(world, group);
 }
 
-static struct facts **find(MPI_Comm comm)
+static struct facts **comms_find_slot(MPI_Comm comm)
 {
     struct facts **at = &table[((uintptr_t)comm >> 4 ^ (uintptr_t)comm >> 12 ^ (uintptr_t)comm) % BUCKETS];
     while (*at && (*at)->comm != comm)
@@ -34,7 +34,7 @@ static struct facts **find(MPI_Comm comm)
     return at;
 }
 
-static void ask_neighbours(struct facts *f)
+static void comms_query_neighbours(struct facts *f)
 {
     int kind = MPI_UNDEFINED, n = 0, weighted;
     if (f->inter || PMPI_Topo_test(f->comm, &kind) != MPI_SUCCESS)
@@ -51,7 +51,7 @@ static void ask_neighbours(struct facts *f)
 }
 
 /* NULL when the peers have the same numbers as in the world. */
-static int *translate(const struct facts *f)
+static int *comms_translate_ranks(const struct facts *f)
 {
     MPI_Group group;
     bool same = true;
@@ -82,7 +82,7 @@ static int *translate(const struct facts *f)
     return NULL;
 }
 
-static struct facts *ask(MPI_Comm comm)
+static struct facts *comms_query(MPI_Comm comm)
 {
     struct facts *f = calloc(1, sizeof(*f));
     int inter = 0;
@@ -96,8 +96,8 @@ static struct facts *ask(MPI_Comm comm)
     f->remote = f->size;
     if (f->inter)
         PMPI_Comm_remote_size(comm, &f->remote);
-    ask_neighbours(f);
-    f->world = translate(f);
+    comms_query_neighbours(f);
+    f->world = comms_translate_ranks(f);
     return f;
 }
 
@@ -108,16 +108,16 @@ static void facts_free(struct facts *f)
     free(f);
 }
 
-static const struct facts *facts_of(MPI_Comm comm)
+static const struct facts *comms_get_facts(MPI_Comm comm)
 {
     bool locked = prof_lock();
-    struct facts *f = *find(comm);
+    struct facts *f = *comms_find_slot(comm);
     prof_unlock(locked);
     if (f)
         return f;
-    struct facts *asked = ask(comm);
+    struct facts *asked = comms_query(comm);
     locked = prof_lock();
-    struct facts **at = find(comm);
+    struct facts **at = comms_find_slot(comm);
     if (!*at) {
         *at = asked;
         asked = NULL;
@@ -131,7 +131,7 @@ static const struct facts *facts_of(MPI_Comm comm)
 void prof_comm_ends(MPI_Comm comm)
 {
     bool locked = prof_lock();
-    struct facts **at = find(comm), *old = *at;
+    struct facts **at = comms_find_slot(comm), *old = *at;
     if (old)
         *at = old->next;
     prof_unlock(locked);
@@ -140,34 +140,34 @@ void prof_comm_ends(MPI_Comm comm)
 
 int prof_peers(MPI_Comm comm)
 {
-    return facts_of(comm)->remote;
+    return comms_get_facts(comm)->remote;
 }
 
 int prof_members(MPI_Comm comm)
 {
-    return facts_of(comm)->size;
+    return comms_get_facts(comm)->size;
 }
 
 bool prof_is_world(MPI_Comm comm)
 {
-    const struct facts *f = facts_of(comm);
+    const struct facts *f = comms_get_facts(comm);
     return !f->inter && f->size == prof.size;
 }
 
 int prof_in(MPI_Comm comm)
 {
-    return facts_of(comm)->in;
+    return comms_get_facts(comm)->in;
 }
 
 int prof_out(MPI_Comm comm)
 {
-    return facts_of(comm)->out;
+    return comms_get_facts(comm)->out;
 }
 
 /* Between two groups the root is alone on its side; inside one group it takes part like all others. */
 bool prof_is(MPI_Comm comm, int root, int role)
 {
-    const struct facts *f = facts_of(comm);
+    const struct facts *f = comms_get_facts(comm);
     if (!f->inter)
         return role == PROF_LEAF || root == f->rank;
     if (root == MPI_PROC_NULL)
@@ -179,7 +179,7 @@ int prof_peer(MPI_Comm comm, int rank)
 {
     if (rank == MPI_PROC_NULL)
         return PROF_NOBODY;
-    const struct facts *f = facts_of(comm);
+    const struct facts *f = comms_get_facts(comm);
     if (rank < 0 || rank >= f->remote)
         return PROF_OUTSIDE;
     if (f->world)

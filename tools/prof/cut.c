@@ -23,7 +23,7 @@ static bool taken[SIGNALS];
 
 /* A fault happens again when this returns, and then whoever handled it before sees it as it was. Other signals are sent
  * once more. */
-static void ended(int number, siginfo_t *info, void *context)
+static void cut_on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
     for (int i = 0; i < SIGNALS; i++)
@@ -39,10 +39,10 @@ static void ended(int number, siginfo_t *info, void *context)
 
 /* The library, too, has a word to say about a crash: it has it after us. What the program handles by itself is not the
  * end. */
-static void catch_all(void)
+static void cut_catch_signals(void)
 {
     for (int i = 0; i < SIGNALS; i++) {
-        struct sigaction mine = {.sa_sigaction = ended, .sa_flags = SA_SIGINFO | SA_NODEFER};
+        struct sigaction mine = {.sa_sigaction = cut_on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
         if (sigaction(fatal[i], NULL, &before[i]) != 0)
             continue;
         bool free_to_take = before[i].sa_handler == SIG_DFL && !(before[i].sa_flags & SA_SIGINFO);
@@ -61,7 +61,7 @@ void prof_cut_begin(void)
     if (!out)
         return; /* on another machine, for example */
     setvbuf(out, buffer, _IOFBF, sizeof(buffer));
-    catch_all();
+    cut_catch_signals();
 }
 
 void prof_cut_end(void)
@@ -71,7 +71,7 @@ void prof_cut_end(void)
     for (int i = 0; i < SIGNALS; i++) {
         struct sigaction now;
         if (taken[i] && sigaction(fatal[i], NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
-            now.sa_sigaction == ended)
+            now.sa_sigaction == cut_on_signal)
             sigaction(fatal[i], &before[i], NULL);
     }
     fclose(out);

@@ -28,7 +28,7 @@ static void take_group(MPI_Group taken)
     prof_comm_world(group);
 }
 
-static void begin(void)
+static void life_begin(void)
 {
     int length, rank = 0, size = 0;
     char host[MPI_MAX_PROCESSOR_NAME] = "";
@@ -50,7 +50,7 @@ static void begin(void)
     prof_unlock(locked);
 }
 
-static void end(void)
+static void life_end(void)
 {
     bool locked = prof_lock();
     if (prof.on_since)
@@ -72,7 +72,7 @@ void prof_world_begins(void)
         take_group(taken);
     }
     world = true;
-    begin();
+    life_begin();
     prof_about_begin();
     prof_cut_begin();
 }
@@ -81,7 +81,7 @@ void prof_world_ends(void)
 {
     if (!world || prof.shipped)
         return;
-    end();
+    life_end();
     prof.calls[CALL_Finalize].calls += prof.on; /* its end comes too late to be seen */
     prof_ship_gathered();
     PROF_SET(prof.shipped, true);
@@ -115,11 +115,11 @@ void prof_session_begins(MPI_Session session)
     if (group == MPI_GROUP_NULL)
         borrow_group(session);
     if (group != MPI_GROUP_NULL)
-        begin();
+        life_begin();
     pthread_mutex_unlock(&life);
 }
 
-static void forget(MPI_Session session)
+static void life_forget_session(MPI_Session session)
 {
     for (struct session **at = &sessions; *at; at = &(*at)->next)
         if ((*at)->handle == session) {
@@ -135,9 +135,9 @@ void prof_session_ends(const MPI_Session *session)
     if (!session)
         return;
     pthread_mutex_lock(&life);
-    forget(*session);
+    life_forget_session(*session);
     if (!sessions && !world)
-        end();
+        life_end();
     if (*session == lender && lender != MPI_SESSION_NULL) {
         lender = MPI_SESSION_NULL;
         PMPI_Group_free(&group);
@@ -152,7 +152,7 @@ static void ship_if_left(void)
 {
     if (!prof.used || prof.shipped || prof.pid != (int)getpid()) /* a child of fork() has nothing to tell */
         return;
-    end();
+    life_end();
     prof_ship_alone();
     PROF_SET(prof.shipped, true);
     prof_cut_end();

@@ -28,7 +28,7 @@ static uint64_t type_size(MPI_Datatype type)
 }
 
 /* A type with absolute addresses carries its buffer's place itself. */
-static const void *place(const void *at, MPI_Datatype type)
+static const void *note_data_address(const void *at, MPI_Datatype type)
 {
     MPI_Count lb = 0, extent;
     if (at == MPI_BOTTOM)
@@ -41,7 +41,7 @@ struct prof_block prof_blocks(const void *at, MPI_Count count, MPI_Datatype type
     if (at == MPI_IN_PLACE)
         return PROF_NOTHING;
     const uint64_t bytes = count > 0 && times > 0 ? (uint64_t)count * (uint64_t)times * type_size(type) : 0;
-    return (struct prof_block){.at = bytes ? place(at, type) : at, .bytes = bytes, .given = true};
+    return (struct prof_block){.at = bytes ? note_data_address(at, type) : at, .bytes = bytes, .given = true};
 }
 
 struct prof_block prof_block(const void *at, MPI_Count count, MPI_Datatype type)
@@ -109,7 +109,7 @@ static void count_peer(int to, uint64_t bytes)
     t->bytes += bytes;
 }
 
-static void note(const struct prof_op *op, int call)
+static void note_record_transfer(const struct prof_op *op, int call)
 {
     struct prof_stat *stat = &prof.calls[call];
     const bool sends = op->send.given && (op->collective || op->to != PROF_NOBODY);
@@ -136,7 +136,7 @@ static void note(const struct prof_op *op, int call)
 void prof_note(const struct prof_op *op)
 {
     bool locked = prof_lock();
-    note(op, op->call);
+    note_record_transfer(op, op->call);
     if (prof.timeline)
         prof_event_moved(op);
     prof_unlock(locked);
@@ -151,7 +151,7 @@ struct kept {
 };
 static struct kept *kept[BUCKETS];
 
-static struct kept **find(MPI_Request request)
+static struct kept **note_find_request(MPI_Request request)
 {
     struct kept **at = &kept[((uintptr_t)request >> 4 ^ (uintptr_t)request >> 12) % BUCKETS];
     while (*at && (*at)->request != request)
@@ -159,13 +159,13 @@ static struct kept **find(MPI_Request request)
     return at;
 }
 
-void prof_keep(MPI_Request request, const struct prof_op *op)
+void prof_store_request(MPI_Request request, const struct prof_op *op)
 {
     struct kept *made = calloc(1, sizeof(*made));
     if (!made)
         return;
     bool locked = prof_lock();
-    struct kept **at = find(request);
+    struct kept **at = note_find_request(request);
     if (*at) { /* the old one ended unseen */
         free(made);
         made = *at;
@@ -181,9 +181,9 @@ void prof_started(int call, bool on, int count, const MPI_Request *requests)
 {
     bool locked = prof_lock();
     for (int i = 0; on && i < count; i++) {
-        const struct kept *k = *find(requests[i]);
+        const struct kept *k = *note_find_request(requests[i]);
         if (k)
-            note(&k->op, call);
+            note_record_transfer(&k->op, call);
     }
     prof_unlock(locked);
 }
@@ -193,7 +193,7 @@ void prof_drop(const MPI_Request *request)
     if (!request)
         return;
     bool locked = prof_lock();
-    struct kept **at = find(*request), *old = *at;
+    struct kept **at = note_find_request(*request), *old = *at;
     if (old)
         *at = old->next;
     prof_unlock(locked);

@@ -108,7 +108,7 @@ struct prof_block prof_types_c(const void *at, const MPI_Count *counts, const MP
 
 void prof_note(const struct prof_op *op);
 /* Persistent operations: kept until freed, noted whenever they start. */
-void prof_keep(MPI_Request request, const struct prof_op *op);
+void prof_store_request(MPI_Request request, const struct prof_op *op);
 void prof_started(int call, bool on, int count, const MPI_Request *requests);
 void prof_drop(const MPI_Request *request);
 

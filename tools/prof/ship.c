@@ -84,7 +84,7 @@ void prof_record_cut(FILE *out, int signal_number)
     const struct prof_stat stat = call >= 0 ? prof.calls[call] : (struct prof_stat){0};
     job_name(job, sizeof(job));
     if (call >= 0 && start) {
-        spent = ticks() - start;
+        spent = prof_read_ticks() - start;
         prof.calls[call].calls++;
         prof.calls[call].ticks += spent;
         prof.calls[call].ticks_max = spent > prof.calls[call].ticks_max ? spent : prof.calls[call].ticks_max;
@@ -145,7 +145,7 @@ static FILE *open_file(const char *job, bool alone)
     return out;
 }
 
-static void put(FILE *out, const char *text, size_t size)
+static void ship_write(FILE *out, const char *text, size_t size)
 {
     if (out && fwrite(text, 1, size, out) != size)
         fprintf(stderr,
@@ -168,13 +168,13 @@ void prof_ship_alone(void)
     job_name(job, sizeof(job));
     char *text = prof_text(job, &size);
     FILE *out = text ? open_file(job, true) : NULL;
-    put(out, text, size);
+    ship_write(out, text, size);
     close_file(out);
     free(text);
 }
 
 /* Rank 0 has room for one record at a time. */
-static void receive_all(MPI_Comm comm, FILE *out)
+static void ship_receive_records(MPI_Comm comm, FILE *out)
 {
     for (int r = 1; r < prof.size; r++) {
         MPI_Status status;
@@ -189,7 +189,7 @@ static void receive_all(MPI_Comm comm, FILE *out)
                     "is without it.\n",
                     r);
         else
-            put(out, text, (size_t)n);
+            ship_write(out, text, (size_t)n);
         free(text);
     }
 }
@@ -220,8 +220,8 @@ void prof_ship_gathered(void)
         size = 0;
     if (prof.rank == 0) {
         FILE *out = open_file(job, false);
-        put(out, text, size);
-        receive_all(comm, out);
+        ship_write(out, text, size);
+        ship_receive_records(comm, out);
         close_file(out);
     } else {
         PMPI_Send(text, (int)size, MPI_BYTE, 0, TAG, comm);

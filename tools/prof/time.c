@@ -29,14 +29,14 @@ static uint64_t first_ns, first_ticks;
 __attribute__((constructor)) static void begin_ticks(void)
 {
     first_ns = clock_ns();
-    first_ticks = ticks();
+    first_ticks = prof_read_ticks();
 }
 
 uint64_t ticks_to_ns(uint64_t count)
 {
     static double ns; /* of a tick */
     if (ns == 0)
-        ns = (double)(clock_ns() - first_ns) / (double)(ticks() - first_ticks);
+        ns = (double)(clock_ns() - first_ns) / (double)(prof_read_ticks() - first_ticks);
     return (uint64_t)((double)count * ns + 0.5);
 }
 
@@ -66,7 +66,7 @@ struct prof_span prof_begin(int call)
                              .on = PROF_GET(prof.on) && !PROF_GET(prof.shipped),
                              .outermost = depth++ == 0 && PROF_GET(prof.running)};
     if (span.on)
-        span.start = ticks();
+        span.start = prof_read_ticks();
     if (span.outermost) {
         current = call;
         current_start = span.start;
@@ -80,7 +80,7 @@ void prof_end(struct prof_span *span)
         current = -1;
     if (!span->on)
         return;
-    const uint64_t now = ticks(), spent = now > span->start ? now - span->start : 0;
+    const uint64_t now = prof_read_ticks(), spent = now > span->start ? now - span->start : 0;
     span->spent = spent;
     struct prof_stat *s = &prof.calls[span->call];
     const bool locked = prof_lock();

@@ -38,7 +38,7 @@ static struct {
 
 static __thread int thread __attribute__((tls_model("initial-exec")));
 
-__attribute__((constructor)) static void begin(void)
+__attribute__((constructor)) static void timeline_begin(void)
 {
     const char *wanted = getenv("FISHPLATE_PROF_TIMELINE");
     struct timespec now;
@@ -46,7 +46,7 @@ __attribute__((constructor)) static void begin(void)
         return;
     line.most = strtoull(wanted, NULL, 10);
     clock_gettime(CLOCK_REALTIME, &now);
-    line.ticks = ticks();
+    line.ticks = prof_read_ticks();
     line.wall_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     prof.timeline = line.most > 0;
 }

@@ -128,7 +128,7 @@ static int run_job(const struct question *q)
     int status = 0;
     inside_of_library();
     MPI_Init(NULL, NULL);
-    if (survey_take(&s)) {
+    if (survey_measure(&s)) {
         if (q->names)
             survey_label(&s, q->names);
         findings_judge(&s, &f);

@@ -56,7 +56,7 @@ struct findings {
 void facts_gather(struct facts *out);
 
 /* measure.c: in a job, at all ranks; the result is at rank 0, where it is true. */
-bool survey_take(struct survey *out);
+bool survey_measure(struct survey *out);
 void survey_free(struct survey *s);
 
 /* judge.c: pure. The worst first. */

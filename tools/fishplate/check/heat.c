@@ -8,7 +8,7 @@
 #include "../html.h"
 #include "check.h"
 
-static double most_of(const struct survey *s)
+static double heat_largest_figure(const struct survey *s)
 {
     double most = 0;
     for (int i = 0; i < s->n * s->n; i++)
@@ -17,7 +17,7 @@ static double most_of(const struct survey *s)
 }
 
 /* From dark violet by green to yellow. */
-static void colour(double share, char out[8])
+static void heat_colour(double share, char out[8])
 {
     static const int stops[][3] = {{68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
     const double at = fmin(fmax(share, 0), 1) * 4;
@@ -28,7 +28,7 @@ static void colour(double share, char out[8])
     snprintf(out, 8, "#%02x%02x%02x", c[0] & 255, c[1] & 255, c[2] & 255);
 }
 
-static void label(FILE *out, double x, double y, const char *text, bool steep)
+static void heat_print_label(FILE *out, double x, double y, const char *text, bool steep)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"%s", x, y, steep ? "" : " text-anchor=\"end\"");
     if (steep)
@@ -40,7 +40,7 @@ static void label(FILE *out, double x, double y, const char *text, bool steep)
 
 void check_svg(FILE *out, const struct survey *s)
 {
-    const double most = most_of(s), side = fmax(4, fmin(40, 640.0 / s->n)), left = 150, top = 130;
+    const double most = heat_largest_figure(s), side = fmax(4, fmin(40, 640.0 / s->n)), left = 150, top = 130;
     const double width = left + s->n * side + 120, height = top + s->n * side + 40;
     const int step = s->n <= 64 ? 1 : (s->n + 63) / 64; /* of many names every few */
     char fill[8];
@@ -52,14 +52,14 @@ void check_svg(FILE *out, const struct survey *s)
             width, height, width);
     for (int a = 0; a < s->n; a++) {
         if (a % step == 0) {
-            label(out, left - 6, top + a * side + side / 2 + 4, s->hosts[a].host, false);
-            label(out, left + a * side + side / 2, top - 6, s->hosts[a].host, true);
+            heat_print_label(out, left - 6, top + a * side + side / 2 + 4, s->hosts[a].host, false);
+            heat_print_label(out, left + a * side + side / 2, top - 6, s->hosts[a].host, true);
         }
         for (int b = 0; b < s->n; b++) {
             const double rate = s->bandwidth[a * s->n + b];
             if (a == b || rate <= 0)
                 continue;
-            colour(rate / most, fill);
+            heat_colour(rate / most, fill);
             fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"><title>",
                     left + b * side, top + a * side, side - (side > 8 ? 1 : 0), side - (side > 8 ? 1 : 0),
                     fill);
@@ -70,7 +70,7 @@ void check_svg(FILE *out, const struct survey *s)
         }
     }
     for (int i = 0; i <= 4; i++) { /* the scale */
-        colour(i / 4.0, fill);
+        heat_colour(i / 4.0, fill);
         fprintf(out,
                 "<rect x=\"%.1f\" y=\"%d\" width=\"16\" height=\"16\" fill=\"%s\"/>\n<text x=\"%.1f\" "
                 "y=\"%d\">%.0f</text>\n",

@@ -18,10 +18,10 @@
 #define LATE_PAIR     4.0  /* times the least latency of both hosts */
 #define LATENCY_LEAST 5e-7 /* differences below are noise */
 
-static void add(struct findings *f, enum severity severity, const char *host, const char *todo,
-                const char *what, ...) __attribute__((format(printf, 5, 6)));
-static void add(struct findings *f, enum severity severity, const char *host, const char *todo,
-                const char *what, ...)
+static void findings_add(struct findings *f, enum severity severity, const char *host, const char *todo,
+                         const char *what, ...) __attribute__((format(printf, 5, 6)));
+static void findings_add(struct findings *f, enum severity severity, const char *host, const char *todo,
+                         const char *what, ...)
 {
     struct finding *grown = realloc(f->v, (size_t)(f->n + 1) * sizeof(*grown));
     va_list args;
@@ -38,17 +38,17 @@ static void add(struct findings *f, enum severity severity, const char *host, co
     va_end(args);
 }
 
-static int by_size(const void *a, const void *b)
+static int judge_compare_by_size(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
 
-static double median(double *v, int n)
+static double median_of_values(double *v, int n)
 {
     if (n == 0)
         return 0;
-    qsort(v, (size_t)n, sizeof(*v), by_size);
+    qsort(v, (size_t)n, sizeof(*v), judge_compare_by_size);
     return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
@@ -60,7 +60,7 @@ double host_median(const struct survey *s, const double *figures, int host)
         if (i != host && figures[host * s->n + i] > 0)
             v[n++] = figures[host * s->n + i];
     if (v)
-        m = median(v, n);
+        m = median_of_values(v, n);
     free(v);
     return m;
 }
@@ -86,7 +86,7 @@ static double others_median(const struct survey *s, const double *medians, int h
         if (i != host)
             v[n++] = medians[i];
     if (v)
-        m = median(v, n);
+        m = median_of_values(v, n);
     free(v);
     return m;
 }
@@ -99,13 +99,13 @@ static void judge_pair(const struct survey *s, const double *rate, const double 
     static const char todo[] =
         "Both hosts are fine with others: check the path between these two: switches, routing, cables.";
     if (have > 0 && have < SLOW_PAIR * least)
-        add(f, CHECK_WARNING, s->hosts[a].host, todo,
-            "only %.0f MB/s to %s, where both have %.0f or more to other hosts", have / MB, s->hosts[b].host,
-            least / MB);
+        findings_add(f, CHECK_WARNING, s->hosts[a].host, todo,
+                     "only %.0f MB/s to %s, where both have %.0f or more to other hosts", have / MB,
+                     s->hosts[b].host, least / MB);
     else if (late > LATE_PAIR * most && late - most > LATENCY_LEAST)
-        add(f, CHECK_WARNING, s->hosts[a].host, todo,
-            "its latency to %s is %.2f us, where both have %.2f us or less to other hosts", s->hosts[b].host,
-            late * 1e6, most * 1e6);
+        findings_add(f, CHECK_WARNING, s->hosts[a].host, todo,
+                     "its latency to %s is %.2f us, where both have %.2f us or less to other hosts",
+                     s->hosts[b].host, late * 1e6, most * 1e6);
 }
 
 /* Of two hosts, either may be the slow one: nothing is found. */
@@ -119,14 +119,16 @@ static void judge_hosts(const struct survey *s, struct findings *f)
     for (int h = 0; rate && time && s->n > 2 && h < s->n; h++) {
         const double rate_else = others_median(s, rate, h), time_else = others_median(s, time, h);
         if (rate[h] > 0 && rate[h] < SLOW_HOST * rate_else)
-            add(f, CHECK_WARNING, s->hosts[h].host,
+            findings_add(
+                f, CHECK_WARNING, s->hosts[h].host,
                 "Compare its cable, switch port, PCIe width (lspci -vv), firmware and processor frequency "
                 "with the "
                 "others; leave it out of the host list until then.",
                 "it is slow: %.0f MB/s to the other hosts at most, where they have %.0f among themselves",
                 rate[h] / MB, rate_else / MB);
         if (time[h] > LATE_HOST * time_else && time[h] - time_else > LATENCY_LEAST)
-            add(f, CHECK_WARNING, s->hosts[h].host,
+            findings_add(
+                f, CHECK_WARNING, s->hosts[h].host,
                 "Look for another load on it (top), power saving (cpupower frequency-info) and its number of "
                 "hops.",
                 "its latency is %.2f us at least, that of the others %.2f us", time[h] * 1e6,
@@ -150,35 +152,39 @@ static bool has_hardware(const struct facts *h)
 static void judge_limits(const struct facts *h, struct findings *f)
 {
     if (h->memlock < MEMLOCK_MIN)
-        add(f, has_hardware(h) ? CHECK_WARNING : CHECK_NOTE, h->host,
+        findings_add(
+            f, has_hardware(h) ? CHECK_WARNING : CHECK_NOTE, h->host,
             "Set `* hard memlock unlimited` and `* soft memlock unlimited` in /etc/security/limits.d/, and "
             "LimitMEMLOCK=infinity for the service that starts jobs (slurmd, sshd).",
             "only %.1f MB of memory may be locked, and an adapter needs locked memory",
             (double)h->memlock / MB);
     if (h->shm_free < SHM_MIN)
-        add(f, CHECK_WARNING, h->host,
+        findings_add(
+            f, CHECK_WARNING, h->host,
             "Remove what lies there, enlarge it (mount -o remount,size=4G /dev/shm), or start the container "
             "with "
             "--shm-size=4g.",
             "/dev/shm has %.0f MB free of %.0f, too little for the messages of many ranks on one host",
             (double)h->shm_free / MB, (double)h->shm_total / MB);
     if (!h->cma)
-        add(f, CHECK_WARNING, h->host,
+        findings_add(
+            f, CHECK_WARNING, h->host,
             "In a container allow ptrace (--cap-add=SYS_PTRACE) or another seccomp profile; else large "
             "messages on "
             "one host are copied twice.",
             "one process may not read another's memory (CMA)");
     else if (h->ptrace > 1)
-        add(f, CHECK_WARNING, h->host, "sysctl kernel.yama.ptrace_scope=1",
+        findings_add(
+            f, CHECK_WARNING, h->host, "sysctl kernel.yama.ptrace_scope=1",
             "kernel.yama.ptrace_scope is %d: ranks may not read each other's memory (CMA), and large "
             "messages on "
             "one host are copied twice",
             h->ptrace);
     if (fabs(h->clock) - h->clock_error > CLOCK_MAX)
-        add(f, CHECK_NOTE, h->host,
-            "Run chrony or ntpd: times in logs of different hosts cannot be compared.",
-            "its clock is %.1f seconds %s that of the first host", fabs(h->clock),
-            h->clock > 0 ? "ahead of" : "behind");
+        findings_add(f, CHECK_NOTE, h->host,
+                     "Run chrony or ntpd: times in logs of different hosts cannot be compared.",
+                     "its clock is %.1f seconds %s that of the first host", fabs(h->clock),
+                     h->clock > 0 ? "ahead of" : "behind");
 }
 
 static void judge_ports(const struct facts *h, struct findings *f)
@@ -190,16 +196,18 @@ static void judge_ports(const struct facts *h, struct findings *f)
             continue;
         net_port_name(p, name, sizeof(name));
         if (p->state != NET_ACTIVE)
-            add(f, CHECK_WARNING, h->host,
+            findings_add(
+                f, CHECK_WARNING, h->host,
                 "Check cable and switch port; on InfiniBand a subnet manager must run (opensm, or in the "
                 "switch).",
                 "%s is %s", name, net_port_state(p));
         else if (p->gid_index < 0)
-            add(f, CHECK_WARNING, h->host, "Give its network interface an IP address.",
-                "%s has no usable GID, so RoCE cannot use it", name);
+            findings_add(f, CHECK_WARNING, h->host, "Give its network interface an IP address.",
+                         "%s has no usable GID, so RoCE cannot use it", name);
         else if (p->mtu < 2048)
-            add(f, CHECK_NOTE, h->host, "Set the MTU of its interface to 4200 or more, on the switches too.",
-                "%s has an MTU of %u", name, p->mtu);
+            findings_add(f, CHECK_NOTE, h->host,
+                         "Set the MTU of its interface to 4200 or more, on the switches too.",
+                         "%s has an MTU of %u", name, p->mtu);
     }
 }
 
@@ -220,32 +228,34 @@ static void judge_alike(const struct survey *s, struct findings *f)
         const struct facts *h = &s->hosts[i];
         const struct net_port *p = used_port(h);
         if (strcmp(h->version, first->version) != 0)
-            add(f, CHECK_WARNING, h->host, "Install the same version on all hosts.",
-                "it has Fishplate %s, %s has %s", h->version, first->host, first->version);
+            findings_add(f, CHECK_WARNING, h->host, "Install the same version on all hosts.",
+                         "it has Fishplate %s, %s has %s", h->version, first->host, first->version);
         if (h->cpus != first->cpus)
-            add(f, CHECK_NOTE, h->host,
-                "Its ranks will be faster or slower than others: see that this is meant.",
-                "it has %d processors for a job, %s has %d", h->cpus, first->host, first->cpus);
+            findings_add(f, CHECK_NOTE, h->host,
+                         "Its ranks will be faster or slower than others: see that this is meant.",
+                         "it has %d processors for a job, %s has %d", h->cpus, first->host, first->cpus);
         if (has_hardware(h) != has_hardware(first))
-            add(f, CHECK_WARNING, has_hardware(h) ? first->host : h->host,
-                "See `fishplate info --devices` there: driver, cable, subnet manager.",
-                "it has no active adapter, others have; all ranks then go without");
+            findings_add(f, CHECK_WARNING, has_hardware(h) ? first->host : h->host,
+                         "See `fishplate info --devices` there: driver, cable, subnet manager.",
+                         "it has no active adapter, others have; all ranks then go without");
         else if (p && port && (p->rate != port->rate || p->mtu != port->mtu))
-            add(f, CHECK_WARNING, h->host, "Look for a cable that negotiated less, and set equal MTUs.",
-                "its port has %g Gb/s and MTU %u, that of %s %g Gb/s and MTU %u", p->rate / 1000.0, p->mtu,
-                first->host, port->rate / 1000.0, port->mtu);
+            findings_add(f, CHECK_WARNING, h->host,
+                         "Look for a cable that negotiated less, and set equal MTUs.",
+                         "its port has %g Gb/s and MTU %u, that of %s %g Gb/s and MTU %u", p->rate / 1000.0,
+                         p->mtu, first->host, port->rate / 1000.0, port->mtu);
     }
     bool any = false;
     for (int i = 0; i < s->n; i++)
         any |= has_hardware(&s->hosts[i]);
     if (!any && s->n > 1)
-        add(f, CHECK_NOTE, "",
+        findings_add(
+            f, CHECK_NOTE, "",
             "If there should be one, see `fishplate info --devices`; FISHPLATE_REQUIRE=ib ends a job that "
             "would go without.",
             "no host has an active InfiniBand or RoCE adapter: messages between hosts go through software");
 }
 
-static int by_severity(const void *a, const void *b)
+static int judge_compare_by_severity(const void *a, const void *b)
 {
     const struct finding *x = a, *y = b;
     return (int)y->severity - (int)x->severity;
@@ -261,5 +271,5 @@ void findings_judge(const struct survey *s, struct findings *out)
     }
     judge_alike(s, out);
     if (out->n > 0)
-        qsort(out->v, (size_t)out->n, sizeof(out->v[0]), by_severity);
+        qsort(out->v, (size_t)out->n, sizeof(out->v[0]), judge_compare_by_severity);
 }

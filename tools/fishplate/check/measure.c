@@ -22,7 +22,7 @@ enum {
     ALONE_MAX = 16, /* hosts: up to here one pair at a time */
 };
 
-static double clock_now(void)
+static double measure_clock_now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
@@ -30,15 +30,15 @@ static double clock_now(void)
 }
 
 /* How far the peer's clock is ahead: of many exchanges the fastest tells best. */
-static void clock_ask(int peer, MPI_Comm comm, struct facts *f)
+static void measure_clock_offset(int peer, MPI_Comm comm, struct facts *f)
 {
     double best = 1e9;
     for (int i = 0; i < CLOCK_TRIES; i++) {
         double theirs;
-        const double before = clock_now();
+        const double before = measure_clock_now();
         MPI_Sendrecv(NULL, 0, MPI_DOUBLE, peer, TAG, &theirs, 1, MPI_DOUBLE, peer, TAG, comm,
                      MPI_STATUS_IGNORE);
-        const double took = clock_now() - before;
+        const double took = measure_clock_now() - before;
         if (took < best) {
             best = took;
             f->clock = theirs - (before + took / 2);
@@ -51,13 +51,13 @@ static void clock_answer(MPI_Comm comm)
 {
     for (int i = 0; i < CLOCK_TRIES; i++) {
         MPI_Recv(NULL, 0, MPI_DOUBLE, 0, TAG, comm, MPI_STATUS_IGNORE);
-        const double mine = clock_now();
+        const double mine = measure_clock_now();
         MPI_Send(&mine, 1, MPI_DOUBLE, 0, TAG, comm);
     }
 }
 
 /* Seconds one way, the best of some batches. */
-static double ping(int peer, bool first, MPI_Comm comm)
+static double measure_latency(int peer, bool first, MPI_Comm comm)
 {
     char bytes[8] = {0};
     double best = 1e9;
@@ -78,7 +78,7 @@ static double ping(int peer, bool first, MPI_Comm comm)
     return best;
 }
 
-static double stream(int peer, bool first, char *data, MPI_Comm comm)
+static double measure_bandwidth(int peer, bool first, char *data, MPI_Comm comm)
 {
     double best = 0;
     for (int b = -1; b < 3; b++) {
@@ -103,7 +103,7 @@ static double stream(int peer, bool first, char *data, MPI_Comm comm)
 }
 
 /* This rank's partner in a round of a tournament where all meet; itself: it rests. */
-static int partner(int rank, int n, int round)
+static int measure_partner(int rank, int n, int round)
 {
     const int seats = n + n % 2; /* with an odd number one seat is empty: whoever meets it rests */
     int other;
@@ -124,12 +124,12 @@ static void measure_pairs(MPI_Comm comm, int rank, int n, struct pair *row, char
 {
     const int rounds = n + n % 2 - 1;
     for (int round = 0; round < rounds; round++) {
-        const int peer = partner(rank, n, round);
+        const int peer = measure_partner(rank, n, round);
         for (int turn = 0; turn < (n <= ALONE_MAX ? n : 1); turn++) {
             const int low = peer < rank ? peer : rank;
             if (peer != rank && (n > ALONE_MAX || low == turn))
-                row[peer] = (struct pair){.latency = ping(peer, rank < peer, comm),
-                                          .bandwidth = stream(peer, rank < peer, data, comm)};
+                row[peer] = (struct pair){.latency = measure_latency(peer, rank < peer, comm),
+                                          .bandwidth = measure_bandwidth(peer, rank < peer, data, comm)};
             MPI_Barrier(comm);
         }
     }
@@ -165,7 +165,7 @@ void survey_label(struct survey *s, const char *names)
 }
 
 /* The sender of a pair knows best: its figures count for both directions. */
-static void fill(struct survey *s, const struct pair *all)
+static void measure_fill_matrix(struct survey *s, const struct pair *all)
 {
     for (int from = 0; from < s->n; from++) {
         for (int to = 0; to < s->n; to++) {
@@ -209,7 +209,7 @@ static bool survey_hosts(MPI_Comm comm, struct survey *out)
     MPI_Gather(&mine, sizeof(mine), MPI_BYTE, out->hosts, sizeof(mine), MPI_BYTE, 0, comm);
     for (int r = 1; r < n; r++) {
         if (rank == 0)
-            clock_ask(r, comm, &out->hosts[r]);
+            measure_clock_offset(r, comm, &out->hosts[r]);
         else if (rank == r)
             clock_answer(comm);
     }
@@ -217,14 +217,14 @@ static bool survey_hosts(MPI_Comm comm, struct survey *out)
     MPI_Gather(row, n * (int)sizeof(*row), MPI_BYTE, all, n * (int)sizeof(*row), MPI_BYTE, 0, comm);
     if (rank == 0 && n > 1)
         describe_path(out, comm);
-    fill(out, all);
+    measure_fill_matrix(out, all);
     free(row);
     free(all);
     free(data);
     return rank == 0;
 }
 
-bool survey_take(struct survey *out)
+bool survey_measure(struct survey *out)
 {
     MPI_Comm node, leaders;
     int rank, local;

@@ -12,7 +12,7 @@ enum {
     NAMES_MAX = 8    /* hosts that are named together */
 };
 
-static void tell_host(FILE *out, const struct facts *h)
+static void report_print_host(FILE *out, const struct facts *h)
 {
     char name[96];
     fprintf(out, "%s: ", h->host);
@@ -42,8 +42,8 @@ static void tell_host(FILE *out, const struct facts *h)
         fprintf(out, "  no adapter: %s\n", h->no_ports);
 }
 
-static void tell_matrix(FILE *out, const struct survey *s, const char *title, const double *figures,
-                        double unit, const char *format)
+static void report_print_matrix(FILE *out, const struct survey *s, const char *title, const double *figures,
+                                double unit, const char *format)
 {
     fprintf(out, "\n%s\n%-16s", title, "");
     for (int b = 0; b < s->n; b++)
@@ -62,7 +62,7 @@ static void tell_matrix(FILE *out, const struct survey *s, const char *title, co
 }
 
 /* Of many hosts one line each. */
-static void tell_medians(FILE *out, const struct survey *s)
+static void report_print_medians(FILE *out, const struct survey *s)
 {
     fprintf(out, "\n%-24s %12s %12s   (medians over its pairs)\n", "host", "MB/s", "us");
     for (int i = 0; i < s->n; i++)
@@ -76,7 +76,7 @@ static bool is_same(const struct finding *a, const struct finding *b)
 }
 
 /* What is wrong with several hosts in the same way is said once. */
-static void tell_finding(FILE *out, const struct findings *f, int first)
+static void report_print_finding(FILE *out, const struct findings *f, int first)
 {
     const struct finding *it = &f->v[first];
     int hosts = 0;
@@ -96,19 +96,19 @@ void check_text(FILE *out, const struct survey *s, const struct findings *f)
 {
     int warnings = 0;
     for (int i = 0; i < s->n; i++)
-        tell_host(out, &s->hosts[i]);
+        report_print_host(out, &s->hosts[i]);
     if (s->n > 1)
         fprintf(out, "\nBetween hosts: %s\n", s->path);
     if (s->n > 1 && s->n <= MATRIX_MAX) {
-        tell_matrix(out, s, "Bandwidth, MB/s", s->bandwidth, 1e6, " %9.0f");
-        tell_matrix(out, s, "Latency, us", s->latency, 1e-6, " %9.2f");
+        report_print_matrix(out, s, "Bandwidth, MB/s", s->bandwidth, 1e6, " %9.0f");
+        report_print_matrix(out, s, "Latency, us", s->latency, 1e-6, " %9.2f");
     } else if (s->n > 1) {
-        tell_medians(out, s);
+        report_print_medians(out, s);
     }
     fputc('\n', out);
     for (int i = 0; i < f->n; i++) {
         warnings += f->v[i].severity == CHECK_WARNING;
-        tell_finding(out, f, i);
+        report_print_finding(out, f, i);
     }
     if (warnings == 0)
         fprintf(out, "%sNothing is wrong with %s.\n", f->n ? "Besides: " : "",

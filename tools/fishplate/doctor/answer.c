@@ -35,7 +35,7 @@ static bool is_steady(const struct page_wait *before, const struct page_wait *no
     return true;
 }
 
-static void judge(const struct sample *before, const struct sample *now, struct why_rank *r)
+static void answer_classify_rank(const struct sample *before, const struct sample *now, struct why_rank *r)
 {
     *r = (struct why_rank){.state = WHY_UNSEEN};
     if (!now) {
@@ -68,7 +68,7 @@ bool answer_make(const struct look *before, const struct look *now, double apart
     if (!out->why.rank || !out->waited_ns)
         return false;
     for (uint32_t r = 0; r < now->ranks; r++) {
-        judge(before->of[r], now->of[r], &out->why.rank[r]);
+        answer_classify_rank(before->of[r], now->of[r], &out->why.rank[r]);
         const struct page_wait *wait = why_wait(&out->why.rank[r]);
         if (wait && now->of[r]->now > wait->since)
             out->waited_ns[r] = now->of[r]->now - wait->since;
@@ -100,7 +100,7 @@ static uint32_t count_state(const struct answer *a, enum why_state state)
     return n;
 }
 
-static void tell_unseen(FILE *out, const struct answer *a)
+static void answer_print_unseen(FILE *out, const struct answer *a)
 {
     uint32_t *ranks = malloc(a->why.n * sizeof(*ranks)), n = 0;
     for (uint32_t r = 0; ranks && r < a->why.n; r++)
@@ -138,5 +138,5 @@ void answer_text(FILE *out, const struct answer *a)
     if (w->nfindings == 0)
         fprintf(out, w->waiting ? "No deadlock: what is waited for can still come.\n" : "Nobody waits.\n");
     if (w->unseen)
-        tell_unseen(out, a);
+        answer_print_unseen(out, a);
 }

@@ -55,7 +55,7 @@ static bool is_stuck(const struct why_rank *r)
     return r->state == WHY_WAITS && r->steady && !r->live;
 }
 
-static const char *style_of(const struct why_rank *r)
+static const char *html_rank_style(const struct why_rank *r)
 {
     if (is_stuck(r))
         return "stuck";
@@ -77,7 +77,7 @@ static void node_text(const struct answer *a, uint32_t rank, char *out, size_t s
 static bool add_rank(struct drawing *d, uint32_t rank)
 {
     char text[128];
-    const char *style = style_of(&d->a->why.rank[rank]);
+    const char *style = html_rank_style(&d->a->why.rank[rank]);
     uint32_t i = 0;
     node_text(d->a, rank, text, sizeof(text));
     while (i < d->nnodes &&
@@ -116,7 +116,7 @@ static void add_edges(struct drawing *d, uint32_t r)
         return;
     }
     for (uint32_t k = 0; wait && k < wait->nitems; k++) {
-        const struct why_meeting *m = meeting_of(w, wait, &wait->items[k]);
+        const struct why_meeting *m = meeting_find(w, wait, &wait->items[k]);
         add_edge(d, r, wait->items[k].peer);
         for (uint32_t i = 0; m && i < m->nmissing && i < NODES_MAX; i++)
             add_edge(d, r, m->missing[i]);
@@ -186,7 +186,7 @@ static void draw_node(FILE *out, const struct node *n)
     free(name);
 }
 
-static void draw(FILE *out, struct drawing *d)
+static void html_draw_rank(FILE *out, struct drawing *d)
 {
     const double height = place_nodes(d);
     fprintf(out,
@@ -217,7 +217,7 @@ static void write_graph(FILE *out, const struct answer *a)
     for (uint32_t r = 0; d.edges && r < a->why.n; r++)
         add_edges(&d, r);
     if (d.edges && d.nnodes <= NODES_MAX)
-        draw(out, &d);
+        html_draw_rank(out, &d);
     else
         html_put(out, "p", NULL, "The ranks do %u different things: too many for a drawing.", d.nnodes);
     for (uint32_t i = 0; i < d.nnodes; i++)

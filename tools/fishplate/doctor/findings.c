@@ -35,7 +35,7 @@ static struct why_finding *finding_new(struct why *w, enum why_kind kind)
 }
 
 /* Lists grow one by one; findings are few. */
-static bool put(uint32_t **list, uint32_t *count, uint32_t rank)
+static bool finding_add_rank(uint32_t **list, uint32_t *count, uint32_t rank)
 {
     uint32_t *grown = realloc(*list, ((size_t)*count + 1) * sizeof(**list));
     if (!grown)
@@ -51,7 +51,7 @@ static bool is_stuck(const struct why_rank *r)
 }
 
 /* Follows `next` from r until it meets a rank that has a finding, one that does not wait, or itself again. */
-static bool follow(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
+static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
 {
     uint32_t r = start;
     while (is_stuck(&w->rank[r]) && w->rank[r].finding < 0 && seen[r] != mark) {
@@ -64,7 +64,8 @@ static bool follow(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
         while (w->rank[last].next != (int)r)
             last = (uint32_t)w->rank[last].next;
         struct why_finding *f = finding_new(w, WHY_DESERTED);
-        if (!f || !put(&f->ranks, &f->nranks, last) || !put(&f->ranks, &f->nranks, r))
+        if (!f || !finding_add_rank(&f->ranks, &f->nranks, last) ||
+            !finding_add_rank(&f->ranks, &f->nranks, r))
             return false;
         number = w->rank[last].finding = (int)(w->nfindings - 1);
     } else if (number < 0) {
@@ -72,7 +73,7 @@ static bool follow(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
         number = (int)w->nfindings - 1;
         for (uint32_t q = r; f && w->rank[q].finding < 0; q = (uint32_t)w->rank[q].next) {
             w->rank[q].finding = number;
-            if (!put(&f->ranks, &f->nranks, q))
+            if (!finding_add_rank(&f->ranks, &f->nranks, q))
                 return false;
         }
         if (!f)
@@ -80,7 +81,7 @@ static bool follow(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
     }
     for (r = start; is_stuck(&w->rank[r]) && w->rank[r].finding < 0; r = (uint32_t)w->rank[r].next) {
         w->rank[r].finding = number;
-        if (!put(&w->findings[number].behind, &w->findings[number].nbehind, r))
+        if (!finding_add_rank(&w->findings[number].behind, &w->findings[number].nbehind, r))
             return false;
     }
     return true;
@@ -92,7 +93,7 @@ static bool find_cycles(struct why *w)
     bool ok = seen != NULL;
     for (uint32_t r = 0; ok && r < w->n; r++)
         if (is_stuck(&w->rank[r]) && w->rank[r].finding < 0)
-            ok = follow(w, r, seen, r + 1);
+            ok = finding_follow_waits(w, r, seen, r + 1);
     free(seen);
     return ok;
 }
@@ -135,11 +136,11 @@ static bool find_slow(struct why *w)
         if (slow && !f)
             ok = (f = finding_new(w, WHY_SLOW)) != NULL;
         if (slow && ok)
-            ok = put(&f->ranks, &f->nranks, r);
+            ok = finding_add_rank(&f->ranks, &f->nranks, r);
     }
     for (uint32_t r = 0; ok && f && blocks && r < w->n; r++)
         if (w->rank[r].steady && w->rank[r].live)
-            ok = put(&f->behind, &f->nbehind, r);
+            ok = finding_add_rank(&f->behind, &f->nbehind, r);
     free(waited);
     return ok;
 }
@@ -159,8 +160,8 @@ static bool find_unmoved(struct why *w)
             for (uint32_t i = 0; theirs && i < theirs->nitems; i++)
                 found = found || why_matches(&theirs->items[i], (uint32_t)send->peer, send, r);
             struct why_finding *f = found ? finding_new(w, WHY_UNMOVED) : NULL;
-            if (found &&
-                (!f || !put(&f->ranks, &f->nranks, r) || !put(&f->ranks, &f->nranks, (uint32_t)send->peer)))
+            if (found && (!f || !finding_add_rank(&f->ranks, &f->nranks, r) ||
+                          !finding_add_rank(&f->ranks, &f->nranks, (uint32_t)send->peer)))
                 return false;
         }
     }
@@ -177,7 +178,7 @@ static bool find_unknown(struct why *w)
             unknown = unknown || wait->items[k].kind == PAGE_OTHER;
         if (unknown && !f && !(f = finding_new(w, WHY_UNKNOWN)))
             return false;
-        if (unknown && !put(&f->ranks, &f->nranks, r))
+        if (unknown && !finding_add_rank(&f->ranks, &f->nranks, r))
             return false;
     }
     return true;

@@ -10,7 +10,7 @@
 #include "meeting.h"
 
 /* Is `q` in a wait that the item of `r` matches? Then it is the library's turn, not the program's. */
-static bool meets(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q)
+static bool graph_is_matched_wait(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q)
 {
     const struct why_rank *other = &w->rank[q];
     for (int i = 0; other->state == WHY_WAITS && i < PAGE_WAITS; i++) {
@@ -23,7 +23,7 @@ static bool meets(const struct why *w, uint32_t r, const struct page_item *item,
 }
 
 /* A message that the receive takes lies at this rank: it is about to go on. */
-static bool is_there(const struct page *page, const struct page_item *item)
+static bool graph_has_matching_message(const struct page *page, const struct page_item *item)
 {
     for (uint32_t i = 0; i < page->nmessages; i++) {
         const struct page_message *m = &page->messages_waiting[i];
@@ -36,7 +36,7 @@ static bool is_there(const struct page *page, const struct page_item *item)
 
 static bool can_help(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q, int *blocked)
 {
-    if (w->rank[q].live || meets(w, r, item, q))
+    if (w->rank[q].live || graph_is_matched_wait(w, r, item, q))
         return true;
     if (*blocked < 0)
         *blocked = (int)q;
@@ -91,7 +91,7 @@ static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait
     switch (item->kind) {
     case PAGE_RECV:
     case PAGE_PROBE:
-        if (item->step == PAGE_MOVING || is_there(w->rank[r].page, item))
+        if (item->step == PAGE_MOVING || graph_has_matching_message(w->rank[r].page, item))
             return true;
         if (item->peer == PAGE_ANY)
             return any_can_help(w, r, item, g, blocked);
@@ -111,7 +111,7 @@ static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait
         return !peer || w->rank[item->peer].live;
     case PAGE_COLL:
     case PAGE_TOGETHER:
-        return meeting_can_begin(w, meeting_of(w, wait, item), r, blocked);
+        return meeting_can_begin(w, meeting_find(w, wait, item), r, blocked);
     default:
         return true;
     }
@@ -138,7 +138,7 @@ static bool wait_may_end(const struct why *w, uint32_t r, const struct page_wait
 }
 
 /* A rank of several threads goes on when one of them does. */
-static bool rank_may_go_on(struct why *w, uint32_t r)
+static bool graph_rank_can_continue(struct why *w, uint32_t r)
 {
     struct why_rank *rank = &w->rank[r];
     bool first = true;
@@ -170,7 +170,7 @@ static void find_live(struct why *w)
     for (bool changed = true; changed;) {
         changed = false;
         for (uint32_t r = 0; r < w->n; r++) {
-            if (w->rank[r].live || w->rank[r].state != WHY_WAITS || !rank_may_go_on(w, r))
+            if (w->rank[r].live || w->rank[r].state != WHY_WAITS || !graph_rank_can_continue(w, r))
                 continue;
             w->rank[r].live = changed = true;
             w->rank[r].next = w->rank[r].item = -1;

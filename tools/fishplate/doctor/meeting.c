@@ -35,8 +35,8 @@ static bool same_call(const struct page_item *a, const struct page_item *b)
     return a->kind == b->kind && a->context == b->context && a->number == b->number;
 }
 
-const struct why_meeting *meeting_of(const struct why *w, const struct page_wait *wait,
-                                     const struct page_item *item)
+const struct why_meeting *meeting_find(const struct why *w, const struct page_wait *wait,
+                                       const struct page_item *item)
 {
     if (!is_collective(item) || item->group >= PAGE_GROUPS)
         return NULL;
@@ -47,7 +47,7 @@ const struct why_meeting *meeting_of(const struct why *w, const struct page_wait
     return NULL;
 }
 
-static bool append(uint32_t **list, uint32_t *count, uint32_t rank)
+static bool meeting_append_rank(uint32_t **list, uint32_t *count, uint32_t rank)
 {
     if ((*count & (*count - 1)) == 0) { /* a power of two, or none */
         uint32_t *grown = realloc(*list, (*count ? 2 * (size_t)*count : 4) * sizeof(**list));
@@ -60,7 +60,7 @@ static bool append(uint32_t **list, uint32_t *count, uint32_t rank)
 }
 
 /* The collectives that a rank has called on this communicator; NULL when it has called none, or found no place. */
-static const struct page_comm *calls_of(const struct page *page, const struct page_group *g)
+static const struct page_comm *meeting_comm_calls(const struct page *page, const struct page_group *g)
 {
     for (int i = 0; i < PAGE_COMMS; i++) {
         const struct page_comm *c = &page->comms[i];
@@ -71,7 +71,7 @@ static const struct page_comm *calls_of(const struct page *page, const struct pa
     return NULL;
 }
 
-static const struct page_item *waits_in(const struct why_rank *r, const struct why_meeting *m)
+static const struct page_item *meeting_find_wait(const struct why_rank *r, const struct why_meeting *m)
 {
     for (int i = 0; r->state == WHY_WAITS && i < PAGE_WAITS; i++) {
         const struct page_wait *wait = &r->page->waits[i];
@@ -86,13 +86,14 @@ static const struct page_item *waits_in(const struct why_rank *r, const struct w
 static bool place_member(struct why *w, struct why_meeting *m, uint32_t member)
 {
     const struct why_rank *r = &w->rank[member];
-    const struct page_item *there = waits_in(r, m);
+    const struct page_item *there = meeting_find_wait(r, m);
     if (there) {
         const bool other = there->coll != m->item->coll ||
                            (there->rank >= 0 && m->item->rank >= 0 && there->rank != m->item->rank);
-        if (m->item->kind == PAGE_COLL && other && !append(&m->strangers, &m->nstrangers, member))
+        if (m->item->kind == PAGE_COLL && other &&
+            !meeting_append_rank(&m->strangers, &m->nstrangers, member))
             return false;
-        return append(&m->waiting, &m->nwaiting, member);
+        return meeting_append_rank(&m->waiting, &m->nwaiting, member);
     }
     if (r->state == WHY_UNSEEN || r->state == WHY_FINISHED ||
         (m->item->kind == PAGE_COLL && m->item->number == 0)) {
@@ -100,19 +101,19 @@ static bool place_member(struct why *w, struct why_meeting *m, uint32_t member)
         return true;
     }
     if (m->item->kind == PAGE_TOGETHER)
-        return append(&m->missing, &m->nmissing, member);
-    const struct page_comm *c = calls_of(r->page, m->group);
+        return meeting_append_rank(&m->missing, &m->nmissing, member);
+    const struct page_comm *c = meeting_comm_calls(r->page, m->group);
     if (!c && r->page->comms_lost > 0)
         m->unknown = true;
     else if (!c || c->calls < m->item->number)
-        return append(&m->missing, &m->nmissing, member);
+        return meeting_append_rank(&m->missing, &m->nmissing, member);
     else if (c->calls - m->item->number < PAGE_KINDS && page_comm_kind_of(c, m->item->number) >= 0 &&
              page_comm_kind_of(c, m->item->number) != m->item->coll)
-        return append(&m->strangers, &m->nstrangers, member);
+        return meeting_append_rank(&m->strangers, &m->nstrangers, member);
     return true; /* it has been there, and left or is about to wait */
 }
 
-static bool hold(struct why *w, const struct page_wait *wait, const struct page_item *item)
+static bool meeting_add(struct why *w, const struct page_wait *wait, const struct page_item *item)
 {
     struct why_meeting *grown = realloc(w->meetings, (w->nmeetings + 1) * sizeof(*grown));
     if (!grown)
@@ -138,8 +139,8 @@ bool meetings_find(struct why *w)
             const struct page_wait *wait = &w->rank[r].page->waits[i];
             for (uint32_t k = 0; wait->id && k < wait->nitems; k++) {
                 const struct page_item *item = &wait->items[k];
-                if (is_collective(item) && item->group < PAGE_GROUPS && !meeting_of(w, wait, item) &&
-                    !hold(w, wait, item))
+                if (is_collective(item) && item->group < PAGE_GROUPS && !meeting_find(w, wait, item) &&
+                    !meeting_add(w, wait, item))
                     return false;
             }
         }

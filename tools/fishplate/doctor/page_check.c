@@ -6,14 +6,14 @@
 #include "sample.h"
 
 /* Ends the string and takes out what could play with a terminal. */
-static void clean(char *text, size_t size)
+static void page_sanitise_text(char *text, size_t size)
 {
     text[size - 1] = '\0';
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
 }
-#define CLEAN(array) clean(array, sizeof(array))
+#define CLEAN(array) page_sanitise_text(array, sizeof(array))
 
 static void check_group(struct page_group *g)
 {

@@ -35,7 +35,7 @@ void places_close(struct places *p)
 }
 
 /* What the file calls the address where it is mapped: nothing but for programs that cannot be moved. */
-static uint64_t base_of(const char *module)
+static uint64_t module_base(const char *module)
 {
     Elf64_Ehdr head;
     Elf64_Phdr part;
@@ -92,10 +92,11 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void ask(const struct page_place *at, char *out, size_t size)
+static void place_query_addr2line(const struct page_place *at, char *out, size_t size)
 {
     char line[1024], address[32];
-    snprintf(address, sizeof(address), "0x%llx", (unsigned long long)(at->offset - 1 + base_of(at->module)));
+    snprintf(address, sizeof(address), "0x%llx",
+             (unsigned long long)(at->offset - 1 + module_base(at->module)));
     first_line((char *[]){"addr2line", "-e", (char *)at->module, address, NULL}, line, sizeof(line));
     char *note = strstr(line, " (discriminator");
     if (note)
@@ -121,6 +122,6 @@ const char *place_text(struct places *p, const struct page_place *at)
     p->known = grown;
     struct known *k = &grown[p->count++];
     k->at = *at;
-    ask(at, k->text, sizeof(k->text));
+    place_query_addr2line(at, k->text, sizeof(k->text));
     return k->text;
 }

@@ -30,28 +30,28 @@ static const char usage[] =
 
 static volatile sig_atomic_t resized, ended;
 
-static void on_resize(int sig)
+static void ps_on_resize(int sig)
 {
     (void)sig;
     resized = 1;
 }
 
-static void on_end(int sig)
+static void ps_on_end(int sig)
 {
     (void)sig;
     ended = 1;
 }
 
 /* Two looks, so that rates can be told. */
-static int look_twice(double apart, struct looks *before, struct looks *now)
+static int ps_sample_twice(double apart, struct looks *before, struct looks *now)
 {
     const struct timespec t = {.tv_sec = (time_t)apart,
                                .tv_nsec = (long)((apart - (double)(time_t)apart) * 1e9)};
-    int error = looks_take(before);
+    int error = snapshots_take_all(before);
     if (error)
         return error;
     clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
-    return looks_take(now);
+    return snapshots_take_all(now);
 }
 
 static const struct look *same_job(const struct looks *l, const struct look *job)
@@ -62,11 +62,11 @@ static const struct look *same_job(const struct looks *l, const struct look *job
     return NULL;
 }
 
-static int show(FILE *out, const struct looks *before, struct looks *now, const char *which, bool json,
-                int lines)
+static int ps_show(FILE *out, const struct looks *before, struct looks *now, const char *which, bool json,
+                   int lines)
 {
     const char *why = "";
-    struct look *job = looks_choose(now, which, &why);
+    struct look *job = snapshots_choose(now, which, &why);
     if (json) {
         ps_json(out, now, before);
     } else if (job) {
@@ -81,17 +81,17 @@ static int show(FILE *out, const struct looks *before, struct looks *now, const 
     return 0;
 }
 
-static int once(const char *which, bool json)
+static int ps_show_once(const char *which, bool json)
 {
     struct looks before = {0}, now = {0};
-    const int error = look_twice(0.3, &before, &now);
+    const int error = ps_sample_twice(0.3, &before, &now);
     int status = 2;
     if (error)
         fprintf(stderr, "fishplate ps: %s\n", strerror(error));
     else
-        status = show(stdout, &before, &now, which, json, 0);
-    looks_free(&before);
-    looks_free(&now);
+        status = ps_show(stdout, &before, &now, which, json, 0);
+    snapshots_free(&before);
+    snapshots_free(&now);
     return status;
 }
 
@@ -102,7 +102,7 @@ static int terminal_lines(void)
 }
 
 /* The screen in one write, so that it does not flicker: every line is cleared behind its end. */
-static void paint(const char *text)
+static void ps_paint_screen(const char *text)
 {
     char *screen = NULL;
     size_t size;
@@ -123,7 +123,7 @@ static void paint(const char *text)
 }
 
 /* True when the user wants to go. */
-static bool rest(double seconds)
+static bool ps_sleep(double seconds)
 {
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
     char key = 0;
@@ -139,31 +139,31 @@ static void watch_loop(const char *which, double seconds)
     while (!ended) {
         char *text = NULL;
         size_t size;
-        looks_free(&before);
+        snapshots_free(&before);
         before = now;
-        if (looks_take(&now) != 0)
+        if (snapshots_take_all(&now) != 0)
             break;
         FILE *out = open_memstream(&text, &size);
         if (!out)
             break;
         fprintf(out, "fishplate ps --watch, every %.1f s; q quits\n\n", seconds);
-        show(out, &before, &now, which, false, terminal_lines() - 3);
+        ps_show(out, &before, &now, which, false, terminal_lines() - 3);
         fclose(out);
-        paint(text);
+        ps_paint_screen(text);
         free(text);
-        if (rest(before.count == 0 ? 0.3 : seconds))
+        if (ps_sleep(before.count == 0 ? 0.3 : seconds))
             break;
         resized = 0;
     }
-    looks_free(&before);
-    looks_free(&now);
+    snapshots_free(&before);
+    snapshots_free(&now);
 }
 
 /* The terminal gets back what it had: its modes, its cursor and its screen. */
-static int watch(const char *which, double seconds)
+static int ps_watch(const char *which, double seconds)
 {
     struct termios was, raw;
-    struct sigaction end = {.sa_handler = on_end}, resize = {.sa_handler = on_resize};
+    struct sigaction end = {.sa_handler = ps_on_end}, resize = {.sa_handler = ps_on_resize};
     if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &was) != 0) {
         fprintf(
             stderr,
@@ -190,14 +190,14 @@ static int watch(const char *which, double seconds)
 static int write_pages(const char *job)
 {
     struct looks here;
-    const int error = looks_take_here(&here);
+    const int error = snapshots_take_host(&here);
     if (error)
         return 2;
     for (size_t i = 0; i < here.count; i++)
         for (uint32_t r = 0; r < here.job[i].ranks && job && strcmp(here.job[i].job, job) == 0; r++)
             if (here.job[i].of[r])
                 sample_write(stdout, here.job[i].of[r]);
-    looks_free(&here);
+    snapshots_free(&here);
     return fflush(stdout) == 0 ? 0 : 2;
 }
 
@@ -235,5 +235,5 @@ int command_ps(int argc, char **argv)
                              "\n`fishplate why JOB` prints why a job makes no progress.\n");
     if (q.pages)
         return write_pages(q.job);
-    return q.seconds > 0 ? watch(q.job, q.seconds) : once(q.job, q.json);
+    return q.seconds > 0 ? ps_watch(q.job, q.seconds) : ps_show_once(q.job, q.json);
 }

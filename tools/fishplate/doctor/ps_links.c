@@ -11,7 +11,8 @@
 
 enum { FEW = 4 };
 
-static struct link_seen seen(const struct look *l, const struct sample *s, const struct page_pace *p)
+static struct link_seen links_read_pace(const struct look *l, const struct sample *s,
+                                        const struct page_pace *p)
 {
     const int me = (int)s->page.rank;
     struct link_seen out = {.from = p->out ? me : p->peer,
@@ -32,7 +33,7 @@ static struct link_seen seen(const struct look *l, const struct sample *s, const
 }
 
 /* All that the ranks tell, allocated. */
-static struct link_seen *collect(const struct look *l, size_t *count)
+static struct link_seen *links_collect(const struct look *l, size_t *count)
 {
     struct link_seen *list = calloc((size_t)l->seen * PAGE_PACES + 1, sizeof(*list));
     *count = 0;
@@ -43,22 +44,22 @@ static struct link_seen *collect(const struct look *l, size_t *count)
             const bool sound = p->peer >= 0 && (uint32_t)p->peer < l->ranks && (uint32_t)p->peer != r &&
                                p->bytes > 0 && p->ns > 0 && p->best > 0;
             if (sound)
-                list[(*count)++] = seen(l, s, p);
+                list[(*count)++] = links_read_pace(l, s, p);
         }
     }
     *count = list ? links_merge(list, *count) : 0;
     return list;
 }
 
-static const char *host_of(const struct look *l, int rank)
+static const char *links_rank_host(const struct look *l, int rank)
 {
     return l->of[rank] ? l->of[rank]->page.host : "?";
 }
 
-static void tell(FILE *out, const struct look *l, const struct link_seen *k)
+static void links_print(FILE *out, const struct look *l, const struct link_seen *k)
 {
     fprintf(out, "%s: rank %d (%s) to rank %d (%s), rail %d, %s: ", k->slow ? "Slow link" : "Slowest link",
-            k->from, host_of(l, k->from), k->to, host_of(l, k->to), k->rail, k->how);
+            k->from, links_rank_host(l, k->from), k->to, links_rank_host(l, k->to), k->rail, k->how);
     words_bytes(out, (uint64_t)k->rate);
     fprintf(out, "/s; others ");
     words_bytes(out, (uint64_t)k->others);
@@ -74,7 +75,7 @@ static const char *node_host(const struct look *l, int node)
     return NULL;
 }
 
-static const char *culprit(const struct look *l, const struct link_seen *list, size_t n)
+static const char *links_find_slow_host(const struct look *l, const struct link_seen *list, size_t n)
 {
     const int end = links_culprit(list, n);
     return end >= 0 && !(list[0].kind & 1) ? node_host(l, end) : NULL;
@@ -83,27 +84,27 @@ static const char *culprit(const struct look *l, const struct link_seen *list, s
 void ps_links(FILE *out, const struct look *l)
 {
     size_t n;
-    struct link_seen *list = collect(l, &n);
+    struct link_seen *list = links_collect(l, &n);
     const size_t slow = list ? links_judge(list, n) : 0;
     for (size_t i = 0; i < slow && i < FEW; i++)
-        tell(out, l, &list[i]);
+        links_print(out, l, &list[i]);
     if (slow > FEW)
         fprintf(out, "... and %zu more slow links\n", slow - FEW);
-    const char *host = culprit(l, list, n);
+    const char *host = links_find_slow_host(l, list, n);
     if (host)
         fprintf(out, "All slow links lead to or from %s. `fishplate check` measures its ports.\n", host);
     else if (slow == 0 && n > 0 && list[0].times > 0)
-        tell(out, l, &list[0]);
+        links_print(out, l, &list[0]);
     free(list);
 }
 
 void ps_links_json(struct json *j, const struct look *l)
 {
     size_t n;
-    struct link_seen *list = collect(l, &n);
+    struct link_seen *list = links_collect(l, &n);
     json_int(j, "slow_links", list ? (long long)links_judge(list, n) : 0);
-    if (list && culprit(l, list, n))
-        json_string(j, "slow_host", culprit(l, list, n));
+    if (list && links_find_slow_host(l, list, n))
+        json_string(j, "slow_host", links_find_slow_host(l, list, n));
     json_array(j, "slowest_links");
     for (size_t i = 0; list && i < n && (i < FEW || list[i].slow); i++)
         links_json(j, &list[i]);

@@ -14,7 +14,7 @@
 #include "why.h"
 #include "words.h"
 
-static const struct page_wait *wait_of(const struct sample *s)
+static const struct page_wait *table_current_wait(const struct sample *s)
 {
     for (int i = 0; i < PAGE_WAITS; i++)
         if (s->page.waits[i].id)
@@ -22,7 +22,7 @@ static const struct page_wait *wait_of(const struct sample *s)
     return NULL;
 }
 
-static const char *state_of(const struct sample *s, const struct sample *before)
+static const char *table_rank_state(const struct sample *s, const struct sample *before)
 {
     if (s->state == 'T' || s->state == 't')
         return "stopped";
@@ -30,7 +30,7 @@ static const char *state_of(const struct sample *s, const struct sample *before)
         return "ended";
     if (s->page.life == PAGE_FINALIZED)
         return "finished";
-    if (wait_of(s))
+    if (table_current_wait(s))
         return "waits";
     return s->state != 'R' && before && before != s && before->cpu_ns == s->cpu_ns ? "asleep" : "runs";
 }
@@ -45,7 +45,7 @@ struct rates {
 };
 
 /* The counts of messages are as old as the rank's last look at the clock. */
-static struct rates rates_of(const struct sample *s, const struct sample *before)
+static struct rates table_rank_rates(const struct sample *s, const struct sample *before)
 {
     if (!before || before == s)
         return (struct rates){0};
@@ -56,7 +56,7 @@ static struct rates rates_of(const struct sample *s, const struct sample *before
 }
 
 /* Four figures and a unit: "1234", "12.3k", "4.56G". */
-static void number(FILE *out, double value)
+static void table_print_number(FILE *out, double value)
 {
     static const char units[] = " kMGT";
     size_t u = 0;
@@ -72,13 +72,13 @@ static void number(FILE *out, double value)
 
 static void rank_line(FILE *out, const struct sample *s, const struct sample *before)
 {
-    const struct page_wait *wait = wait_of(s);
-    const struct rates rate = rates_of(s, before);
-    fprintf(out, "%5u  %-12.12s %-8s ", s->page.rank, s->page.host, state_of(s, before));
+    const struct page_wait *wait = table_current_wait(s);
+    const struct rates rate = table_rank_rates(s, before);
+    fprintf(out, "%5u  %-12.12s %-8s ", s->page.rank, s->page.host, table_rank_state(s, before));
     fprintf(out, "%4.0f%% ", 100 * rate.cpu);
-    number(out, (double)s->memory);
-    number(out, rate.messages);
-    number(out, rate.bytes);
+    table_print_number(out, (double)s->memory);
+    table_print_number(out, rate.messages);
+    table_print_number(out, rate.bytes);
     fprintf(out, "%5u  ", s->page.nunexpected);
     if (wait) {
         words_wait(out, wait, -1);
@@ -91,7 +91,7 @@ static void rank_line(FILE *out, const struct sample *s, const struct sample *be
 }
 
 /* Hosts that are seen. Ranks of one host mostly follow each other; those that do not are compared. */
-static uint32_t hosts_of(const struct look *l)
+static uint32_t table_count_hosts(const struct look *l)
 {
     const char **names = calloc(l->ranks, sizeof(*names)), *last = "";
     uint32_t n = 0;
@@ -111,7 +111,7 @@ static uint32_t hosts_of(const struct look *l)
 }
 
 /* Who has not come to a collective that others wait in, and how long the first of them has waited. */
-static void tell_late(FILE *out, const struct look *now, const struct look *before)
+static void table_print_late_ranks(FILE *out, const struct look *now, const struct look *before)
 {
     struct answer a;
     const bool known = answer_make(before, now, 0, &a);
@@ -174,7 +174,7 @@ static void describe_owner(const struct sample *s, struct owner *out)
         format_age((long)((double)now.tv_sec - started), out->age, sizeof(out->age));
 }
 
-static struct owner owner_of(const struct look *l)
+static struct owner table_find_owner(const struct look *l)
 {
     struct owner out = {"-", "-", "-", "-"};
     for (uint32_t r = 0; r < l->ranks; r++)
@@ -192,8 +192,8 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
     fprintf(out, "Job %s: %u rank%s", now->job, now->ranks, now->ranks == 1 ? "" : "s");
     if (now->seen < now->ranks)
         fprintf(out, ", of which %u are seen", now->seen);
-    fprintf(out, " on %u host%s", hosts_of(now), hosts_of(now) == 1 ? "" : "s");
-    const struct owner owner = owner_of(now);
+    fprintf(out, " on %u host%s", table_count_hosts(now), table_count_hosts(now) == 1 ? "" : "s");
+    const struct owner owner = table_find_owner(now);
     if (owner.pid[0] != '-')
         fprintf(out, ": %s of user %s, since %s", owner.program, owner.user, owner.age);
     fprintf(out, "\n\n");
@@ -206,7 +206,7 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
     }
     if (told > most)
         fprintf(out, "... and %u more ranks\n", told - most);
-    tell_late(out, now, before);
+    table_print_late_ranks(out, now, before);
     ps_links(out, now);
 }
 
@@ -221,25 +221,25 @@ void ps_jobs(FILE *out, const struct looks *now)
         for (uint32_t r = 0; r < l->ranks; r++) {
             if (!l->of[r])
                 continue;
-            waiting += wait_of(l->of[r]) != NULL;
+            waiting += table_current_wait(l->of[r]) != NULL;
             launcher = l->of[r]->page.launcher;
         }
-        const struct owner owner = owner_of(l);
-        fprintf(out, "%-28s %6u %6u %6u %8u %8s %-8s %8s  %-16s %s\n", l->job, l->ranks, l->seen, hosts_of(l),
-                waiting, owner.pid, owner.user, owner.age, owner.program, launcher);
+        const struct owner owner = table_find_owner(l);
+        fprintf(out, "%-28s %6u %6u %6u %8u %8s %-8s %8s  %-16s %s\n", l->job, l->ranks, l->seen,
+                table_count_hosts(l), waiting, owner.pid, owner.user, owner.age, owner.program, launcher);
     }
     fprintf(out, "\n`fishplate ps JOB` shows its ranks, `fishplate why JOB` what they wait for.\n");
 }
 
 static void json_rank(struct json *j, const struct sample *s, const struct sample *before)
 {
-    const struct page_wait *wait = wait_of(s);
-    const struct rates rate = rates_of(s, before);
+    const struct page_wait *wait = table_current_wait(s);
+    const struct rates rate = table_rank_rates(s, before);
     json_object(j, NULL);
     json_int(j, "rank", s->page.rank);
     json_int(j, "pid", s->pid);
     json_string(j, "host", s->page.host);
-    json_string(j, "state", state_of(s, before));
+    json_string(j, "state", table_rank_state(s, before));
     json_int(j, "memory", (long long)s->memory);
     json_real(j, "cpu_seconds", (double)s->cpu_ns * 1e-9);
     json_int(j, "messages", (long long)s->page.messages);

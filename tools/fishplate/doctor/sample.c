@@ -74,7 +74,7 @@ static bool copy_page(int fd, struct page *out)
     return false;
 }
 
-static bool sample_take(int pid, int fd, struct sample *s)
+static bool sample_read_rank(int pid, int fd, struct sample *s)
 {
     unsigned long ticks, started, pages;
     int parent;
@@ -90,7 +90,7 @@ static bool sample_take(int pid, int fd, struct sample *s)
     return page_check(&s->page) && s->page.pid == pid;
 }
 
-static struct look *look_for(struct looks *l, const struct page *page)
+static struct look *snapshots_find_job(struct looks *l, const struct page *page)
 {
     for (size_t i = 0; i < l->count; i++)
         if (strcmp(l->job[i].job, page->job) == 0)
@@ -108,9 +108,9 @@ static struct look *look_for(struct looks *l, const struct page *page)
     return look;
 }
 
-bool looks_add(struct looks *l, const struct sample *s)
+bool snapshots_add(struct looks *l, const struct sample *s)
 {
-    struct look *look = look_for(l, &s->page);
+    struct look *look = snapshots_find_job(l, &s->page);
     if (!look || s->page.ranks != look->ranks || s->page.rank >= look->ranks)
         return false;
     struct sample **at = &look->of[s->page.rank];
@@ -158,14 +158,14 @@ static void scan_process(struct looks *l, int pid, struct sample *scratch)
         const int fd = page_file_open(dirfd(d), e->d_name);
         if (fd < 0)
             continue;
-        if (sample_take(pid, fd, scratch))
-            looks_add(l, scratch);
+        if (sample_read_rank(pid, fd, scratch))
+            snapshots_add(l, scratch);
         close(fd);
     }
     closedir(d);
 }
 
-int looks_take_here(struct looks *out)
+int snapshots_take_host(struct looks *out)
 {
     *out = (struct looks){0};
     DIR *d = opendir("/proc");
@@ -187,7 +187,7 @@ int looks_take_here(struct looks *out)
     return 0;
 }
 
-void looks_free(struct looks *l)
+void snapshots_free(struct looks *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         for (uint32_t r = 0; r < l->job[i].ranks; r++)
@@ -198,7 +198,7 @@ void looks_free(struct looks *l)
     *l = (struct looks){0};
 }
 
-static bool descends(int pid, int from)
+static bool process_descends_from(int pid, int from)
 {
     for (int steps = 0; pid > 1 && steps < 64; steps++) {
         if (pid == from)
@@ -217,12 +217,12 @@ static bool is_meant(const struct look *look, const char *which)
     if (strncmp(look->job, "fp", 2) == 0 && strtol(look->job + 2, NULL, 10) == pid)
         return true; /* the mpiexec that named it */
     for (uint32_t r = 0; r < look->ranks; r++)
-        if (look->of[r] && !look->of[r]->away && descends(look->of[r]->pid, (int)pid))
+        if (look->of[r] && !look->of[r]->away && process_descends_from(look->of[r]->pid, (int)pid))
             return true;
     return false;
 }
 
-struct look *looks_choose(struct looks *l, const char *which, const char **why)
+struct look *snapshots_choose(struct looks *l, const char *which, const char **why)
 {
     struct look *found = NULL;
     for (size_t i = 0; i < l->count; i++) {

@@ -43,19 +43,19 @@ bool page_check(struct page *page);
 
 /* All jobs of this user on this machine, and on other hosts by way of their mpiexec (sample_ask.c); root sees those of all
  * users. 0 or errno. */
-int looks_take(struct looks *out);
+int snapshots_take_all(struct looks *out);
 
 /* This machine alone. */
-int looks_take_here(struct looks *out);
+int snapshots_take_host(struct looks *out);
 
-void looks_free(struct looks *l);
+void snapshots_free(struct looks *l);
 
 /* Adds one sample to the job it belongs to; false when it makes no sense (a rank beyond the job's size). */
-bool looks_add(struct looks *l, const struct sample *s);
+bool snapshots_add(struct looks *l, const struct sample *s);
 
 /* The job that is meant: its name or a part of it that only one job has, the process id of a rank or of any process
  * above it (mpiexec). NULL: the only one. On failure NULL, with a sentence in *why. */
-struct look *looks_choose(struct looks *l, const char *which, const char **why);
+struct look *snapshots_choose(struct looks *l, const char *which, const char **why);
 
 /* Samples as bytes, for another host: what is zero takes no room (sample_wire.c). */
 void sample_write(FILE *out, const struct sample *s);

@@ -61,7 +61,7 @@ static bool requests_add(struct requests *r, int fd, uid_t user)
     return true;
 }
 
-static int connect_to(const char *name)
+static int query_connect(const char *name)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     const size_t len = strlen(name);
@@ -97,7 +97,7 @@ static void requests_open(struct requests *r)
     FILE *f = fopen("/proc/net/unix", "re");
     while (f && fgets(line, sizeof(line), f)) {
         const char *name = listener_name(line);
-        const int fd = name ? connect_to(name) : -1;
+        const int fd = name ? query_connect(name) : -1;
         if (fd >= 0 && !(is_trusted(fd, &user) && requests_add(r, fd, user)))
             close(fd);
     }
@@ -149,7 +149,7 @@ static void add_samples(struct looks *l, const struct request *c, struct sample 
 {
     size_t at = 0;
     for (long n = 0; (n = sample_read(c->bytes + at, c->size - at, scratch)) > 0; at += (size_t)n)
-        looks_add(l, scratch);
+        snapshots_add(l, scratch);
 }
 
 static void add_other_hosts(struct looks *l)
@@ -170,9 +170,9 @@ static void add_other_hosts(struct looks *l)
     free(scratch);
 }
 
-int looks_take(struct looks *out)
+int snapshots_take_all(struct looks *out)
 {
-    const int error = looks_take_here(out);
+    const int error = snapshots_take_host(out);
     if (!error)
         add_other_hosts(out);
     return error;

@@ -63,14 +63,14 @@ static void pause_for(double seconds)
     clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
-static struct look *look_at(struct looks *l, const char *job, const char **why)
+static struct look *why_choose_job(struct looks *l, const char *job, const char **why)
 {
-    const int error = looks_take(l);
+    const int error = snapshots_take_all(l);
     if (error) {
         *why = strerror(error);
         return NULL;
     }
-    return looks_choose(l, job, why);
+    return snapshots_choose(l, job, why);
 }
 
 /* Is anything it waits for on its way, and has something come? */
@@ -108,22 +108,22 @@ static int await_hang(const struct question *q)
     while (quiet < 4) {
         struct looks a, b;
         const char *why;
-        struct look *before = look_at(&a, q->job, &why);
+        struct look *before = why_choose_job(&a, q->job, &why);
         pause_for(step);
         if (!before && !seen) { /* it has not begun yet */
-            looks_free(&a);
+            snapshots_free(&a);
             continue;
         }
         if (!before) {
-            looks_free(&a);
+            snapshots_free(&a);
             return 3;
         }
         seen = true;
-        struct look *now = look_at(&b, before->job, &why);
+        struct look *now = why_choose_job(&b, before->job, &why);
         const bool gone = now == NULL;
         quiet = gone || now->ranks != before->ranks || has_moved(before, now) ? 0 : quiet + 1;
-        looks_free(&a);
-        looks_free(&b);
+        snapshots_free(&a);
+        snapshots_free(&b);
         if (gone)
             return 3;
     }
@@ -145,7 +145,7 @@ static int write_html(const struct answer *a, const char *path)
     return 0;
 }
 
-static int tell(const struct question *q, const struct look *before, const struct look *now)
+static int why_print_answer(const struct question *q, const struct look *before, const struct look *now)
 {
     struct answer a;
     int status = 2;
@@ -164,15 +164,15 @@ static int tell(const struct question *q, const struct look *before, const struc
     return status;
 }
 
-static int ask(const struct question *q)
+static int why_answer_question(const struct question *q)
 {
     struct looks first = {0}, second = {0};
     const char *why = "";
     int status = 2;
-    struct look *before = look_at(&first, q->job, &why), *now = NULL;
+    struct look *before = why_choose_job(&first, q->job, &why), *now = NULL;
     if (before) {
         pause_for(q->apart);
-        now = look_at(&second, before->job, &why);
+        now = why_choose_job(&second, before->job, &why);
     }
     if (!now && !q->if_any)
         fprintf(stderr, "fishplate why: %s.\n", why);
@@ -182,9 +182,9 @@ static int ask(const struct question *q)
         fprintf(stderr, "fishplate why: two samples of this job disagree about its number of ranks; run the "
                         "command again.\n");
     else
-        status = tell(q, before, now);
-    looks_free(&first);
-    looks_free(&second);
+        status = why_print_answer(q, before, now);
+    snapshots_free(&first);
+    snapshots_free(&second);
     return status;
 }
 
@@ -197,5 +197,5 @@ int command_why(int argc, char **argv)
     if (next < 0)
         return command_usage(next, usage, options, after);
     const int ended = q.hang_after > 0 ? await_hang(&q) : 0;
-    return ended ? ended : ask(&q);
+    return ended ? ended : why_answer_question(&q);
 }

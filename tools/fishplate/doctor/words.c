@@ -55,7 +55,7 @@ void words_bytes(FILE *out, uint64_t bytes)
     fprintf(out, u ? "%.1f %s" : "%.0f %s", value, bytes == 1 ? "byte" : units[u]);
 }
 
-static const char *label_of(const struct page_wait *wait, const struct page_item *item)
+static const char *words_comm_label(const struct page_wait *wait, const struct page_item *item)
 {
     return item->group < PAGE_GROUPS && wait->groups[item->group].label[0] ? wait->groups[item->group].label
                                                                            : "a communicator without a name";
@@ -68,7 +68,7 @@ static void words_peer(FILE *out, const struct page_wait *wait, const struct pag
     else if (item->peer < 0)
         fprintf(out, "%s a rank that is not known", way);
     else if (item->rank >= 0 && item->rank != item->peer)
-        fprintf(out, "%s %d (rank %d of %s)", way, item->peer, item->rank, label_of(wait, item));
+        fprintf(out, "%s %d (rank %d of %s)", way, item->peer, item->rank, words_comm_label(wait, item));
     else
         fprintf(out, "%s %d", way, item->peer);
 }
@@ -84,7 +84,7 @@ static void words_message(FILE *out, const struct page_wait *wait, const struct 
         words_bytes(out, item->bytes);
         fprintf(out, ", ");
     }
-    fprintf(out, "%s", label_of(wait, item));
+    fprintf(out, "%s", words_comm_label(wait, item));
 }
 
 static void words_item(FILE *out, const struct page_wait *wait, const struct page_item *item)
@@ -96,25 +96,25 @@ static void words_item(FILE *out, const struct page_wait *wait, const struct pag
         words_message(out, wait, item);
         break;
     case PAGE_COLL:
-        fprintf(out, "%s", label_of(wait, item));
+        fprintf(out, "%s", words_comm_label(wait, item));
         if (item->rank >= 0)
             fprintf(out, ", root %d", item->rank);
         if (item->number)
             fprintf(out, ", collective number %llu", (unsigned long long)item->number);
         break;
     case PAGE_TOGETHER:
-        fprintf(out, "%s", label_of(wait, item));
+        fprintf(out, "%s", words_comm_label(wait, item));
         break;
     case PAGE_ROOM:
         fprintf(out, "room for messages to %d", item->peer);
         break;
     case PAGE_LOCK:
-        fprintf(out, "the %s", label_of(wait, item));
+        fprintf(out, "the %s", words_comm_label(wait, item));
         if (item->peer >= 0)
             fprintf(out, ", which rank %d holds", item->peer);
         break;
     case PAGE_NAMED:
-        fprintf(out, "the %s", label_of(wait, item));
+        fprintf(out, "the %s", words_comm_label(wait, item));
         if (item->peer >= 0)
             fprintf(out, ", from rank %d", item->peer);
         break;

@@ -16,7 +16,7 @@ struct line {
     char *text;
 };
 
-static int by_text(const void *a, const void *b)
+static int words_finding_compare_by_text(const void *a, const void *b)
 {
     const struct line *x = a, *y = b;
     const int order = strcmp(x->text, y->text);
@@ -24,13 +24,13 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Longest group first would hide the order of a cycle, so groups come in the order of their first rank. */
-static int by_first(const void *a, const void *b)
+static int words_finding_compare_by_first(const void *a, const void *b)
 {
     const uint32_t x = (*(const struct line *const *)a)->rank, y = (*(const struct line *const *)b)->rank;
     return (x > y) - (x < y);
 }
 
-static char *does(const struct telling *t, uint32_t rank, int item)
+static char *finding_rank_activity(const struct telling *t, uint32_t rank, int item)
 {
     char *text = NULL;
     size_t size;
@@ -42,7 +42,7 @@ static char *does(const struct telling *t, uint32_t rank, int item)
     return text;
 }
 
-static void since(FILE *out, const struct telling *t, const uint32_t *ranks, uint32_t n)
+static void finding_print_durations(FILE *out, const struct telling *t, const uint32_t *ranks, uint32_t n)
 {
     uint64_t longest = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -54,7 +54,7 @@ static void since(FILE *out, const struct telling *t, const uint32_t *ranks, uin
 }
 
 /* "    rank 3 waits in ... for 12 s", one line for all that do the same. */
-static void tell_group(FILE *out, const struct telling *t, const struct line *lines, uint32_t n)
+static void finding_print_group(FILE *out, const struct telling *t, const struct line *lines, uint32_t n)
 {
     uint32_t *ranks = malloc(n * sizeof(*ranks));
     if (!ranks)
@@ -74,35 +74,35 @@ static void tell_group(FILE *out, const struct telling *t, const struct line *li
         fprintf(out, " compute: they do%s", text + 17);
     else
         fprintf(out, " %s", text);
-    since(out, t, ranks, n);
+    finding_print_durations(out, t, ranks, n);
     fprintf(out, "\n");
     free(ranks);
 }
 
-static void tell_ranks(FILE *out, const struct telling *t, const uint32_t *ranks, uint32_t n)
+static void finding_print_ranks(FILE *out, const struct telling *t, const uint32_t *ranks, uint32_t n)
 {
     struct line *lines = calloc(n ? n : 1, sizeof(*lines));
     struct line **groups = calloc((size_t)n + 1, sizeof(struct line *));
     uint32_t ngroups = 0;
     for (uint32_t i = 0; lines && groups && i < n; i++) {
         lines[i].rank = ranks[i];
-        lines[i].text = does(t, ranks[i], t->why->rank[ranks[i]].item);
+        lines[i].text = finding_rank_activity(t, ranks[i], t->why->rank[ranks[i]].item);
         if (!lines[i].text)
             lines[i].text = strdup("");
     }
     if (lines && groups) {
-        qsort(lines, n, sizeof(*lines), by_text);
+        qsort(lines, n, sizeof(*lines), words_finding_compare_by_text);
         for (uint32_t i = 0; i < n; i++)
             if (i == 0 || strcmp(lines[i].text, lines[i - 1].text) != 0)
                 groups[ngroups++] = &lines[i];
         struct line *end = lines + n;
-        qsort(groups, ngroups, sizeof(struct line *), by_first);
+        qsort(groups, ngroups, sizeof(struct line *), words_finding_compare_by_first);
         for (uint32_t g = 0; g < ngroups; g++) {
             uint32_t count = 1;
             while (groups[g] + count < end && strcmp(groups[g][count].text, groups[g]->text) == 0)
                 count++;
             if (g < LINES_MAX)
-                tell_group(out, t, groups[g], count);
+                finding_print_group(out, t, groups[g], count);
         }
         if (ngroups > LINES_MAX)
             fprintf(out, "    ... and %u more lines like these (--json has them all)\n", ngroups - LINES_MAX);
@@ -126,7 +126,8 @@ static const char *context_label(const struct page *page, uint32_t context)
     return context == 0 ? "MPI_COMM_WORLD" : "another communicator";
 }
 
-static void say_miss(FILE *out, const struct page_item *item, int tag, uint32_t context, const char *label)
+static void finding_print_mismatch(FILE *out, const struct page_item *item, int tag, uint32_t context,
+                                   const char *label)
 {
     if (context != item->context)
         fprintf(out, " is on %s, not on the communicator of the receive", label);
@@ -149,7 +150,7 @@ void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const 
         fprintf(out, "%sa message of ", before);
         words_bytes(out, m->bytes);
         fprintf(out, " from %d has arrived, but it", m->peer);
-        say_miss(out, item, m->tag, m->context, context_label(page, m->context));
+        finding_print_mismatch(out, item, m->tag, m->context, context_label(page, m->context));
         told++;
     }
     if (item->peer < 0 || (uint32_t)item->peer >= t->why->n)
@@ -160,8 +161,8 @@ void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const 
         if (send->kind != PAGE_SEND || send->peer != (int32_t)rank)
             continue;
         fprintf(out, "%sthe message that %d is sending", before, item->peer);
-        say_miss(out, item, send->tag, send->context,
-                 context_label(t->why->rank[item->peer].page, send->context));
+        finding_print_mismatch(out, item, send->tag, send->context,
+                               context_label(t->why->rank[item->peer].page, send->context));
         told++;
     }
     if (told == 0 && t->why->rank[item->peer].page && item->tag >= 0)
@@ -169,12 +170,12 @@ void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const 
                 item->peer);
 }
 
-static void tell_cycle(FILE *out, const struct telling *t, const struct why_finding *f)
+static void finding_print_cycle(FILE *out, const struct telling *t, const struct why_finding *f)
 {
     for (uint32_t i = 0; i < f->nranks && i < LINES_MAX; i++) {
         const struct why_rank *r = &t->why->rank[f->ranks[i]];
         const struct page_wait *wait = why_wait(r);
-        tell_ranks(out, t, &f->ranks[i], 1);
+        finding_print_ranks(out, t, &f->ranks[i], 1);
         if (wait && r->item >= 0) {
             const struct page_item *item = &wait->items[r->item];
             if (item->kind == PAGE_COLL || item->kind == PAGE_TOGETHER)
@@ -188,24 +189,24 @@ static void tell_cycle(FILE *out, const struct telling *t, const struct why_find
         fprintf(out, "    ... and %u more ranks of the cycle\n", f->nranks - LINES_MAX);
 }
 
-static void tell_meeting(FILE *out, const struct telling *t, const struct why_meeting *m)
+static void finding_print_collective(FILE *out, const struct telling *t, const struct why_meeting *m)
 {
     if (m->nwaiting)
-        tell_ranks(out, t, m->waiting, m->nwaiting);
+        finding_print_ranks(out, t, m->waiting, m->nwaiting);
     if (m->nmissing) {
         fprintf(out, "  Not there:\n");
-        tell_ranks(out, t, m->missing, m->nmissing);
+        finding_print_ranks(out, t, m->missing, m->nmissing);
     }
     bool left = false;
     for (uint32_t i = 0; i < m->nstrangers; i++)
         left = left || t->why->rank[m->strangers[i]].state != WHY_WAITS;
     if (left) {
         fprintf(out, "  Called another collective instead, and left it:\n");
-        tell_ranks(out, t, m->strangers, m->nstrangers);
+        finding_print_ranks(out, t, m->strangers, m->nstrangers);
     }
 }
 
-static int by_rank(const void *a, const void *b)
+static int words_finding_compare_by_rank(const void *a, const void *b)
 {
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return (x > y) - (x < y);
@@ -217,7 +218,7 @@ static void title_ranks(FILE *out, const uint32_t *ranks, uint32_t n)
     if (!sorted)
         return;
     memcpy(sorted, ranks, n * sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), by_rank);
+    qsort(sorted, n, sizeof(*sorted), words_finding_compare_by_rank);
     words_ranks(out, sorted, n);
     free(sorted);
 }
@@ -266,19 +267,19 @@ void words_finding(FILE *out, const struct telling *t, const struct why_finding 
     switch (f->kind) {
     case WHY_DEADLOCK:
     case WHY_DESERTED:
-        tell_cycle(out, t, f);
+        finding_print_cycle(out, t, f);
         break;
     case WHY_MISMATCH:
     case WHY_MISSING:
-        tell_meeting(out, t, f->meeting);
+        finding_print_collective(out, t, f->meeting);
         break;
     default:
-        tell_ranks(out, t, f->ranks, f->nranks);
+        finding_print_ranks(out, t, f->ranks, f->nranks);
     }
     if (f->kind == WHY_UNMOVED)
         fprintf(out, "  This is not the program's doing: look at the network, or report it.\n");
     if (f->nbehind) {
         fprintf(out, "  Behind them:\n");
-        tell_ranks(out, t, f->behind, f->nbehind);
+        finding_print_ranks(out, t, f->behind, f->nbehind);
     }
 }

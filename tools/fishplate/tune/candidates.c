@@ -8,9 +8,10 @@
 #include "api/inside.h"
 #include "tune.h"
 
-static void add(struct tune_cell *cell, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void candidate_add(struct tune_cell *cell, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-static void add(struct tune_cell *cell, const char *format, ...)
+static void candidate_add(struct tune_cell *cell, const char *format, ...)
 {
     va_list list;
     if (cell->candidates == PICK_CANDIDATES)
@@ -24,12 +25,12 @@ static void add(struct tune_cell *cell, const char *format, ...)
 static void add_barriers(const struct tune *t, const struct coll_algorithm *a, struct tune_cell *cell)
 {
     const struct coll_parameter *p = &a->parameter[0];
-    add(cell, "%s", a->name);
+    candidate_add(cell, "%s", a->name);
     for (int n = 2; n <= 3 && p->name; n++)
         if (n != p->preset && n >= p->min && n <= p->max && n < t->nodes)
-            add(cell, "%s:%s=%d", a->name, p->name, n);
+            candidate_add(cell, "%s:%s=%d", a->name, p->name, n);
     if (t->nodes > 1 && t->nodes < t->bench.size && strcmp(a->name, "dissemination") == 0)
-        add(cell, "node+%s", a->name);
+        candidate_add(cell, "node+%s", a->name);
 }
 
 void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell *cell)
@@ -37,7 +38,7 @@ void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell
     static const size_t segments[] = {16 * KI, 64 * KI, 256 * KI};
     const struct fishplate_inside *in = inside_of_library();
     cell->candidates = 0;
-    add(cell, "%s", "");
+    candidate_add(cell, "%s", "");
     for (size_t i = 0; i < in->algorithms_count(); i++) {
         const struct coll_algorithm *a = in->algorithms_get(i);
         if (a->kind != kind || !in->coll_usable(a))
@@ -46,11 +47,11 @@ void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell
             add_barriers(t, a, cell);
             continue;
         }
-        add(cell, "%s", a->name);
+        candidate_add(cell, "%s", a->name);
         for (size_t k = 0; a->segment && k < sizeof(segments) / sizeof(segments[0]); k++)
             if (segments[k] < cell->bytes)
-                add(cell, "%s:segment=%zuk", a->name, segments[k] / KI);
+                candidate_add(cell, "%s:segment=%zuk", a->name, segments[k] / KI);
         if (a->window && t->bench.size > 8)
-            add(cell, "%s:window=8", a->name);
+            candidate_add(cell, "%s:window=8", a->name);
     }
 }

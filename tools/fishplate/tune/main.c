@@ -51,7 +51,7 @@ static bool read_kinds(void *tune, const char *text)
     return true;
 }
 
-static int by_size(const void *a, const void *b)
+static int main_compare_by_size(const void *a, const void *b)
 {
     const size_t x = *(const size_t *)a, y = *(const size_t *)b;
     return (x > y) - (x < y);
@@ -62,7 +62,7 @@ static bool read_sizes(void *tune, const char *text)
     struct tune *t = tune;
     if (!number_sizes(text, t->sizes, TUNE_SIZES_MAX, &t->nsizes))
         return false;
-    qsort(t->sizes, (size_t)t->nsizes, sizeof(*t->sizes), by_size);
+    qsort(t->sizes, (size_t)t->nsizes, sizeof(*t->sizes), main_compare_by_size);
     return t->sizes[0] > 0 && t->sizes[t->nsizes - 1] <= 256 * MI;
 }
 
@@ -94,7 +94,7 @@ static int count_nodes(struct bench *b)
     return all;
 }
 
-static void show(const struct tune_cell *c)
+static void tune_print_cell(const struct tune_cell *c)
 {
     if (c->bytes > 0)
         printf("%-12s %9zu bytes", c->operation, c->bytes);
@@ -119,14 +119,14 @@ static void tune_kind(struct tune *t, enum coll_kind kind, double seconds, FILE 
         if (!(t->trials ? tune_trials : tune_measure)(t, seconds, &cell[n]))
             continue;
         if (t->bench.rank == 0)
-            (t->trials ? tune_trials_show : show)(&cell[n]);
+            (t->trials ? tune_trials_show : tune_print_cell)(&cell[n]);
         n++;
     }
     if (out)
         t->rules += tune_write(t, cell, n, out);
 }
 
-static int choose(const char *setting)
+static int tune_set_coll(const char *setting)
 {
     return inside_of_library()->coll_set(setting);
 }
@@ -148,7 +148,7 @@ static FILE *open_file(const struct tune *t)
     return out;
 }
 
-static void tune_all(struct tune *t)
+static void tune_all_cells(struct tune *t)
 {
     int cells = 0;
     FILE *out = t->bench.rank == 0 && !t->trials ? open_file(t) : NULL;
@@ -163,7 +163,7 @@ static void tune_all(struct tune *t)
     }
 }
 
-static int run(struct tune *t)
+static int tune_run(struct tune *t)
 {
     struct bench *b = &t->bench;
     long wrong = 0;
@@ -174,7 +174,7 @@ static int run(struct tune *t)
     t->nodes = count_nodes(b);
     if (t->trials)
         tune_trials_begin();
-    tune_all(t);
+    tune_all_cells(t);
     if (t->trials)
         tune_trials_end(t);
     MPI_Allreduce(&b->errors, &wrong, 1, MPI_LONG, MPI_SUM, b->comm);
@@ -192,7 +192,7 @@ static int run(struct tune *t)
 
 int command_tune(int argc, char **argv)
 {
-    static const struct bench_host host = {.program = "fishplate tune", .choose = choose};
+    static const struct bench_host host = {.program = "fishplate tune", .choose = tune_set_coll};
     struct tune t = {.bench.host = &host, .seconds = 60, .path = "fishplate.coll"};
     for (int i = 0; i < OFFERED; i++)
         t.kinds[offered[i]] = true;
@@ -216,7 +216,7 @@ int command_tune(int argc, char **argv)
               stderr);
         status = 2;
     } else {
-        status = run(&t);
+        status = tune_run(&t);
     }
     MPI_Finalize();
     return status;

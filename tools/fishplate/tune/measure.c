@@ -11,7 +11,7 @@
 enum { JUDGED = 7, BATCH_MAX = 2000 };
 
 /* Seconds of the slowest rank for one call, of n. */
-static double time_of(struct coll *c, int n)
+static double measure_calls(struct coll *c, int n)
 {
     double start = MPI_Wtime(), mine, all;
     for (int i = 0; i < n; i++)
@@ -21,7 +21,7 @@ static double time_of(struct coll *c, int n)
     return all;
 }
 
-static void choose(const struct tune *t, const struct tune_cell *cell, int candidate)
+static void measure_set_candidate(const struct tune *t, const struct tune_cell *cell, int candidate)
 {
     char setting[TUNE_TEXT + 32] = "rules";
     if (candidate > 0 && candidate < PICK_CANDIDATES)
@@ -32,44 +32,45 @@ static void choose(const struct tune *t, const struct tune_cell *cell, int candi
     }
 }
 
-static double sample(const struct tune *t, struct coll *c, const struct tune_cell *cell, int candidate,
-                     int batch)
+static double measure_take_sample(const struct tune *t, struct coll *c, const struct tune_cell *cell,
+                                  int candidate, int batch)
 {
-    choose(t, cell, candidate);
-    time_of(c, 1);
-    return time_of(c, batch);
+    measure_set_candidate(t, cell, candidate);
+    measure_calls(c, 1);
+    return measure_calls(c, batch);
 }
 
 /* Calls that fill a sample; each candidate's results are checked on the way, and it is warm afterwards. */
-static void prepare(struct tune *t, struct coll *c, const struct tune_cell *cell, double seconds, int *batch)
+static void measure_prepare_cell(struct tune *t, struct coll *c, const struct tune_cell *cell, double seconds,
+                                 int *batch)
 {
     for (int i = 0; i < cell->candidates; i++) {
-        choose(t, cell, i);
+        measure_set_candidate(t, cell, i);
         for (unsigned seed = 1; c->kind->check && seed <= 2; seed++)
             t->bench.errors += c->kind->check(c, seed);
-        time_of(c, 8); /* barriers open what they need at their eighth */
-        const double one = time_of(c, 2), fit = seconds / (one > 1e-9 ? one : 1e-9);
+        measure_calls(c, 8); /* barriers open what they need at their eighth */
+        const double one = measure_calls(c, 2), fit = seconds / (one > 1e-9 ? one : 1e-9);
         batch[i] = fit < 2 ? 2 : fit > BATCH_MAX ? BATCH_MAX : (int)fit;
     }
 }
 
-static int by_value(const void *a, const void *b)
+static int measure_compare_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void judge(struct tune *t, struct coll *c, const int *batch, struct tune_cell *cell)
+static void measure_select_best(struct tune *t, struct coll *c, const int *batch, struct tune_cell *cell)
 {
     double rules[JUDGED], best[JUDGED];
     int won = 0;
     for (int i = 0; i < JUDGED; i++) {
-        rules[i] = sample(t, c, cell, 0, batch[0]);
-        best[i] = cell->best ? sample(t, c, cell, cell->best, batch[cell->best]) : rules[i];
+        rules[i] = measure_take_sample(t, c, cell, 0, batch[0]);
+        best[i] = cell->best ? measure_take_sample(t, c, cell, cell->best, batch[cell->best]) : rules[i];
         won += best[i] < rules[i];
     }
-    qsort(rules, JUDGED, sizeof(*rules), by_value);
-    qsort(best, JUDGED, sizeof(*best), by_value);
+    qsort(rules, JUDGED, sizeof(*rules), measure_compare_by_value);
+    qsort(best, JUDGED, sizeof(*best), measure_compare_by_value);
     cell->rules_us = rules[JUDGED / 2] * 1e6;
     cell->best_us = best[JUDGED / 2] * 1e6;
     /* On a machine that others use too, a median may be better by chance, but hardly six turns of seven. */
@@ -89,13 +90,13 @@ bool tune_measure(struct tune *t, double seconds, struct tune_cell *cell)
         equal[i] = 1;
     /* Most candidates leave after three samples. */
     const double slice = seconds / (5 * cell->candidates + 2 * JUDGED);
-    prepare(t, &c, cell, slice, batch);
+    measure_prepare_cell(t, &c, cell, slice, batch);
     pick_begin(&pick, equal, cell->candidates, cell->candidates);
     while ((next = pick_next(&pick)) >= 0)
-        pick_record(&pick, (uint64_t)(sample(t, &c, cell, next, batch[next]) * 1e9));
+        pick_record(&pick, (uint64_t)(measure_take_sample(t, &c, cell, next, batch[next]) * 1e9));
     cell->best = pick_best(&pick);
-    judge(t, &c, batch, cell);
-    choose(t, cell, 0);
+    measure_select_best(t, &c, batch, cell);
+    measure_set_candidate(t, cell, 0);
     coll_close(&c);
     return true;
 }

@@ -16,12 +16,12 @@ static void write_near(FILE *out, const char *name, int n)
         fprintf(out, " %s=%d-%d", name, n - n / 4, n + n / 2 - 1);
 }
 
-static size_t middle(size_t a, size_t b)
+static size_t rules_geometric_middle(size_t a, size_t b)
 {
     return (size_t)sqrt((double)a * (double)b);
 }
 
-static const char *winner(const struct tune_cell *c)
+static const char *rules_get_winner(const struct tune_cell *c)
 {
     return c->best ? c->text[c->best] : "";
 }
@@ -34,9 +34,11 @@ static void write_line(const struct tune *t, const struct tune_cell *cell, int n
     write_near(out, "ranks", t->bench.size);
     write_near(out, "nodes", t->nodes);
     if (c->bytes > 0)
-        fprintf(out, " bytes=%zu-%zu", first == 0 ? 0 : middle(cell[first - 1].bytes, c->bytes) + 1,
-                last + 1 < n ? middle(cell[last].bytes, cell[last + 1].bytes) : 2 * cell[last].bytes);
-    fprintf(out, " %s  #", winner(c));
+        fprintf(out, " bytes=%zu-%zu",
+                first == 0 ? 0 : rules_geometric_middle(cell[first - 1].bytes, c->bytes) + 1,
+                last + 1 < n ? rules_geometric_middle(cell[last].bytes, cell[last + 1].bytes)
+                             : 2 * cell[last].bytes);
+    fprintf(out, " %s  #", rules_get_winner(c));
     for (int i = first; i <= last; i++) {
         fputs(i > first ? "," : "", out);
         if (cell[i].bytes > 0)
@@ -51,7 +53,7 @@ int tune_write(const struct tune *t, const struct tune_cell *cell, int n, FILE *
     int lines = 0;
     for (int first = 0, last; first < n; first = last + 1) {
         last = first;
-        while (last + 1 < n && strcmp(winner(&cell[last + 1]), winner(&cell[first])) == 0)
+        while (last + 1 < n && strcmp(rules_get_winner(&cell[last + 1]), rules_get_winner(&cell[first])) == 0)
             last++;
         if (cell[first].best == 0)
             continue;

@@ -26,41 +26,41 @@ void tune_trials_begin(void)
     MPI_T_pvar_start(won.session, won.handle);
 }
 
-static unsigned long long changes(void)
+static unsigned long long trials_count_changes(void)
 {
     unsigned long long value = 0;
     MPI_T_pvar_read(won.session, won.handle, &value);
     return value;
 }
 
-static void choose(const struct tune *t, const char *setting)
+static void trials_set_coll(const struct tune *t, const char *setting)
 {
     if (t->bench.host->choose(setting) != 0)
         MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static double run(const struct tune *t, struct coll *c, const char *setting, int n)
+static double trials_run_setting(const struct tune *t, struct coll *c, const char *setting, int n)
 {
     double all = 0;
-    choose(t, setting);
+    trials_set_coll(t, setting);
     for (int i = 0; i < 2; i++)
         c->kind->call(c, i % c->size);
     const double start = MPI_Wtime();
     for (int i = 0; i < n; i++)
         c->kind->call(c, i % c->size);
     const double mine = (MPI_Wtime() - start) / n;
-    choose(t, "rules"); /* what follows must not be tried */
+    trials_set_coll(t, "rules"); /* what follows must not be tried */
     MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, c->b->comm);
     return all;
 }
 
-static int by_value(const void *a, const void *b)
+static int trials_compare_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double quarter(const double *sorted, int quarters)
+static double trials_quartile(const double *sorted, int quarters)
 {
     return sorted[(TURNS - 1) * quarters / 4];
 }
@@ -71,29 +71,30 @@ bool tune_trials(struct tune *t, double seconds, struct tune_cell *cell)
     double rules[TURNS], chosen[TURNS], ratio[TURNS];
     if (!coll_open(&t->bench, cell->operation, cell->bytes, &c))
         return false;
-    const unsigned long long before = changes();
-    run(t, &c, "", SETTLE);
-    cell->best = changes() > before;
+    const unsigned long long before = trials_count_changes();
+    trials_run_setting(t, &c, "", SETTLE);
+    cell->best = trials_count_changes() > before;
     for (unsigned seed = 1; c.kind->check && seed <= 2; seed++)
         t->bench.errors += c.kind->check(&c, seed);
-    const double one = run(t, &c, "rules", 3), fit = seconds / (2 * TURNS) / (one > 1e-9 ? one : 1e-9);
+    const double one = trials_run_setting(t, &c, "rules", 3),
+                 fit = seconds / (2 * TURNS) / (one > 1e-9 ? one : 1e-9);
     const int n = fit < 3 ? 3 : fit > BATCH_MAX ? BATCH_MAX : (int)fit;
     for (int i = 0; i < TURNS; i++) {
         if (i % 2 == 0)
-            rules[i] = run(t, &c, "rules", n);
-        chosen[i] = run(t, &c, "", n);
+            rules[i] = trials_run_setting(t, &c, "rules", n);
+        chosen[i] = trials_run_setting(t, &c, "", n);
         if (i % 2 == 1)
-            rules[i] = run(t, &c, "rules", n);
+            rules[i] = trials_run_setting(t, &c, "rules", n);
         ratio[i] = chosen[i] / rules[i];
     }
-    qsort(rules, TURNS, sizeof(*rules), by_value);
-    qsort(chosen, TURNS, sizeof(*chosen), by_value);
-    qsort(ratio, TURNS, sizeof(*ratio), by_value);
-    cell->rules_us = quarter(rules, 2) * 1e6;
-    cell->best_us = quarter(chosen, 2) * 1e6;
-    cell->ratio = quarter(ratio, 2);
-    cell->ratio_low = quarter(ratio, 1);
-    cell->ratio_high = quarter(ratio, 3);
+    qsort(rules, TURNS, sizeof(*rules), trials_compare_by_value);
+    qsort(chosen, TURNS, sizeof(*chosen), trials_compare_by_value);
+    qsort(ratio, TURNS, sizeof(*ratio), trials_compare_by_value);
+    cell->rules_us = trials_quartile(rules, 2) * 1e6;
+    cell->best_us = trials_quartile(chosen, 2) * 1e6;
+    cell->ratio = trials_quartile(ratio, 2);
+    cell->ratio_low = trials_quartile(ratio, 1);
+    cell->ratio_high = trials_quartile(ratio, 3);
     t->logs[cell->best] += log(cell->ratio);
     t->cells[cell->best]++;
     coll_close(&c);

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-static inline uint64_t ticks(void)
+static inline uint64_t prof_read_ticks(void)
 {
     uint64_t value;
     __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));

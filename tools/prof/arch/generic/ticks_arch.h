@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-static inline uint64_t ticks(void)
+static inline uint64_t prof_read_ticks(void)
 {
     return clock_ns();
 }

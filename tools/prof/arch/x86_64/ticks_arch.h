@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-static inline uint64_t ticks(void)
+static inline uint64_t prof_read_ticks(void)
 {
     return __builtin_ia32_rdtsc();
 }
