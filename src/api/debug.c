@@ -23,12 +23,7 @@ static struct {
 static bool debug_is_enabled(const char *check)
 {
     const struct tunable *t = tunables_find("DEBUG");
-    const size_t len = strlen(check);
-    for (const char *word = t ? t->text : NULL; word && *word;
-         word += strcspn(word, ","), word += *word == ',')
-        if (strncmp(word, check, len) == 0 && (word[len] == ',' || word[len] == '\0'))
-            return true;
-    return false;
+    return t && tunable_has_word(t, check);
 }
 
 /* "10 of MPI_INT", or of a derived type what is in it. */

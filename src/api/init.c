@@ -83,7 +83,7 @@ static int instance_open(int thread_level, struct proc **out)
         crash_open(p->boot);
         doctor_open(p);
         tool_attach(p);
-        rc = coll_open(p); /* says at once what is wrong with FISHPLATE_COLL */
+        rc = coll_open(p); /* reports a file of FISHPLATE_COLL that cannot be read */
         rc = rc ? rc : ft_open(p);
         if (rc)
             return rc;

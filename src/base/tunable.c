@@ -169,6 +169,43 @@ static bool parse_choice(const char *choices, const char *text, int64_t *out)
     return false;
 }
 
+static int unknown_choice(const struct tunable *t, const char *text)
+{
+    char words[512];
+    char *save = NULL;
+    struct nearest best = nearest_begin(text);
+    snprintf(words, sizeof(words), "%s", t->choices);
+    for (char *word = strtok_r(words, "|", &save); word; word = strtok_r(NULL, "|", &save))
+        nearest_consider(&best, word);
+    if (best.word)
+        return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s; did you mean %s?", t->name, text,
+                       t->choices, best.word);
+    return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s", t->name, text, t->choices);
+}
+
+static int check_words(const struct tunable *t, const char *text)
+{
+    char word[64];
+    int64_t index;
+    for (const char *at = text; *at;) {
+        const size_t n = strcspn(at, ",");
+        snprintf(word, sizeof(word), "%.*s", (int)MIN(n, sizeof(word) - 1), at);
+        at += n + (at[n] == ',');
+        if (n && !parse_choice(t->choices, word, &index))
+            return unknown_choice(t, word);
+    }
+    return 0;
+}
+
+bool tunable_has_word(const struct tunable *t, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = t->text; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strncmp(at, word, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    return false;
+}
+
 int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
 {
     int64_t value = 0;
@@ -192,9 +229,12 @@ int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
     case TUNABLE_IS_CHOICE:
         ok = parse_choice(t->choices, text, &value);
         if (!ok)
-            return err_set(MPI_ERR_ARG, PREFIX "%s=%s is not one of %s", t->name, text, t->choices);
+            return unknown_choice(t, text);
         break;
     case TUNABLE_IS_STRING: {
+        const int rc = t->choices ? check_words(t, text) : t->check ? t->check(text) : 0;
+        if (rc)
+            return rc;
         const size_t size = strlen(text) + 1;
         struct tunable_text *copy = malloc(sizeof(*copy) + size);
         if (!copy)
@@ -283,7 +323,12 @@ static void set_or_report(struct tunable *t, const char *text, enum tunable_sour
     if (tunable_set(t, text, source) == 0)
         return;
     tunable_format(t, value, sizeof(value));
-    problem_add("%s; %s is used instead.", err_detail(MPI_ERR_ARG), value);
+    const char *why = err_detail(MPI_ERR_ARG);
+    const bool question = why[0] && why[strlen(why) - 1] == '?';
+    if (value[0])
+        problem_add("%s%s %s is used instead.", why, question ? "" : ";", value);
+    else
+        problem_add("%s%s", why, question ? " It is ignored." : "; it is ignored.");
 }
 
 static void load_laboratory(void)

@@ -27,9 +27,11 @@ enum tunable_source {
 struct tunable {
     const char *name; /* without FISHPLATE_ */
     const char *doc;
-    const char *choices; /* "auto|on|off" for a choice; value is the index */
-    const char *text;    /* value of a string, "" when unset */
-    const char *file;    /* source file: its folder is the layer */
+    const char
+        *choices;     /* "auto|on|off" for a choice; value is the index. Of a string: the words of its list */
+    const char *text; /* value of a string, "" when unset */
+    int (*check)(const char *text); /* of a string: 0, or MPI_ERR_ARG with a sentence; NULL: any text */
+    const char *file;               /* source file: its folder is the layer */
     int64_t value, initial, min, max;
     enum tunable_type type;
     enum tunable_source source;
@@ -52,6 +54,12 @@ struct tunable {
                    .max = hi, .text = "", .doc = DOC)
 #define TUNABLE_STRING(var, NAME, DOC) \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .doc = DOC)
+/* A string that CHECK must accept. */
+#define TUNABLE_CHECKED(var, NAME, CHECK, DOC) \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .check = CHECK, .doc = DOC)
+/* A list of these words, separated by commas. */
+#define TUNABLE_WORDS(var, NAME, WORDS, DOC) \
+    TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_STRING, .text = "", .choices = WORDS, .doc = DOC)
 #define TUNABLE_CHOICE(var, NAME, def, CHOICES, DOC)                                           \
     TUNABLE_DEFINE(var, .name = NAME, .type = TUNABLE_IS_CHOICE, .value = def, .initial = def, \
                    .choices = CHOICES, .text = "", .doc = DOC)
@@ -86,6 +94,9 @@ int tunable_set(struct tunable *t, const char *text, enum tunable_source source)
 
 /* Writes the value as a user would type it. */
 void tunable_format(const struct tunable *t, char *out, size_t size);
+
+/* Whether the list of a TUNABLE_WORDS names the word. */
+bool tunable_has_word(const struct tunable *t, const char *word);
 
 /* A variable that belongs to a launcher or to the user's shell, not to us. The only getenv in the library. */
 const char *env_get(const char *name);

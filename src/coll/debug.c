@@ -12,8 +12,8 @@
 #include "boot/boot.h"
 #include "coll/sched/exec.h"
 
-static TUNABLE_STRING(
-    debug, "DEBUG",
+static TUNABLE_WORDS(
+    debug, "DEBUG", "coll|leaks|match|rma",
     "Extra checks that find mistakes in programs: `coll` compares what ranks pass to collective "
     "operations and ends the job when they differ. Most calls with a different operation or root are "
     "found without it. `rma` warns when one-sided operations of one epoch touch the same bytes, and names "
@@ -46,33 +46,9 @@ struct comparison {
     bool detached;
 };
 
-/* Is it a list of checks that there are? */
-static bool is_known(const char *text)
+void debug_open(void)
 {
-    static const char *const checks[] = {"coll", "rma", "leaks", "match"};
-    for (const char *word = text; *word;) {
-        const size_t len = strcspn(word, ",");
-        bool known = false;
-        for (size_t i = 0; i < COUNT_OF(checks); i++)
-            known |= strlen(checks[i]) == len && strncmp(word, checks[i], len) == 0;
-        if (!known)
-            return false;
-        word += len + (word[len] == ',');
-    }
-    return true;
-}
-
-int debug_open(void)
-{
-    const char *text = debug.text ? debug.text : "";
-    if (!is_known(text))
-        return err_set(
-            MPI_ERR_ARG,
-            "FISHPLATE_DEBUG is '%s'; the checks are 'coll', 'leaks', 'match' and 'rma', or several of "
-            "them with commas between",
-            text);
-    debug_coll = strstr(text, "coll") != NULL;
-    return 0;
+    debug_coll = tunable_has_word(&debug, "coll");
 }
 
 static void record_fill(struct record *r, const struct coll_args *args, const struct call *call)

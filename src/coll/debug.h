@@ -10,7 +10,7 @@
 extern bool debug_coll;
 
 /* Reads FISHPLATE_DEBUG. */
-int debug_open(void);
+void debug_open(void);
 
 /* Sends this call's record to the next rank and compares the previous one's; ends the job with both when they
  * differ. `wait`: not before that is known. */

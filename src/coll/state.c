@@ -107,9 +107,8 @@ int coll_open(struct proc *p)
     if (p->comm_closing == coll_state_close)
         return 0;
     int rc = coll_select_open();
-    if (!rc)
-        rc = debug_open();
     if (!rc) {
+        debug_open();
         p->comm_closing = coll_state_close;
         mismatch_open(p);
     }

@@ -189,8 +189,9 @@ static _Noreturn void errhandler_end_job(struct proc *p, const struct errhandler
              function, where, place,
              e->action == ERRHANDLER_ABORT ? "MPI_ERRORS_ABORT" : "MPI_ERRORS_ARE_FATAL");
     int status = errclass % 256 ? errclass % 256 : 1;
-    if (p && p->boot)
-        boot_abort(p->boot, status, message);
+    struct boot *boot = p ? p->boot : proc_unopened();
+    if (boot)
+        boot_abort(boot, status, message);
     if (!reported_elsewhere)
         fprintf(stderr, "%s\n", message);
     exit(status);
@@ -200,16 +201,11 @@ int errhandler_invoke_on(struct proc *p, struct errhandler *e, enum error_object
                          const char *function)
 {
     err_report(code);
-    switch (e->action) {
-    case ERRHANDLER_FATAL:
-    case ERRHANDLER_ABORT:
+    if (e->action == ERRHANDLER_FATAL || e->action == ERRHANDLER_ABORT)
         errhandler_end_job(p, e, on, object, code, function);
-    case ERRHANDLER_CALL:
-        return call_user(e, on, object, code);
-    default:
-        break;
-    }
-    return code;
+    if (!p)
+        proc_leave_unopened();
+    return e->action == ERRHANDLER_CALL ? call_user(e, on, object, code) : code;
 }
 
 int errhandler_invoke(struct proc *p, enum error_object on, void *object, int code, const char *function)

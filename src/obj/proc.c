@@ -41,7 +41,8 @@ static struct {
     struct net *net;
     struct p2p *p2p;
     pid_t owner;
-    bool left; /* the launcher knows that this process has called MPI_Finalize */
+    struct boot *unopened; /* of a process whose MPI_Init failed: its error handler may have to end the job */
+    bool left;             /* the launcher knows that this process has called MPI_Finalize */
 } parked;
 
 /* A launcher wants to hear it when MPI_Finalize is called: whatever happens to the program afterwards is its
@@ -231,13 +232,25 @@ int proc_open(int thread_level, struct proc **out)
         /* Without notifying the launcher, which would otherwise let the other ranks wait for this one. */
         parked.left = true;
         objects_close(p);
-        layers_close(p->boot, p->net, p->p2p, false);
+        layers_close(NULL, p->net, p->p2p, false);
+        parked.unopened = p->boot;
         biglock_destroy(&p->lock);
         free(p);
         return rc;
     }
     *out = p;
     return MPI_SUCCESS;
+}
+
+struct boot *proc_unopened(void)
+{
+    return parked.unopened;
+}
+
+void proc_leave_unopened(void)
+{
+    boot_close(parked.unopened);
+    parked.unopened = NULL;
 }
 
 int proc_end_world(struct proc *p)

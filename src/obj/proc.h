@@ -78,6 +78,11 @@ extern struct proc *the_proc;
 
 /* Opens the process: tunables, boot, net, p2p, then the objects (world, self, ...). */
 int proc_open(int thread_level, struct proc **out);
+
+/* After proc_open failed: the connection to the launcher, for boot_abort; NULL without one. A process that continues without MPI
+ * closes it by proc_leave_unopened(). */
+struct boot *proc_unopened(void);
+void proc_leave_unopened(void);
 /* Takes the lock itself. The layers below stay open for the next session and close when the program exits,
  * except after MPI_Finalize on several nodes. */
 int proc_close(struct proc *p);

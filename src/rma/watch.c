@@ -48,7 +48,7 @@ struct watched {
 bool watch_wanted(void)
 {
     const struct tunable *t = tunables_find("DEBUG");
-    return t && t->text && strstr(t->text, "rma") != NULL;
+    return t && tunable_has_word(t, "rma");
 }
 
 /* What addr2line needs, and the function if it has a name. */

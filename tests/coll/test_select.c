@@ -13,8 +13,8 @@
 
 static int set(const char *text)
 {
-    tunable_set(tunables_find("COLL"), text, SOURCE_PROGRAM);
-    return coll_select_open();
+    const int rc = tunable_set(tunables_find("COLL"), text, SOURCE_PROGRAM);
+    return rc ? rc : coll_select_open();
 }
 
 static const char *chosen(struct coll_shape shape, uint64_t bytes, bool one_node, bool blocking)

@@ -133,6 +133,12 @@ expect_no_text "connected over"
 job 2 1 FISHPLATE_VERBS=nonsense "$hello"
 expect_rc 0
 expect_no_err
+job 2 1 FISHPLATE_VERBS=softib FISHPLATE_IB_DEVICES=softib0,mlx5_7 "SOFTIB_FABRIC=nodes=1 name=fp-choice-names-$$" "$hello"
+expect_rc 0
+expect_err "FISHPLATE_IB_DEVICES names mlx5_7, which is not there"
+job 2 1 "FISHPLATE_VERBS=$T/nothing.so" FISHPLATE_IB_DEVICES=mlx5_7 "$hello"
+expect_rc 0
+expect_err "FISHPLATE_IB_DEVICES=mlx5_7 names no port: $T/nothing.so cannot be loaded"
 job 2 1 FISHPLATE_LOG=info FISHPLATE_VERBS=softib FISHPLATE_REQUIRE=ib "SOFTIB_FABRIC=nodes=1 name=fp-choice-one-$$" "$hello"
 expect_rc 0
 used "softib0 port 1"
@@ -144,4 +150,5 @@ fi
 job 2 1 FISHPLATE_REQUIRE=ib "FISHPLATE_VERBS=$T/nothing.so" "$hello"
 refused
 expect_err "FISHPLATE_REQUIRE=ib, but $T/nothing.so cannot be loaded"
+[ "$(grep -c "FISHPLATE_REQUIRE=ib" "$T/err")" = 1 ] || fail "$last: every rank prints the same sentence"
 finish

@@ -23,6 +23,20 @@ expect_line "$scratch/err" 'FISHPLATE_LOGG is not a tunable; did you mean FISHPL
     fail "three ranks said it; one is enough"
 }
 
+# One warning names what is wrong and the nearest right value; the job runs.
+mistyped() {
+    env "$1" "$BIN/mpiexec" -n 3 "$BIN/fishplate" bench --time 0.001 --sizes 8 barrier >/dev/null 2>"$scratch/err" ||
+        { cat "$scratch/err"; fail "$1 ends the job"; }
+    expect_line "$scratch/err" "$2"
+    [ "$(wc -l <"$scratch/err")" = 1 ] || { cat "$scratch/err"; fail "$1: more than one line"; }
+}
+mistyped FISHPLATE_DEBUG=coll,lekas 'FISHPLATE_DEBUG=lekas is not one of .*; did you mean leaks\? It is ignored.'
+mistyped FISHPLATE_DEBUG=everything 'FISHPLATE_DEBUG=everything is not one of coll\|leaks\|match\|rma; it is ignored.'
+mistyped FISHPLATE_COLL=alreduce=ring "FISHPLATE_COLL: there is no operation 'alreduce'; did you mean 'allreduce'\? It is ignored."
+mistyped FISHPLATE_COLL=bcast=binomail "FISHPLATE_COLL: bcast has no algorithm 'binomail'; did you mean 'binomial'\? It is ignored."
+mistyped FISHPLATE_COLL=determinstic "FISHPLATE_COLL: 'determinstic' is unknown; did you mean 'deterministic'\? It is ignored."
+mistyped FISHPLATE_PROGRESS=treads 'FISHPLATE_PROGRESS=treads is not one of calls\|thread; did you mean thread\? calls is used instead.'
+
 # Files: the site's beside the library, the user's in XDG_CONFIG_HOME, the environment; the later ones take precedence, and mistakes name
 # file and line. A copy of the tree has a file of its own.
 mkdir -p "$scratch/tree/etc" "$scratch/user"

@@ -8,12 +8,15 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/nearest.h"
 #include "base/tunable.h"
 #include "coll/select/parse.h"
 #include "coll/select/site.h"
 
-static TUNABLE_STRING(
-    coll_override, "COLL",
+static int check_settings(const char *text);
+
+static TUNABLE_CHECKED(
+    coll_override, "COLL", check_settings,
     "Collective algorithms by operation, e.g. allreduce=ring,bcast=chain:segment=32k,barrier=nway:n=3. "
     "barrier=node+NAME: the ranks of a node meet in shared memory, and the leaders of nodes by NAME. "
     "An algorithm that cannot do a call leaves it to the built-in rules. @FILE: rules by operation, ranks, "
@@ -28,12 +31,15 @@ static TUNABLE_STRING(
     "part; "
     "measured otherwise. `fishplate info --coll` lists the algorithms.");
 
-static struct coll_choice forced[COLL_KINDS];
-static struct site site;   /* the rules of a file, before the built-in ones */
-static bool deterministic; /* the order of operands depends on the number of ranks and the data only */
+/* The rules of a file, before the built-in ones. */
+static struct site site;
 
-static bool only_rules; /* nothing is measured */
-static enum coll_copy copy_method;
+static struct settings {
+    struct coll_choice forced[COLL_KINDS];
+    bool deterministic; /* the order of operands depends on the number of ranks and the data only */
+    bool only_rules;    /* nothing is measured */
+    enum coll_copy copy_method;
+} settings;
 
 #define DETERMINISTIC "deterministic"
 #define RULES         "rules"
@@ -59,7 +65,7 @@ static bool algorithm_is_usable(const struct coll_algorithm *a, const struct col
         return false;
     /* Through shared memory operands are combined in another order than by messages: which of the two it is must not depend on
      * where the ranks are, nor on whether the call blocks. */
-    if (deterministic && (a->needs & NEED_NODE) && kind_is_reduction(a->kind))
+    if (settings.deterministic && (a->needs & NEED_NODE) && kind_is_reduction(a->kind))
         return false;
     if ((a->needs & NEED_NODES) && !where->nodes)
         return false;
@@ -94,7 +100,7 @@ static size_t first_rule(enum coll_kind kind)
 static const struct coll_choice *site_choice(const struct coll_shape *shape, const struct coll_where *where,
                                              bool blocking)
 {
-    for (size_t i = 0; i < site.count && !(deterministic && kind_is_reduction(shape->kind)); i++) {
+    for (size_t i = 0; i < site.count && !(settings.deterministic && kind_is_reduction(shape->kind)); i++) {
         const struct coll_site_rule *rule = &site.rule[i];
         if (rule->kind == shape->kind && site_holds(rule, shape->size, where->node_count, where->bytes) &&
             algorithm_is_usable(rule->choice.algorithm, shape, where, blocking))
@@ -105,7 +111,7 @@ static const struct coll_choice *site_choice(const struct coll_shape *shape, con
 
 struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking)
 {
-    const struct coll_choice *f = &forced[shape->kind];
+    const struct coll_choice *f = &settings.forced[shape->kind];
     if (unlikely(f->algorithm != NULL) && algorithm_is_usable(f->algorithm, shape, where, blocking))
         return *f;
     if (unlikely(site.count > 0)) {
@@ -126,22 +132,22 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
 
 bool coll_is_forced(enum coll_kind kind)
 {
-    return forced[kind].algorithm != NULL;
+    return settings.forced[kind].algorithm != NULL;
 }
 
 bool coll_uses_measurements(void)
 {
-    return !only_rules;
+    return !settings.only_rules;
 }
 
 enum coll_copy coll_copy_method(void)
 {
-    return copy_method;
+    return settings.copy_method;
 }
 
 bool coll_is_deterministic(void)
 {
-    return deterministic;
+    return settings.deterministic;
 }
 
 uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes)
@@ -164,58 +170,79 @@ uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes)
     return next;
 }
 
-static int parse_copy(const char *word)
+static int parse_copy(const char *word, struct settings *out)
 {
     static const char *const words[] = {[COPY_SLOTS] = "slots", [COPY_READ] = "read", [COPY_SPLIT] = "split"};
     for (size_t i = COPY_SLOTS; i < COUNT_OF(words); i++)
         if (strcmp(word, words[i]) == 0) {
-            copy_method = (enum coll_copy)i;
+            out->copy_method = (enum coll_copy)i;
             return 0;
         }
     return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: copy= must be slots, read or split, not '%s'", word);
 }
 
+static int unknown_item(const char *item)
+{
+    struct nearest best = nearest_begin(item);
+    nearest_consider(&best, DETERMINISTIC);
+    nearest_consider(&best, RULES);
+    if (best.word)
+        return err_set(MPI_ERR_ARG, "FISHPLATE_COLL: '%s' is unknown; did you mean '%s'?", item, best.word);
+    return err_set(MPI_ERR_ARG,
+                   "FISHPLATE_COLL: '%s' is neither " DETERMINISTIC " nor " RULES
+                   " nor of the form operation=algorithm or @file",
+                   item);
+}
+
 /* operation=algorithm[:option=number]..., copy=method, @file, deterministic or rules */
-static int parse_item(char *item)
+static int parse_item(char *item, struct settings *out, struct site *file)
 {
     enum coll_kind kind;
     char *equals = strchr(item, '=');
     if (strcmp(item, DETERMINISTIC) == 0) {
-        deterministic = true;
+        out->deterministic = true;
         return 0;
     }
     if (strcmp(item, RULES) == 0) {
-        only_rules = true;
+        out->only_rules = true;
         return 0;
     }
     if (item[0] == '@')
-        return site_read(item + 1, &site);
+        return file ? site_read(item + 1, file) : 0;
     if (!equals)
-        return err_set(MPI_ERR_ARG,
-                       "FISHPLATE_COLL: '%s' is neither " DETERMINISTIC " nor " RULES
-                       " nor of the form operation=algorithm or @file",
-                       item);
+        return unknown_item(item);
     *equals = '\0';
     if (strcmp(item, "copy") == 0)
-        return parse_copy(equals + 1);
+        return parse_copy(equals + 1, out);
     int rc = coll_parse_kind(item, &kind);
-    return rc ? rc : coll_parse(kind, equals + 1, &forced[kind]);
+    return rc ? rc : coll_parse(kind, equals + 1, &out->forced[kind]);
 }
 
-int coll_select_open(void)
+static int parse_settings(const char *value, struct settings *out, struct site *file)
 {
-    memset(forced, 0, sizeof(forced));
-    site_free(&site);
-    deterministic = only_rules = false;
-    copy_method = COPY_MEASURED;
-    char *text = strdup(coll_override.text ? coll_override.text : ""), *save = NULL;
+    *out = (struct settings){.copy_method = COPY_MEASURED};
+    char *text = strdup(value), *save = NULL;
     if (!text)
         return err_set(MPI_ERR_NO_MEM, "out of memory while reading FISHPLATE_COLL");
     int rc = 0;
     for (char *item = strtok_r(text, ", ", &save); item && !rc; item = strtok_r(NULL, ", ", &save))
-        rc = parse_item(item);
+        rc = parse_item(item, out, file);
     free(text);
     return rc;
+}
+
+/* Files are read by coll_select_open(): a rank that went on without the file that other ranks have would choose other algorithms than they
+ * do, so a file that cannot be read ends the job. A mistyped word is the same on every rank. */
+static int check_settings(const char *text)
+{
+    struct settings checked;
+    return parse_settings(text, &checked, NULL);
+}
+
+int coll_select_open(void)
+{
+    site_free(&site);
+    return parse_settings(coll_override.text, &settings, &site);
 }
 
 size_t coll_site_count(void)

@@ -179,20 +179,38 @@ static int open_agreed(struct ib_device *d, struct boot *boot, bool real)
     return open_softib(d, softib, boot->local_rank);
 }
 
-int ib_device_open(struct ib_device *d, struct boot *boot, bool real)
+static void report_unknown_names(const struct ib_survey *s)
 {
-    *d = (struct ib_device){0};
-    int rc = open_agreed(d, boot, real);
     size_t len;
-    const char *unknown = rc == 0 && boot->local_rank == 0 ? ib_survey_unknown(&d->survey, &len) : NULL;
+    const char *unknown = ib_survey_unknown(s, &len);
     if (unknown)
         log_warn("FISHPLATE_IB_DEVICES names %.*s, which is not there; fishplate info --devices shows the "
                  "ports of "
                  "this node",
                  (int)len, unknown);
+}
+
+int ib_device_open(struct ib_device *d, struct boot *boot, bool real)
+{
+    *d = (struct ib_device){0};
+    int rc = open_agreed(d, boot, real);
+    if (rc == 0 && boot->local_rank == 0)
+        report_unknown_names(&d->survey);
     if (rc != 0)
         ib_device_close(d);
     return rc;
+}
+
+void ib_device_check_names(void)
+{
+    struct ib_survey s = {0};
+    if (!ib_survey_names_are_typed())
+        return;
+    if (ib_device_list(&s) == 0)
+        report_unknown_names(&s);
+    else
+        log_warn("FISHPLATE_IB_DEVICES=%s names no port: %s", ib_survey_wanted(), err_detail(MPI_ERR_OTHER));
+    free(s.ports);
 }
 
 int ib_device_list(struct ib_survey *out)

@@ -78,6 +78,9 @@ bool ib_device_refresh(struct ib_device *d, const struct ibv_port_attr *attr);
  * what would be chosen here. 0, or an error with a sentence when there is nothing to show. */
 int ib_device_list(struct ib_survey *out);
 
+/* For a job on one node, which opens no adapter: warns of names in FISHPLATE_IB_DEVICES that no port here has. */
+void ib_device_check_names(void);
+
 /* A device of the library by its name; NULL: there is none, or it cannot be opened. */
 struct ibv_context *ib_device_open_named(const struct verbs *v, const char *name);
 

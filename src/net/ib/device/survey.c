@@ -33,6 +33,11 @@ const char *ib_survey_wanted(void)
     return device_list.text;
 }
 
+bool ib_survey_names_are_typed(void)
+{
+    return *device_list.text && device_list.source > SOURCE_USER_FILE;
+}
+
 /* ---- from sysfs ---- */
 
 /* The first line of a file below the device's folder; "" when there is none. */

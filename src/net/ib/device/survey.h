@@ -30,4 +30,7 @@ const char *ib_survey_unknown(const struct ib_survey *s, size_t *len);
 /* FISHPLATE_IB_DEVICES as the user wrote it. */
 const char *ib_survey_wanted(void);
 
+/* The list was set for this job: a file of settings may hold for hosts without adapters, too. */
+bool ib_survey_names_are_typed(void);
+
 #endif

@@ -220,8 +220,11 @@ static bool transport_has_atomics(const struct ib *ib)
 
 static int ib_open(struct net *net, struct boot *boot, struct transport **out)
 {
-    if (boot->nnodes < 2 && !boot->several && !require_ib.value)
+    if (boot->nnodes < 2 && !boot->several && !require_ib.value) {
+        if (boot->rank == 0)
+            ib_device_check_names();
         return 0;
+    }
     struct ib *ib = calloc(1, sizeof(*ib));
     if (!ib)
         return err_set(MPI_ERR_NO_MEM, "out of memory at start-up");
