@@ -249,7 +249,8 @@ const struct unmeasured unmeasured[] = {
     {PAPER_TAKAGI, "Figures 1 to 5", "time lines of the protocols, and how processes are placed"},
     {PAPER_TAKAGI, "Table 1", "the machine"},
     {PAPER_COLL, "Figures 1, 2, tables 1, 2",
-     "examples of reservations and their state tables; the unit tests of src/net/rails explore these states"},
+     "examples of reservations and their state tables; lab/tests/unit/test_rails_reserve_all.c explores "
+     "these states"},
     {PAPER_SHIPMAN, "Figures 1, 2", "drawings of the modules and of what a peer uses"},
     {PAPER_HOEFLER,
      "Figures 1.1 to 1.5, 2.1 to 2.13, 2.22 to 2.30, 2.37, 3.1 to 3.4, tables 1.1, 2.1, 2.3, 3.1",

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "net/rails/filter.h"
-#include "net/rails/request.h"
-#include "net/rails/reserve.h"
+#include "lab/mechanisms/rails/request.h"
+#include "lab/mechanisms/rails/reserve.h"
 
 const struct machine traffic_machine = {
     .copy_rate = 2,

@@ -1,5 +1,5 @@
 /* traffic.h: the load study of [Coll01 4, 5]: nodes with several rails whose processes send messages of random sizes to
- * random processes, by one of the allocation policies of src/net/rails. An adapter's bus moves data in one direction at a
+ * random processes, by one of the allocation policies of lab/mechanisms/rails. An adapter's bus moves data in one direction at a
  * time.
  *
  * A process makes messages whatever becomes of them (exponential gaps), and sends one after the other: the next when every
@@ -10,7 +10,7 @@
 #ifndef FP_SIM_TRAFFIC_H
 #define FP_SIM_TRAFFIC_H
 
-#include "net/rails/alloc.h"
+#include "lab/mechanisms/rails/alloc.h"
 #include "network.h"
 
 struct traffic_order {

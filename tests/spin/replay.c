@@ -1,11 +1,11 @@
-/* replay.c: the code of src/net/rails beside the model reserve.pml.
+/* replay.c: the code of lab/mechanisms/rails beside the model reserve.pml.
  *
  *     replay count NODES RAILS MESSAGES BOUND TO0 TO1 TO2    prints how many states the code can reach, and how many ends
  *     replay follow NODES RAILS MESSAGES BOUND TO0 TO1 TO2   reads what `spin -T` prints of a run of the model: the code does the
  *                                                            same, and must be in the same state after every step
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/rails_all.h"
+#include "lab/tests/unit/rails_all.h"
 
 static const char *const state_names[] = {[RESERVE_FREE] = "FREE",
                                           [RESERVE_RESERVED] = "RESERVED",

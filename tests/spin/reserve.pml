@@ -1,4 +1,4 @@
-/* reserve.pml: the reservation of rails at both ends [Coll01 3] as a model, written from the table in src/net/rails/reserve.h and not
+/* reserve.pml: the reservation of rails at both ends [Coll01 3] as a model, written from the table in lab/mechanisms/rails/reserve.h and not
  * from the code. Each node has one process that sends MESSAGES messages to one other node, one after the other, each over one of the
  * rails that are granted (striping ratio 0). Frames between the two adapters of a rail arrive in order.
  *

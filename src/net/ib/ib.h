@@ -42,7 +42,7 @@
 #include "net/rails/stripe.h"
 #include "net/regcache.h"
 
-struct ib_reserve_out;
+struct ib_allotment;
 struct ib_spread;
 
 enum { IB_POLL_BATCH = 16 };
@@ -68,14 +68,13 @@ struct ib_pairs {
     struct ib_pair pair[RAILS_MAX]; /* 0: only mine and yours */
     double weight[RAILS_MAX];       /* even and weighted striping */
     struct adapt adapt;
-    struct mux mux;           /* which pair the next whole message takes */
     struct ib_spread *spread; /* NULL: frames stay on the primary rail */
     bool rejoining;           /* pairs are dropped because the connection is opened again */
     bool rings;               /* slots of the peer's ring may be written over any pair */
     uint16_t frames;          /* receive buffers of each pair at the peer; 0: it takes no frames there */
     uint32_t owing;           /* pairs whose credits found no room in the send queue */
     struct list under_way;    /* struct ib_striped */
-    struct ib_reserve_out *reserve; /* NULL: nothing was ever reserved */
+    void *allot_peer;         /* of the allotment; NULL: none */
 };
 
 /* ---- a connection to one peer ---- */
@@ -216,8 +215,9 @@ struct ib {
     bool stripes_blocked;      /* a stripe waits for room in a send queue */
     uint64_t completions_ns;   /* when the completions at hand were polled; 0: not read yet */
     struct stripe_rules stripe_rules;
-    uint64_t stripe_from;           /* puts and gets of this many bytes may leave the primary rail */
-    struct ib_allot *allot;         /* NULL: rails are not reserved */
+    uint64_t stripe_from;             /* puts and gets of this many bytes may leave the primary rail */
+    const struct ib_allotment *allot; /* NULL: transfers take all rails */
+    void *allot_state;
     struct pool striped;            /* struct ib_striped */
     struct ib_ud uds[IB_RAILS_MAX]; /* by rail */
     struct ib_pool ud_pool, small, large, rings, bells;

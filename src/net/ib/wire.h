@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "net/ib/device/device.h"
-#include "net/rails/frame.h"
 #include "net/rails/rail.h"
 #include "net/transport.h"
 
@@ -30,8 +29,8 @@ enum ib_type {
     IB_RING_OFF,     /* write no more */
     IB_RING_STOPPED, /* I shall write no more */
     IB_RAILS,        /* struct ib_rails_message: what I know and have of further rails (join.h) */
-    IB_RESERVE, /* struct ib_reserve_message: rails that are asked for, granted, and free again (allot.h) */
-    IB_CLOSE,   /* conn.h */
+    IB_RESERVE, /* struct ib_reserve_message: rails that are asked for, granted, and free again (lab/mechanisms/rails) */
+    IB_CLOSE, /* conn.h */
     IB_AGREE,
     IB_KEEP,
     IB_NOTHING, /* in the place of a message that a broken connection lost and nobody needs any more */
@@ -110,11 +109,12 @@ struct ib_rails_message {
 };
 
 /* The body of IB_RESERVE: frames of reservations; those that find no room go with the next message. */
-#define IB_RESERVE_MOST 8
+#define IB_RESERVE_MOST        8
+#define IB_RESERVE_FRAME_BYTES 20
 struct ib_reserve_message {
     uint32_t count;
     uint32_t in_use; /* rails that carry transfers with the receiver now: FISHPLATE_LAB=IB_STRIPE=local */
-    uint8_t frame[IB_RESERVE_MOST][FRAME_BYTES];
+    uint8_t frame[IB_RESERVE_MOST][IB_RESERVE_FRAME_BYTES];
 };
 
 /* What a process tells another to open a connection (conn.h); a datagram. */

@@ -272,7 +272,7 @@ static void a_request_of_a_connection_that_moves(void)
     begin_put(&home, &pair);
     EXPECT(judge_settle());
     world_put(0, 1, 2, WORLD_PUT_MOST);
-    EXPECT(world.processes[0].flows[1].puts[2].busy && ib_allot_is_busy(world_end(0, 1)));
+    EXPECT(world.processes[0].flows[1].puts[2].busy && world_end(0, 1)->ib->allot->is_busy(world_end(0, 1)));
     world_port(0, 0, false);
     world_notice(0);
     for (int i = 0; i < 40; i++) {

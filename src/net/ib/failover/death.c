@@ -38,7 +38,8 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
     struct ib_endpoint *ep = peer->endpoint;
     struct ib *ib = ib_of(t);
     uint32_t count;
-    ib_allot_forget_peer(ep);
+    if (ib->allot)
+        ib->allot->forget_peer(ep);
     ib_stripes_fail(ep); /* before the lanes of their stripes are processed */
     struct net_op **ops = ops_of(ep, &count);
     ib_ring_reset(ep);

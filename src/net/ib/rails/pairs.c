@@ -406,7 +406,8 @@ void ib_pairs_free(struct ib_endpoint *ep)
         free(j->pair[k].lane.copies);
         free(j->pair[k].lane.rdma);
     }
-    ib_allot_close_peer(ep);
+    if (ep->ib->allot)
+        ep->ib->allot->close_peer(ep);
     free(j);
     ep->pairs = NULL;
 }

@@ -1,5 +1,5 @@
 /* rails.h: queue pairs of a connection on further rails [Liu04 8.2]: joined when the first large transfer or a few larger frames
- * need them (pairs.c), frames over them (spread.c), and rails that are reserved for one transfer at a time (allot.c).
+ * need them (pairs.c), and frames over them (spread.c).
  * net/rails has the policies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,8 +7,6 @@
 #define FP_NET_IB_RAILS_H
 
 #include "net/ib/ib.h"
-#include "net/rails/alloc.h"
-#include "net/rails/frame.h"
 
 /* ---- pairs.c: the two ends exchange what they need through the connection (IB_RAILS) ---- */
 
@@ -58,34 +56,40 @@ void ib_spread_post_markers(
     struct ib_endpoint *ep); /* CLOSE or AGREE was sent: the ends of pairs count too */
 bool ib_spread_has_room(const struct ib_endpoint *ep); /* for that */
 
-/* ---- allot.c: FISHPLATE_IB_STRIPE=basic, local, dynamic or hybrid, for adapters that cannot send and receive at full speed at
- * once [Coll01]. A process stands for a node of the paper; a put and a get reserve alike ---- */
+/* ---- Allotment: a policy that decides which rails a large transfer takes as a whole, and when. NULL in struct ib: a transfer is divided
+ * among all rails that are up, at once. Only the laboratory has such policies (lab/mechanisms/rails) ---- */
 
-/* Frames that wait for a message to the peer. */
-#define IB_RESERVE_WAIT 64
-struct ib_reserve_out {
-    uint32_t count;
-    struct frame frame[IB_RESERVE_WAIT];
-    uint32_t transfers[RAILS_MAX]; /* of this process with the peer, by rail; local only */
-    uint32_t peer_uses;            /* rails that carry transfers of the peer with this process */
-    bool in_use_changed;           /* the peer has not been notified yet */
+struct ib_allotment {
+    void (*close)(struct ib *ib);
+    /* 0: the transfer may take the pairs in *set, all up. ERR_AGAIN: not now. */
+    int (*choose)(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set);
+    void (*decline)(struct ib_endpoint *ep, uint32_t set, uint64_t bytes); /* the send queues had no room */
+    uint32_t (*start)(struct ib_endpoint *ep,
+                      uint32_t set);        /* returns the pairs that are reserved for the transfer */
+    void (*cancel)(struct ib_endpoint *ep); /* the transfer takes the primary rail without a choice */
+    void (*release)(struct ib_endpoint *ep, uint32_t set, uint32_t reserved, uint64_t bytes);
+    /* The messages IB_RESERVE. */
+    size_t (*fill_message)(struct ib_endpoint *ep, void *body);
+    void (*take_message)(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
+    bool (*has_messages)(const struct ib_endpoint *ep);
+    bool (*is_busy)(const struct ib_endpoint *ep); /* rails are reserved or requested: do not close */
+    void (*forget_peer)(struct ib_endpoint *ep);   /* the peer has died */
+    void (*close_peer)(struct ib_endpoint *ep);    /* the connection closes: frees ib_pairs.allot_peer */
 };
 
-int ib_allot_open(struct ib *ib, enum alloc_policy policy);
-void ib_allot_close(struct ib *ib);
-int ib_allot_rails(
-    struct ib_endpoint *ep, uint64_t bytes,
-    uint32_t *set); /* 0: the transfer may go over the pairs in *set, all up. ERR_AGAIN: not now */
-uint32_t ib_allot_start(struct ib_endpoint *ep,
-                        uint32_t set); /* it goes; those of them that are reserved for it */
-void ib_allot_cancel(
-    struct ib_endpoint *ep); /* it goes over the primary rail: what it was granted is for others */
-void ib_allot_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserved); /* it is over */
-size_t ib_allot_fill_message(struct ib_endpoint *ep, void *body);
-bool ib_allot_has_frames(const struct ib_endpoint *ep);
-void ib_allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size_t len);
-bool ib_allot_is_busy(const struct ib_endpoint *ep); /* something is reserved or requested: do not close */
-void ib_allot_forget_peer(struct ib_endpoint *ep);   /* the peer has died */
-void ib_allot_close_peer(struct ib_endpoint *ep);    /* the connection closes */
+enum ib_allot_policy {
+    IB_ALLOT_TURNS,
+    IB_ALLOT_SHARES,
+    IB_ALLOT_WINDOW,
+    IB_ALLOT_ROOM,
+    IB_ALLOT_BASIC,
+    IB_ALLOT_LOCAL,
+    IB_ALLOT_DYNAMIC,
+    IB_ALLOT_HYBRID,
+    IB_ALLOT_STATIC
+};
+
+/* Sets ib->allot and ib->allot_state. The address is NULL if the library was built without the laboratory. */
+int ib_laboratory_allot_open(struct ib *ib, enum ib_allot_policy policy) __attribute__((weak));
 
 #endif

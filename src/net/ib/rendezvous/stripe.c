@@ -15,7 +15,7 @@
 #include "net/ib/rendezvous/rendezvous.h"
 #include "net/rails/filter.h"
 
-enum { ADAPTIVE, EVEN, WEIGHTED, OFF, TURNS, SHARES, WINDOW, ROOM, BASIC, LOCAL, DYNAMIC, HYBRID, STATIC };
+enum { ADAPTIVE, EVEN, WEIGHTED, OFF, ALLOTTED /* then as enum ib_allot_policy */ };
 
 static TUNABLE_CHOICE_FEW(
     policy, "IB_STRIPE", ADAPTIVE,
@@ -38,10 +38,8 @@ static COUNTER(messages, "ib_striped",
 static COUNTER(repeated, "ib_stripes_repeated",
                "Parts of large messages sent again over another rail after their rail failed.");
 
-#define ALIGNMENT       4096
-#define ORDERED         256 /* bytes: shorter requests are done in the order of the calls, by one queue pair */
-#define WINDOW_MESSAGES 16
-#define WINDOW_BYTES    (256 * 1024)
+#define ALIGNMENT 4096
+#define ORDERED   256 /* bytes: shorter requests are done in the order of the calls, by one queue pair */
 
 /* A stripe reports as any transfer does. */
 struct stripe_op {
@@ -57,9 +55,8 @@ struct ib_striped {
     struct net_op *op;
     struct filter filter;
     enum ibv_wr_opcode opcode;
-    uint32_t set, reserved; /* pairs that were allotted to it; those of them that are reserved (allot.h) */
-    uint8_t first;          /* pair of the first stripe */
-    uint64_t whole;         /* its bytes, where it takes one pair and others are to know (mux.h) */
+    uint32_t set, reserved; /* pairs that were allotted to the transfer; those of them that are reserved */
+    uint64_t bytes;
     uint32_t failed[RAILS_MAX]; /* by pair: stripes that failed there and may still arrive, a bit each */
     uintptr_t local;
     uint64_t remote;
@@ -68,30 +65,25 @@ struct ib_striped {
     struct stripe_op ops[RAILS_MAX];
 };
 
-static bool policy_is_whole(void)
-{
-    return policy.value >= OFF && policy.value <= ROOM;
-}
-
-static bool policy_is_multiplexed(void)
-{
-    return policy.value >= TURNS && policy.value <= ROOM;
-}
-
 int ib_stripe_open(struct ib *ib)
 {
     ib->stripe_rules = (struct stripe_rules){
-        .smallest = policy_is_whole() ? UINT64_MAX / 4 : (uint64_t)smallest.value, .align = ALIGNMENT};
-    ib->stripe_from = policy_is_multiplexed() ? ORDERED + 1 : MAX(2 * ib->stripe_rules.smallest, ORDERED + 1);
+        .smallest = policy.value == OFF ? UINT64_MAX / 4 : (uint64_t)smallest.value, .align = ALIGNMENT};
+    ib->stripe_from = MAX(2 * ib->stripe_rules.smallest, ORDERED + 1);
     pool_init(&ib->striped, sizeof(struct ib_striped), 8);
-    return policy.value >= BASIC && ib->nrails > 1
-               ? ib_allot_open(ib, (enum alloc_policy)(policy.value - BASIC + ALLOC_BASIC))
-               : 0;
+    if (policy.value < ALLOTTED)
+        return 0;
+    if (!ib_laboratory_allot_open)
+        return err_set(MPI_ERR_OTHER,
+                       "this value of FISHPLATE_LAB=IB_STRIPE needs a library that was built with "
+                       "the laboratory (cmake -DFISHPLATE_LAB=ON)");
+    return ib->nrails > 1 ? ib_laboratory_allot_open(ib, (enum ib_allot_policy)(policy.value - ALLOTTED)) : 0;
 }
 
 void ib_stripe_close(struct ib *ib)
 {
-    ib_allot_close(ib);
+    if (ib->allot)
+        ib->allot->close(ib);
     pool_destroy(&ib->striped);
 }
 
@@ -156,31 +148,18 @@ static bool lanes_have_room(struct ib_endpoint *ep, const struct stripe *cut, un
     return true;
 }
 
-/* A whole message, over one pair. 0: none has room. */
-static unsigned choose_one(struct ib_pairs *j, size_t len, struct stripe *cut)
-{
-    for (unsigned k = 0; k < j->count; k++)
-        if (rail_in(j->mux.up, k) != rail_in(j->up, k))
-            mux_up(&j->mux, k, rail_in(j->up, k));
-    unsigned pair = mux_next(&j->mux, len);
-    *cut = (struct stripe){.bytes = len, .rail = (uint8_t)pair};
-    return pair != RAIL_NONE;
-}
-
 static unsigned stripes_divide(struct ib_endpoint *ep, size_t len, uint32_t set, struct stripe *cut)
 {
     struct ib_pairs *j = ep->pairs;
     const bool adaptive = policy.value == ADAPTIVE;
-    if (policy_is_multiplexed())
-        return choose_one(j, len, cut);
     return stripe_cut(&ep->ib->stripe_rules, adaptive ? j->adapt.weight : j->weight, set,
                       adaptive ? adapt_probe(&j->adapt) & set : 0, len, cut);
 }
 
-static int stripes_check_room(struct ib_pairs *j, size_t len, const struct stripe *cut, unsigned n)
+static int stripes_decline(struct ib_endpoint *ep, uint32_t set, size_t len)
 {
-    if (n > 0 && policy_is_multiplexed())
-        mux_done(&j->mux, cut->rail, len);
+    if (unlikely(ep->ib->allot != NULL))
+        ep->ib->allot->decline(ep, set, len);
     return ERR_AGAIN;
 }
 
@@ -194,20 +173,20 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
         ib_pairs_request(ep);
     if (!ep->pairs || ep->pairs->up == rail_bit(0)) { /* not joined yet, or all others are down */
         if (unlikely(ib->allot != NULL))
-            ib_allot_cancel(ep);
+            ib->allot->cancel(ep);
         return ib_rdma_post_primary(
             ep, &(struct ib_rdma){opcode, local, remote, len, *mem, *key, ep->next_seq}, op);
     }
     uint32_t set = ep->pairs->up;
-    int rc = unlikely(ib->allot != NULL) ? ib_allot_rails(ep, len, &set) : 0;
+    int rc = unlikely(ib->allot != NULL) ? ib->allot->choose(ep, len, &set) : 0;
     if (rc != 0)
         return rc;
     unsigned n = stripes_divide(ep, len, set, cut);
     if (n == 0 || !lanes_have_room(ep, cut, n))
-        return stripes_check_room(ep->pairs, len, cut, n);
+        return stripes_decline(ep, set, len);
     struct ib_striped *m = pool_get(&ib->striped);
     if (!m) {
-        stripes_check_room(ep->pairs, len, cut, n);
+        stripes_decline(ep, set, len);
         return err_set(MPI_ERR_NO_MEM, "out of memory for a message of %zu bytes", len);
     }
     m->ep = ep;
@@ -218,9 +197,8 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
     m->memory = *mem;
     m->key = *key;
     m->set = set;
-    m->reserved = ib->allot ? ib_allot_start(ep, set) : 0;
-    m->whole = policy_is_multiplexed() ? len : 0;
-    m->first = cut[0].rail;
+    m->reserved = unlikely(ib->allot != NULL) ? ib->allot->start(ep, set) : 0;
+    m->bytes = len;
     memset(m->failed, 0, sizeof(m->failed));
     list_append(&ep->pairs->under_way, &m->link);
     filter_open(&m->filter, cut, n, ep->pairs->up);
@@ -237,9 +215,7 @@ static void let_go(struct ib_striped *m)
 {
     struct ib_endpoint *ep = m->ep;
     if (unlikely(ep->ib->allot != NULL))
-        ib_allot_release(ep, m->set, m->reserved);
-    if (m->whole > 0)
-        mux_done(&ep->pairs->mux, m->first, m->whole);
+        ep->ib->allot->release(ep, m->set, m->reserved, m->bytes);
 }
 
 static void stripes_take_verdict(struct ib_striped *m, enum filter_verdict v)
@@ -331,10 +307,6 @@ void ib_stripes_set_weights(struct ib_endpoint *ep)
     struct ib_pairs *j = ep->pairs;
     for (unsigned k = 0; k < j->count; k++)
         j->weight[k] = policy.value == EVEN ? 1 : ep->ib->rails[j->pair[k].mine].weight;
-    if (!policy_is_multiplexed())
-        return;
-    mux_open(&j->mux, (enum mux_policy)(policy.value - TURNS + MUX_TURNS), j->count, 0);
-    mux_settings(&j->mux, j->weight, policy.value == WINDOW ? WINDOW_MESSAGES : WINDOW_BYTES);
 }
 
 static void stop_counting(struct ib_striped *m)

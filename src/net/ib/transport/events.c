@@ -26,9 +26,14 @@ static void first_frame(struct ib_endpoint *ep)
 
 /* ---- connections ---- */
 
+static bool allot_has_messages(const struct ib_endpoint *ep)
+{
+    return unlikely(ep->ib->allot != NULL) && ep->ib->allot->has_messages(ep);
+}
+
 static bool is_busy(const struct ib_endpoint *ep)
 {
-    return (unlikely(ep->ib->allot != NULL) && ib_allot_is_busy(ep)) || !ib_spread_has_room(ep);
+    return (unlikely(ep->ib->allot != NULL) && ep->ib->allot->is_busy(ep)) || !ib_spread_has_room(ep);
 }
 
 static void event_closing(struct ib_endpoint *ep)
@@ -51,7 +56,7 @@ static void home_is_back(struct ib_endpoint *ep)
     adapt_back(&ep->pairs->adapt, 0);
     ib_stripes_set_pair(ep, 0, true);
     ib_spread_reset_primary(ep);
-    ep->control_pending |= 1u << IB_RAILS | (ib_allot_has_frames(ep) ? 1u << IB_RESERVE : 0);
+    ep->control_pending |= 1u << IB_RAILS | (allot_has_messages(ep) ? 1u << IB_RESERVE : 0);
 }
 
 /* The peer has destroyed the old queue pairs: what they did not deliver can be sent again. */
@@ -159,8 +164,20 @@ static void end_posted(struct ib_endpoint *ep)
 
 static void reserve_posted(struct ib_endpoint *ep)
 {
-    if (ib_allot_has_frames(ep))
+    if (allot_has_messages(ep))
         ep->control_pending |= 1u << IB_RESERVE;
+}
+
+static size_t fill_reserve(struct ib_endpoint *ep, void *body)
+{
+    return ep->ib->allot->fill_message(ep, body);
+}
+
+static void take_reserve(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+{
+    if (!ep->ib->allot || !ep->pairs)
+        ib_fatal(ep->ib, ep, "it reserves rails: FISHPLATE_IB_STRIPE must be the same on all ranks");
+    ep->ib->allot->take_message(ep, h, len);
 }
 
 const struct ib_message ib_messages[IB_TYPES] = {
@@ -173,7 +190,7 @@ const struct ib_message ib_messages[IB_TYPES] = {
     [IB_RING_OFF] = {.take = ib_ring_take_control},
     [IB_RING_STOPPED] = {.take = ib_ring_take_control},
     [IB_RAILS] = {.fill = ib_pairs_fill_message, .take = take_rails},
-    [IB_RESERVE] = {.fill = ib_allot_fill_message, .take = ib_allot_take_message, .posted = reserve_posted},
+    [IB_RESERVE] = {.fill = fill_reserve, .take = take_reserve, .posted = reserve_posted},
     [IB_CLOSE] = {.take = take_close, .posted = end_posted},
     [IB_AGREE] = {.take = take_agree, .posted = end_posted},
     [IB_KEEP] = {.take = take_keep},

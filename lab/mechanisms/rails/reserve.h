@@ -39,10 +39,10 @@
  * (4) Empty in the paper's table; its text (figure 2) states this.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_RAILS_RESERVE_H
-#define FP_NET_RAILS_RESERVE_H
+#ifndef FP_LAB_MECHANISMS_RAILS_RESERVE_H
+#define FP_LAB_MECHANISMS_RAILS_RESERVE_H
 
-#include "net/rails/frame.h"
+#include "lab/mechanisms/rails/reserve_frame.h"
 
 enum reserve_state {
     RESERVE_FREE,

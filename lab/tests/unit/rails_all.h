@@ -9,7 +9,7 @@
 #ifndef FP_TESTS_RAILS_ALL_H
 #define FP_TESTS_RAILS_ALL_H
 
-#include "explore.h"
+#include "net/explore.h"
 #include "rails_world.h"
 
 struct edges {

@@ -1,9 +1,9 @@
 /* test_rails_alloc.c: allocation of rails, the sender's half of a reservation, and its frames.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/rails/frame.h"
-#include "net/rails/request.h"
-#include "net/rails/reserve.h"
+#include "lab/mechanisms/rails/reserve_frame.h"
+#include "lab/mechanisms/rails/request.h"
+#include "lab/mechanisms/rails/reserve.h"
 #include "test.h"
 
 static void basic_takes_turns(void)

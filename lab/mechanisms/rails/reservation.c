@@ -1,4 +1,6 @@
-/* allot.c: reserves rails for one transfer at a time; see rails.h.
+/* reservation.c: FISHPLATE_LAB=IB_STRIPE=basic, local, dynamic, hybrid or static: rails that are reserved for one transfer at a time, for
+ * adapters that cannot send and receive at full speed at once [Coll01]. A process stands for a node of the paper; a put and a get
+ * reserve alike.
  *
  *     sender                                    receiver
  *       RTS on each of its free rails  ------->  grants those of its own that are free
@@ -22,11 +24,11 @@
 #include "base/counter.h"
 #include "base/log.h"
 #include "base/tunable.h"
+#include "lab/mechanisms/rails/allotments.h"
+#include "lab/mechanisms/rails/request.h"
+#include "lab/mechanisms/rails/reserve.h"
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
-#include "net/ib/rails/rails.h"
-#include "net/rails/request.h"
-#include "net/rails/reserve.h"
 
 static COUNTER(frames, "ib_reserve_frames", "Control messages of reservations of rails that were sent.");
 static COUNTER(granted, "ib_reserve_granted", "Large transfers whose rails were reserved at both ends.");
@@ -50,7 +52,7 @@ static LABORATORY_INT(
     "Striping ratio of [Coll01] in percent, for FISHPLATE_LAB=IB_STRIPE=local, dynamic, hybrid "
     "and static: 0 one of the rails that are available, 100 all.");
 
-struct ib_allot {
+struct reservation {
     struct alloc alloc;
     struct request request;
     struct reserve rail[IB_RAILS_MAX];
@@ -65,9 +67,26 @@ struct ib_allot {
     uint32_t number;       /* of the last request */
 };
 
-int ib_allot_open(struct ib *ib, enum alloc_policy policy)
+/* Frames that wait for a message to the peer. */
+#define RESERVE_WAIT 64
+struct peer_reservation {
+    uint32_t count;
+    struct frame frame[RESERVE_WAIT];
+    uint32_t transfers[RAILS_MAX]; /* of this process with the peer, by rail; local only */
+    uint32_t peer_uses;            /* rails that carry transfers of the peer with this process */
+    bool in_use_changed;           /* the peer has not been notified yet */
+};
+
+_Static_assert(IB_RESERVE_FRAME_BYTES == FRAME_BYTES, "a message carries whole frames");
+
+static struct reservation *state_of(const struct ib *ib)
 {
-    struct ib_allot *al = calloc(1, sizeof(*al));
+    return ib->allot_state;
+}
+
+static int reservation_open(struct ib *ib, enum alloc_policy policy)
+{
+    struct reservation *al = calloc(1, sizeof(*al));
     if (!al)
         return err_set(MPI_ERR_NO_MEM, "out of memory for %u rails", ib->nrails);
     if (policy == ALLOC_STATIC && ib->base.net->size > alloc_static_nodes(ib->nrails)) {
@@ -80,32 +99,32 @@ int ib_allot_open(struct ib *ib, enum alloc_policy policy)
     alloc_open(&al->alloc, policy, ib->nrails, (double)ratio.value / 100, 4 * ib->stripe_rules.smallest);
     for (uint32_t i = 0; i < ib->nrails; i++)
         reserve_open(&al->rail[i], ib->base.net->rank, i, PRIORITY_BOUND);
-    ib->allot = al;
+    ib->allot_state = al;
     return 0;
 }
 
-void ib_allot_close(struct ib *ib)
+static void allot_close(struct ib *ib)
 {
-    free(ib->allot);
-    ib->allot = NULL;
+    free(ib->allot_state);
+    ib->allot_state = NULL;
 }
 
 /* ---- frames out ---- */
 
-static struct ib_reserve_out *reserve_out_of(struct ib_endpoint *ep)
+static struct peer_reservation *peer_reservation_of(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
-    if (!j->reserve)
-        j->reserve = calloc(1, sizeof(*j->reserve));
-    if (!j->reserve)
+    if (!j->allot_peer)
+        j->allot_peer = calloc(1, sizeof(struct peer_reservation));
+    if (!j->allot_peer)
         ib_fatal(ep->ib, NULL, "out of memory for the reservation of a rail");
-    return j->reserve;
+    return j->allot_peer;
 }
 
 static void frame_send(struct ib_endpoint *ep, const struct frame *f)
 {
-    struct ib_reserve_out *r = reserve_out_of(ep);
-    if (r->count == IB_RESERVE_WAIT)
+    struct peer_reservation *r = peer_reservation_of(ep);
+    if (r->count == RESERVE_WAIT)
         ib_fatal(ep->ib, ep, "it requests rails faster than it receives the answers");
     r->frame[r->count++] = *f;
     counter_add(&frames, 1);
@@ -116,7 +135,7 @@ static void frame_send(struct ib_endpoint *ep, const struct frame *f)
  * reports which rails it uses there: the state, not the change, so any number of transfers is one message. */
 static void allot_count_transfer(struct ib_endpoint *ep, uint32_t set, int change)
 {
-    struct ib_reserve_out *r = reserve_out_of(ep);
+    struct peer_reservation *r = peer_reservation_of(ep);
     for (unsigned k = 0; k < ep->ib->nrails; k++)
         if (rail_in(set, k)) {
             r->transfers[k] += (uint32_t)change;
@@ -130,18 +149,18 @@ static void allot_count_transfer(struct ib_endpoint *ep, uint32_t set, int chang
 
 static void allot_set_peer_uses(struct ib_endpoint *ep, uint32_t uses)
 {
-    struct ib_allot *al = ep->ib->allot;
-    struct ib_reserve_out *r = reserve_out_of(ep);
+    struct reservation *al = state_of(ep->ib);
+    struct peer_reservation *r = peer_reservation_of(ep);
     for (unsigned k = 0; k < al->alloc.rails; k++)
         al->peers[k] += (uint32_t)(rail_in(uses, k) - rail_in(r->peer_uses, k));
     r->peer_uses = uses;
     al->peers_since = clock_ns();
 }
 
-size_t ib_allot_fill_message(struct ib_endpoint *ep, void *body)
+static size_t allot_fill_message(struct ib_endpoint *ep, void *body)
 {
     struct ib_reserve_message *out = body;
-    struct ib_reserve_out *r = ep->pairs ? ep->pairs->reserve : NULL;
+    struct peer_reservation *r = ep->pairs ? ep->pairs->allot_peer : NULL;
     uint32_t n = r ? MIN(r->count, IB_RESERVE_MOST) : 0;
     memset(out, 0, sizeof(*out));
     out->count = n;
@@ -158,9 +177,9 @@ size_t ib_allot_fill_message(struct ib_endpoint *ep, void *body)
     return sizeof(*out);
 }
 
-bool ib_allot_has_frames(const struct ib_endpoint *ep)
+static bool allot_has_messages(const struct ib_endpoint *ep)
 {
-    const struct ib_reserve_out *r = ep->pairs ? ep->pairs->reserve : NULL;
+    const struct peer_reservation *r = ep->pairs ? ep->pairs->allot_peer : NULL;
     return r && (r->count > 0 || r->in_use_changed);
 }
 
@@ -173,14 +192,14 @@ static void give_back(struct ib *ib, uint32_t rails, uint32_t number)
 {
     for (unsigned k = 0; k < ib->nrails; k++)
         if (rail_in(rails, k)) {
-            struct reserve_out out = reserve_local_abort(&ib->allot->rail[k], number);
+            struct reserve_out out = reserve_local_abort(&state_of(ib)->rail[k], number);
             allot_act(ib, k, &out);
         }
 }
 
 static void allot_send_decision(struct ib *ib, const struct request_out *r, uint32_t number)
 {
-    struct ib_allot *al = ib->allot;
+    struct reservation *al = state_of(ib);
     if (r->verdict != REQUEST_SEND && r->verdict != REQUEST_RETRY)
         return;
     al->given = r->send;
@@ -192,7 +211,7 @@ static void allot_send_decision(struct ib *ib, const struct request_out *r, uint
 
 static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *out)
 {
-    struct ib_allot *al = ib->allot;
+    struct reservation *al = state_of(ib);
     for (unsigned i = 0; i < out->frames; i++) {
         struct peer *peer;
         if (net_peer(ib->base.net, out->frame[i].to, &peer) == 0)
@@ -208,7 +227,7 @@ static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *ou
 static void allot_send_request(struct ib_endpoint *ep, uint32_t set)
 {
     struct ib *ib = ep->ib;
-    struct ib_allot *al = ib->allot;
+    struct reservation *al = state_of(ib);
     uint32_t number = ++al->number ? al->number : ++al->number;
     al->asking = ep;
     al->given = 0;
@@ -223,7 +242,7 @@ static void allot_send_request(struct ib_endpoint *ep, uint32_t set)
 
 static void check_time(struct ib_endpoint *ep)
 {
-    struct ib_allot *al = ep->ib->allot;
+    struct reservation *al = state_of(ep->ib);
     if (al->request.number == 0 || clock_ns() - al->requested_ns < PATIENCE)
         return;
     uint32_t number = al->request.number;
@@ -249,7 +268,7 @@ static bool allot_rails_match(const struct ib_endpoint *ep)
     return same;
 }
 
-static uint32_t free_rails(const struct ib_allot *al, uint32_t up)
+static uint32_t free_rails(const struct reservation *al, uint32_t up)
 {
     uint32_t set = 0;
     for (unsigned k = 0; k < al->alloc.rails; k++)
@@ -267,7 +286,7 @@ static int allot_wait(void)
 /* The rails that were granted to the request of `ep`. */
 static int allot_take_answer(struct ib_endpoint *ep, uint32_t up, uint32_t *set)
 {
-    struct ib_allot *al = ep->ib->allot;
+    struct reservation *al = state_of(ep->ib);
     check_time(ep);
     if (al->asking != ep)
         return allot_wait();
@@ -280,7 +299,7 @@ static int allot_take_answer(struct ib_endpoint *ep, uint32_t up, uint32_t *set)
 
 /* Those of `free` over which no peer transfers anything. A peer that computes may report the end of its transfer late, so its
  * report holds up nothing for longer than PATIENCE. */
-static uint32_t quiet_rails(const struct ib_allot *al, uint32_t free)
+static uint32_t quiet_rails(const struct reservation *al, uint32_t free)
 {
     uint32_t set = free;
     for (unsigned k = 0; k < al->alloc.rails; k++)
@@ -289,13 +308,26 @@ static uint32_t quiet_rails(const struct ib_allot *al, uint32_t free)
     return set || clock_ns() - al->peers_since < PATIENCE ? set : free;
 }
 
-int ib_allot_rails(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
+static void allot_cancel(struct ib_endpoint *ep)
 {
-    struct ib_allot *al = ep->ib->allot;
+    struct reservation *al = state_of(ep->ib);
+    if (al->asking != ep)
+        return;
+    struct request_out r = request_timeout(&al->request, &al->alloc);
+    uint32_t rails = al->given | (r.verdict == REQUEST_STRAY ? 0 : r.send | r.abort);
+    al->asking = NULL;
+    al->given = 0;
+    al->alone = false;
+    give_back(ep->ib, rails, al->number);
+}
+
+static int allot_choose(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
+{
+    struct reservation *al = state_of(ep->ib);
     uint32_t up = ep->pairs->up;
     *set = up;
     if (!allot_rails_match(ep)) { /* its primary rail may have changed since the request */
-        ib_allot_cancel(ep);
+        allot_cancel(ep);
         return 0;
     }
     if (al->asking == ep)
@@ -324,22 +356,9 @@ int ib_allot_rails(struct ib_endpoint *ep, uint64_t bytes, uint32_t *set)
     }
 }
 
-void ib_allot_cancel(struct ib_endpoint *ep)
+static uint32_t allot_start(struct ib_endpoint *ep, uint32_t set)
 {
-    struct ib_allot *al = ep->ib->allot;
-    if (al->asking != ep)
-        return;
-    struct request_out r = request_timeout(&al->request, &al->alloc);
-    uint32_t rails = al->given | (r.verdict == REQUEST_STRAY ? 0 : r.send | r.abort);
-    al->asking = NULL;
-    al->given = 0;
-    al->alone = false;
-    give_back(ep->ib, rails, al->number);
-}
-
-uint32_t ib_allot_start(struct ib_endpoint *ep, uint32_t set)
-{
-    struct ib_allot *al = ep->ib->allot;
+    struct reservation *al = state_of(ep->ib);
     uint32_t reserved = 0;
     for (unsigned k = 0; k < al->alloc.rails; k++)
         al->under_way[k] += rail_in(set, k);
@@ -354,9 +373,10 @@ uint32_t ib_allot_start(struct ib_endpoint *ep, uint32_t set)
     return reserved;
 }
 
-void ib_allot_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserved)
+static void allot_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserved, uint64_t bytes)
 {
-    struct ib_allot *al = ep->ib->allot;
+    struct reservation *al = state_of(ep->ib);
+    (void)bytes;
     if (al->alloc.policy == ALLOC_LOCAL)
         allot_count_transfer(ep, set, -1);
     for (unsigned k = 0; k < al->alloc.rails; k++) {
@@ -372,26 +392,24 @@ void ib_allot_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserved)
 
 /* ---- frames in ---- */
 
-void ib_allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
+static void allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size_t len)
 {
     struct ib *ib = ep->ib;
-    struct ib_reserve_message said;
-    if (!ib->allot || !ep->pairs)
-        ib_fatal(ib, ep, "it reserves rails: FISHPLATE_IB_STRIPE must be the same on all ranks");
-    if (len != sizeof(*h) + sizeof(said))
+    struct ib_reserve_message message;
+    if (len != sizeof(*h) + sizeof(message))
         ib_fatal(ib, ep, "it sent reservations in a message of the wrong length");
-    memcpy(&said, h + 1, sizeof(said));
-    if (ib->allot->alloc.policy == ALLOC_LOCAL)
-        allot_set_peer_uses(ep, said.in_use & rails_all(ib->nrails));
-    for (uint32_t i = 0; i < MIN(said.count, IB_RESERVE_MOST); i++) {
+    memcpy(&message, h + 1, sizeof(message));
+    if (state_of(ib)->alloc.policy == ALLOC_LOCAL)
+        allot_set_peer_uses(ep, message.in_use & rails_all(ib->nrails));
+    for (uint32_t i = 0; i < MIN(message.count, IB_RESERVE_MOST); i++) {
         struct frame f;
-        const char *wrong = frame_decode(said.frame[i], FRAME_BYTES, ib->nrails, ib->base.net->rank, &f);
+        const char *wrong = frame_decode(message.frame[i], FRAME_BYTES, ib->nrails, ib->base.net->rank, &f);
         if (wrong || f.from != ep->peer->rank)
             ib_fatal(ib, ep, "it sent %s", wrong ? wrong : "a reservation frame of another node");
-        struct reserve_out out = reserve_frame(&ib->allot->rail[f.rail], &f);
-        if (out.says != RESERVE_SAYS_NOTHING && out.request == ib->allot->request.number) {
+        struct reserve_out out = reserve_frame(&state_of(ib)->rail[f.rail], &f);
+        if (out.says != RESERVE_SAYS_NOTHING && out.request == state_of(ib)->request.number) {
             counter_add(&answers, 1);
-            counter_add(&answer_ns, clock_ns() - ib->allot->requested_ns);
+            counter_add(&answer_ns, clock_ns() - state_of(ib)->requested_ns);
         }
         allot_act(ib, f.rail, &out);
     }
@@ -399,38 +417,71 @@ void ib_allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, size
 
 /* ---- the end of a connection ---- */
 
-bool ib_allot_is_busy(const struct ib_endpoint *ep)
+static bool allot_is_busy(const struct ib_endpoint *ep)
 {
-    const struct ib_allot *al = ep->ib->allot;
-    bool busy = al && (al->asking == ep || ib_allot_has_frames(ep));
-    for (unsigned k = 0; al && !busy && k < al->alloc.rails; k++)
+    const struct reservation *al = state_of(ep->ib);
+    bool busy = al->asking == ep || allot_has_messages(ep);
+    for (unsigned k = 0; !busy && k < al->alloc.rails; k++)
         busy = !reserve_is_free(&al->rail[k]) &&
                (al->rail[k].asked == ep->peer->rank || al->rail[k].granted_to == ep->peer->rank);
     return busy;
 }
 
-void ib_allot_close_peer(struct ib_endpoint *ep)
+static void allot_close_peer(struct ib_endpoint *ep)
 {
-    struct ib_reserve_out *r = ep->pairs->reserve;
-    if (r && ep->ib->allot)
+    struct peer_reservation *r = ep->pairs->allot_peer;
+    if (r)
         allot_set_peer_uses(ep, 0);
     free(r);
-    ep->pairs->reserve = NULL;
+    ep->pairs->allot_peer = NULL;
 }
 
-void ib_allot_forget_peer(struct ib_endpoint *ep)
+static void allot_forget_peer(struct ib_endpoint *ep)
 {
-    struct ib_allot *al = ep->ib->allot;
-    if (!al)
-        return;
+    struct reservation *al = state_of(ep->ib);
     if (al->asking == ep) {
         al->asking = NULL;
         al->given = 0;
         al->alone = false;
         request_timeout(&al->request, &al->alloc); /* nobody waits for the answers */
     }
-    if (ep->pairs && ep->pairs->reserve)
+    if (ep->pairs && ep->pairs->allot_peer)
         allot_set_peer_uses(ep, 0);
     for (unsigned k = 0; k < al->alloc.rails; k++)
         reserve_gone(&al->rail[k], ep->peer->rank);
+}
+
+/* What was granted stays granted until the transfer finds room. */
+static void allot_decline(struct ib_endpoint *ep, uint32_t set, uint64_t bytes)
+{
+    (void)ep;
+    (void)set;
+    (void)bytes;
+}
+
+static const struct ib_allotment reservation = {
+    .close = allot_close,
+    .choose = allot_choose,
+    .decline = allot_decline,
+    .start = allot_start,
+    .cancel = allot_cancel,
+    .release = allot_release,
+    .fill_message = allot_fill_message,
+    .take_message = allot_take_message,
+    .has_messages = allot_has_messages,
+    .is_busy = allot_is_busy,
+    .forget_peer = allot_forget_peer,
+    .close_peer = allot_close_peer,
+};
+
+int ib_laboratory_allot_open(struct ib *ib, enum ib_allot_policy policy)
+{
+    if (policy < IB_ALLOT_BASIC) {
+        multiplex_open(ib, policy);
+        return 0;
+    }
+    int rc = reservation_open(ib, (enum alloc_policy)(policy - IB_ALLOT_BASIC + ALLOC_BASIC));
+    if (rc == 0)
+        ib->allot = &reservation;
+    return rc;
 }

@@ -1,7 +1,7 @@
 /* request.c: see request.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/rails/request.h"
+#include "lab/mechanisms/rails/request.h"
 
 void request_begin(struct request *r, uint32_t number, uint32_t rails)
 {

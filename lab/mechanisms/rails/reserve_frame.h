@@ -1,4 +1,4 @@
-/* frame.h: the control frames of a reservation [Coll01 3] as bytes. They travel between the two adapters of one rail, each
+/* reserve_frame.h: the control frames of a reservation [Coll01 3] as bytes. They travel between the two adapters of one rail, each
  * pair in order (a reliable connection keeps it).
  *
  *     RTS    may I send to you on this rail?              requester to destination
@@ -18,8 +18,8 @@
  *           'R'   kind  rail  0     from   to     request  priority  0           little endian
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_RAILS_FRAME_H
-#define FP_NET_RAILS_FRAME_H
+#ifndef FP_LAB_MECHANISMS_RAILS_RESERVE_FRAME_H
+#define FP_LAB_MECHANISMS_RAILS_RESERVE_FRAME_H
 
 #include "net/rails/rail.h"
 

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define RESERVE_COMPARED(n) ((n)->priority)
-#include "net/rails/reserve.c"
+#include "lab/mechanisms/rails/reserve.c"
 
 #include "rails_all.h"
 

@@ -1,7 +1,7 @@
 /* alloc.c: see alloc.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/rails/alloc.h"
+#include "lab/mechanisms/rails/alloc.h"
 
 void alloc_open(struct alloc *a, enum alloc_policy policy, unsigned rails, double ratio, uint64_t shortest)
 {

@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define RESERVE_TIE(local, remote) ((local) != (remote))
-#include "net/rails/reserve.c"
+#include "lab/mechanisms/rails/reserve.c"
 
 #include "rails_all.h"
 

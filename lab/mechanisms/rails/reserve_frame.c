@@ -1,7 +1,7 @@
-/* frame.c: see frame.h.
+/* reserve_frame.c: see reserve_frame.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/rails/frame.h"
+#include "lab/mechanisms/rails/reserve_frame.h"
 
 static void frame_put32(uint8_t *at, uint32_t value)
 {

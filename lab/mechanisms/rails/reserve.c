@@ -1,7 +1,7 @@
 /* reserve.c: see reserve.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "net/rails/reserve.h"
+#include "lab/mechanisms/rails/reserve.h"
 
 /* A test puts the printed tie-break here, and the running counter, to see that it finds what is wrong with them. */
 #ifndef RESERVE_TIE

@@ -1,14 +1,14 @@
 /* rails_world.h: a few nodes with a few rails that send messages to each other by reservation, for tests that look at every
  * interleaving or follow a trace. Each node has one process, which sends one message after another; between the adapters of
  * a rail frames travel as bytes, in order for each pair. The code under test is
- * src/net/rails/{reserve,request,alloc,frame}.
+ * lab/mechanisms/rails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_RAILS_WORLD_H
 #define FP_TESTS_RAILS_WORLD_H
 
-#include "net/rails/request.h"
-#include "net/rails/reserve.h"
+#include "lab/mechanisms/rails/request.h"
+#include "lab/mechanisms/rails/reserve.h"
 #include "test.h"
 
 enum { NODES = 3, RAILS = 2, QUEUE = 4 };

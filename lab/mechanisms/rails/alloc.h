@@ -12,8 +12,8 @@
  * The striping ratio is the part of the available rails that a message takes: 0 one, 1 all, between them in proportion.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_RAILS_ALLOC_H
-#define FP_NET_RAILS_ALLOC_H
+#ifndef FP_LAB_MECHANISMS_RAILS_ALLOC_H
+#define FP_LAB_MECHANISMS_RAILS_ALLOC_H
 
 #include "net/rails/rail.h"
 

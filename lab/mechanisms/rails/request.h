@@ -3,10 +3,10 @@
  * one for each message that is to be sent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_NET_RAILS_REQUEST_H
-#define FP_NET_RAILS_REQUEST_H
+#ifndef FP_LAB_MECHANISMS_RAILS_REQUEST_H
+#define FP_LAB_MECHANISMS_RAILS_REQUEST_H
 
-#include "net/rails/alloc.h"
+#include "lab/mechanisms/rails/alloc.h"
 
 struct request {
     uint32_t number;           /* of this round; 0: no request */
