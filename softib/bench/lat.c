@@ -41,7 +41,7 @@ struct side {
     char *buf; /* [0,64) out, [64,128) in */
 };
 
-static void need(int ok, const char *what)
+static void lat_require(int ok, const char *what)
 {
     if (ok)
         return;
@@ -49,14 +49,14 @@ static void need(int ok, const char *what)
     exit(1);
 }
 
-static double now(void)
+static double lat_clock(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-static void pin(int cpu)
+static void lat_pin_core(int cpu)
 {
     cpu_set_t s;
     CPU_ZERO(&s);
@@ -65,16 +65,16 @@ static void pin(int cpu)
 }
 
 /* One side serves, the other returns; both pinned. */
-static int split(int pair[2])
+static int lat_fork_pair(int pair[2])
 {
-    need(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+    lat_require(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
     fflush(stdout);
     int child = fork() == 0;
-    pin(child);
+    lat_pin_core(child);
     return child;
 }
 
-static void finish(int child)
+static void lat_finish(int child)
 {
     if (child)
         _exit(0);
@@ -85,11 +85,11 @@ static void finish(int child)
 static void cache_line(void)
 {
     _Atomic uint64_t *w = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int pair[2], child = split(pair);
+    int pair[2], child = lat_fork_pair(pair);
     double best = 1e18;
     uint64_t n = 0;
     for (int b = 0; b < BATCHES; b++) {
-        double start = now();
+        double start = lat_clock();
         for (int i = 0; i < ROUNDS; i++) {
             n += 2;
             if (child) {
@@ -102,24 +102,24 @@ static void cache_line(void)
                     ;
             }
         }
-        double t = (now() - start) / ROUNDS / 2;
+        double t = (lat_clock() - start) / ROUNDS / 2;
         best = t < best ? t : best;
     }
     if (!child)
         printf("cache line, one way                     %8.0f ns\n", best);
-    finish(child);
+    lat_finish(child);
 }
 
 static void open_side(struct side *s, int shared)
 {
     int n;
     struct ibv_device **list = ibv_get_device_list(&n);
-    need(list && n && (s->ctx = ibv_open_device(list[0])) != NULL, "open a device");
+    lat_require(list && n && (s->ctx = ibv_open_device(list[0])) != NULL, "open a device");
     struct ibv_port_attr port;
-    need(!ibv_query_port(s->ctx, 1, &port), "query the port");
+    lat_require(!ibv_query_port(s->ctx, 1, &port), "query the port");
     if (shared) {
         int fd = memfd_create("bench", 0);
-        need(fd >= 0 && !ftruncate(fd, 4096), "memfd");
+        lat_require(fd >= 0 && !ftruncate(fd, 4096), "memfd");
         s->buf = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     } else {
         s->buf = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -131,11 +131,11 @@ static void open_side(struct side *s, int shared)
     struct ibv_qp_init_attr a = {
         .send_cq = s->cq, .recv_cq = s->cq, .cap = {512, 1, 1, 1, 64}, .qp_type = IBV_QPT_RC};
     s->qp = ibv_create_qp(s->pd, &a);
-    need(s->mr && s->qp, "make a QP");
+    lat_require(s->mr && s->qp, "make a QP");
     struct addr mine = {s->qp->qp_num, s->mr->rkey, port.lid, (uintptr_t)s->buf};
-    need(write(s->fd, &mine, sizeof(mine)) == sizeof(mine) &&
-             read(s->fd, &s->peer, sizeof(mine)) == sizeof(mine),
-         "swap");
+    lat_require(write(s->fd, &mine, sizeof(mine)) == sizeof(mine) &&
+                    read(s->fd, &s->peer, sizeof(mine)) == sizeof(mine),
+                "swap");
 }
 
 static void connect_side(struct side *s)
@@ -149,18 +149,19 @@ static void connect_side(struct side *s)
                             .min_rnr_timer = 12,
                             .ah_attr = {.dlid = s->peer.lid, .port_num = 1}};
     struct ibv_qp_attr t = {.qp_state = IBV_QPS_RTS, .timeout = 18, .retry_cnt = 7, .rnr_retry = 7};
-    need(!ibv_modify_qp(s->qp, &i, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) &&
-             !ibv_modify_qp(s->qp, &r,
-                            IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                                IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) &&
-             !ibv_modify_qp(s->qp, &t,
-                            IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                                IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
-         "connect");
-    need(write(s->fd, &c, 1) == 1 && read(s->fd, &c, 1) == 1, "sync");
+    lat_require(
+        !ibv_modify_qp(s->qp, &i, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) &&
+            !ibv_modify_qp(s->qp, &r,
+                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                               IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER) &&
+            !ibv_modify_qp(s->qp, &t,
+                           IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                               IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC),
+        "connect");
+    lat_require(write(s->fd, &c, 1) == 1 && read(s->fd, &c, 1) == 1, "sync");
 }
 
-static void put(struct side *s, uint64_t v, int signalled)
+static void lat_put(struct side *s, uint64_t v, int signalled)
 {
     struct ibv_sge sge = {(uintptr_t)s->buf, 8, s->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &sge,
@@ -171,10 +172,10 @@ static void put(struct side *s, uint64_t v, int signalled)
     memcpy(s->buf, &v, 8);
     wr.wr.rdma.remote_addr = s->peer.buf + 64;
     wr.wr.rdma.rkey = s->peer.rkey;
-    need(!ibv_post_send(s->qp, &wr, &bad), "post");
+    lat_require(!ibv_post_send(s->qp, &wr, &bad), "post");
 }
 
-static void await(struct side *s, uint64_t v)
+static void lat_await(struct side *s, uint64_t v)
 {
     while (__atomic_load_n((uint64_t *)(void *)(s->buf + 64), __ATOMIC_ACQUIRE) != v)
         ;
@@ -182,7 +183,7 @@ static void await(struct side *s, uint64_t v)
 
 static void rdma_write(int shared)
 {
-    int pair[2], child = split(pair);
+    int pair[2], child = lat_fork_pair(pair);
     struct side s = {.me = child, .fd = pair[child]};
     double best = 1e18;
     uint64_t n = 0;
@@ -190,27 +191,27 @@ static void rdma_write(int shared)
     open_side(&s, shared);
     connect_side(&s);
     for (int b = 0; b < BATCHES; b++) {
-        double start = now();
+        double start = lat_clock();
         for (int i = 0; i < ROUNDS; i++) {
             n++;
             if (child)
-                await(&s, n);
-            put(&s, n, i % 128 == 127);
+                lat_await(&s, n);
+            lat_put(&s, n, i % 128 == 127);
             if (!child)
-                await(&s, n);
+                lat_await(&s, n);
             if (i % 128 == 127)
                 while (ibv_poll_cq(s.cq, 1, &wc))
                     ;
         }
-        double t = (now() - start) / ROUNDS / 2;
+        double t = (lat_clock() - start) / ROUNDS / 2;
         best = t < best ? t : best;
     }
     if (!child)
         printf("RDMA WRITE of 8 bytes, %s memory    %8.0f ns\n", shared ? "shared " : "private", best);
-    finish(child);
+    lat_finish(child);
 }
 
-static void copy(size_t mib)
+static void lat_measure_copy(size_t mib)
 {
     size_t n = mib * MIB;
     char *a = malloc(n), *b = malloc(n);
@@ -218,10 +219,10 @@ static void copy(size_t mib)
     memset(a, 1, n);
     memset(b, 2, n);
     for (int i = 0; i < 2000; i++) {
-        double start = now();
+        double start = lat_clock();
         memcpy(b, a, n);
         __asm__ volatile("" ::"r"(b) : "memory");
-        best = now() - start < best ? now() - start : best;
+        best = lat_clock() - start < best ? lat_clock() - start : best;
     }
     printf("memcpy of %zu MiB                         %8.2f GB/s\n", mib, (double)n / best);
     free(a);
@@ -234,49 +235,50 @@ static int tcp_pair(int child, int pair[2])
     socklen_t len = sizeof(a);
     int one = 1, fd = socket(AF_INET, SOCK_STREAM, 0), c = fd;
     if (child) {
-        need(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 1), "listen");
+        lat_require(!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, 1), "listen");
         getsockname(fd, (struct sockaddr *)&a, &len);
-        need(write(pair[1], &a, sizeof(a)) == sizeof(a), "tell");
+        lat_require(write(pair[1], &a, sizeof(a)) == sizeof(a), "tell");
         c = accept(fd, NULL, NULL);
     } else {
-        need(read(pair[0], &a, sizeof(a)) == sizeof(a) && !connect(fd, (struct sockaddr *)&a, sizeof(a)),
-             "connect");
+        lat_require(read(pair[0], &a, sizeof(a)) == sizeof(a) &&
+                        !connect(fd, (struct sockaddr *)&a, sizeof(a)),
+                    "connect");
     }
     setsockopt(c, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     return c;
 }
 
-static void tcp(void)
+static void lat_measure_tcp(void)
 {
-    int pair[2], child = split(pair), fd = tcp_pair(child, pair);
+    int pair[2], child = lat_fork_pair(pair), fd = tcp_pair(child, pair);
     double best = 1e18, best_bw = 0;
     char buf[64] = {0}, *big = malloc(MIB);
     memset(big, 1, MIB);
     for (int b = 0; b < 100; b++) {
-        double start = now();
+        double start = lat_clock();
         for (int i = 0; i < 200; i++) {
             if (!child)
-                need(send(fd, buf, 8, 0) == 8, "send");
+                lat_require(send(fd, buf, 8, 0) == 8, "send");
             while (recv(fd, buf, 8, MSG_DONTWAIT) != 8)
                 ;
             if (child)
-                need(send(fd, buf, 8, 0) == 8, "send");
+                lat_require(send(fd, buf, 8, 0) == 8, "send");
         }
-        double t = (now() - start) / 200 / 2;
+        double t = (lat_clock() - start) / 200 / 2;
         best = t < best ? t : best;
     }
     for (int b = 0; b < 20; b++) {
-        double start = now();
+        double start = lat_clock();
         for (size_t left = 64u * MIB; left;) {
             ssize_t n = child ? recv(fd, big, MIB, 0) : send(fd, big, left < MIB ? left : MIB, 0);
-            need(n > 0, "stream");
+            lat_require(n > 0, "stream");
             left -= (size_t)n;
         }
         if (child)
-            need(send(fd, buf, 1, 0) == 1, "done");
+            lat_require(send(fd, buf, 1, 0) == 1, "done");
         else
-            need(recv(fd, buf, 1, 0) == 1, "done");
-        double bw = 64.0 * MIB / (now() - start);
+            lat_require(recv(fd, buf, 1, 0) == 1, "done");
+        double bw = 64.0 * MIB / (lat_clock() - start);
         best_bw = bw > best_bw ? bw : best_bw;
     }
     if (!child) {
@@ -284,7 +286,7 @@ static void tcp(void)
         printf("TCP stream on loopback                  %8.2f GB/s\n", best_bw);
     }
     free(big);
-    finish(child);
+    lat_finish(child);
 }
 
 int main(void)
@@ -293,8 +295,8 @@ int main(void)
     cache_line();
     rdma_write(1);
     rdma_write(0);
-    copy(1);
-    copy(4);
-    tcp();
+    lat_measure_copy(1);
+    lat_measure_copy(4);
+    lat_measure_tcp();
     return 0;
 }

@@ -10,7 +10,7 @@
 
 #define API __attribute__((visibility("default")))
 
-static const char *real(const char *path)
+static const char *devnode_real_path(const char *path)
 {
     return path && !strcmp(path, "/dev/infiniband/../null") ? "/dev/null" : path;
 }
@@ -18,18 +18,18 @@ static const char *real(const char *path)
 API int access(const char *path, int mode)
 {
     int (*next)(const char *, int) = (int (*)(const char *, int))dlsym(RTLD_NEXT, "access");
-    return next(real(path), mode);
+    return next(devnode_real_path(path), mode);
 }
 
 API int stat(const char *path, struct stat *st)
 {
     int (*next)(const char *, struct stat *) = (int (*)(const char *, struct stat *))dlsym(RTLD_NEXT, "stat");
-    return next(real(path), st);
+    return next(devnode_real_path(path), st);
 }
 
 API int stat64(const char *path, struct stat64 *st)
 {
     int (*next)(const char *, struct stat64 *) =
         (int (*)(const char *, struct stat64 *))dlsym(RTLD_NEXT, "stat64");
-    return next(real(path), st);
+    return next(devnode_real_path(path), st);
 }

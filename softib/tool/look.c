@@ -15,7 +15,7 @@ static const char *const names[CNT_COUNT] = {
     [CNT_UNREACHABLE] = "unreachable",
 };
 
-static void sum(const struct registry *r, uint32_t port, uint64_t out[CNT_COUNT])
+static void look_sum_counters(const struct registry *r, uint32_t port, uint64_t out[CNT_COUNT])
 {
     memset(out, 0, CNT_COUNT * sizeof(*out));
     for (uint32_t m = 1; m < MEMBERS; m++)
@@ -54,7 +54,7 @@ int cmd_stat(const struct options *o)
         char name[48];
         const char *up = atomic_load(&r->port[p].up) ? "active" : "down";
         port_name(&f, p, name);
-        sum(r, p, v);
+        look_sum_counters(r, p, v);
         printf(o->json ? "%s {\"port\": \"%s\", \"state\": \"%s\"" : "%s%-18s %-6s", p && o->json ? "," : "",
                name, up);
         for (int c = 0; c < CNT_COUNT; c++)
@@ -70,7 +70,7 @@ int cmd_stat(const struct options *o)
     return 0;
 }
 
-static bool pid_there(int pid)
+static bool look_pid_exists(int pid)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd >= 0)
@@ -133,7 +133,7 @@ int cmd_info(const struct options *o)
         printf(", \"members\": [");
     for (uint32_t m = 1, n = 0; r && m < MEMBERS; m++) {
         const struct reg_member *x = &r->member[m];
-        if (!atomic_load(&x->live) || !pid_there(x->pid))
+        if (!atomic_load(&x->live) || !look_pid_exists(x->pid))
             continue;
         if (o->json)
             printf("%s{\"pid\": %d, \"node\": %u}", n++ ? ", " : "", x->pid, x->node);
@@ -145,7 +145,7 @@ int cmd_info(const struct options *o)
     return 0;
 }
 
-static void ring_all(const struct registry *r, uint64_t key)
+static void look_ring_members(const struct registry *r, uint64_t key)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     char token = 1;
@@ -177,7 +177,7 @@ static int ctl_usage(void)
 
 enum ctl { CTL_DOWN, CTL_UP, CTL_REMOVE };
 
-static int apply(const struct fabric *f, enum ctl what, const char *where, const bool *match)
+static int look_apply_control(const struct fabric *f, enum ctl what, const char *where, const bool *match)
 {
     uint64_t key;
     struct registry *r = need_registry(f, &key);
@@ -194,7 +194,7 @@ static int apply(const struct fabric *f, enum ctl what, const char *where, const
         else if (match[p])
             atomic_store(&r->port[p].up, what == CTL_UP);
     }
-    ring_all(r, key);
+    look_ring_members(r, key);
     return 0;
 }
 
@@ -220,7 +220,7 @@ int cmd_ctl(const struct options *o, char **argv)
     if (!match || !fabric_select(&f, argv[2], match))
         fprintf(stderr, "softib: no port %s in the fabric; softib info lists them\n", argv[2]);
     else
-        rc = apply(&f, what, argv[2], match);
+        rc = look_apply_control(&f, what, argv[2], match);
     free(match);
     fabric_free(&f);
     return rc;

@@ -113,7 +113,7 @@ void port_name(const struct fabric *f, uint32_t linear, char out[48])
     snprintf(out, 48, "node%u/hca%u/%u", at.node, at.hca, at.port);
 }
 
-static int usage(const char *what, const char *arg)
+static int tool_print_usage(const char *what, const char *arg)
 {
     fprintf(stderr, "softib: %s%s%s\nTry: softib --help\n", what, arg ? ": " : "", arg ? arg : "");
     return 2;
@@ -151,20 +151,20 @@ int main(int argc, char **argv)
         return 0;
     }
     if (*rest && !strncmp(*rest, "--", 2) && strcmp(*rest, "--"))
-        return usage("unknown option", *rest);
+        return tool_print_usage("unknown option", *rest);
     if (*rest && !strcmp(*rest, "--"))
         rest++;
     if (!strcmp(argv[1], "run"))
-        return *rest ? cmd_run(&o, rest) : usage("run what?", NULL);
+        return *rest ? cmd_run(&o, rest) : tool_print_usage("run what?", NULL);
     if (!strcmp(argv[1], "ctl"))
         return cmd_ctl(&o, rest);
     if (!strcmp(argv[1], "key"))
-        return *rest && !rest[1] ? cmd_key(rest) : usage("key: name the file to write", NULL);
+        return *rest && !rest[1] ? cmd_key(rest) : tool_print_usage("key: name the file to write", NULL);
     if (*rest)
-        return usage("unexpected argument", *rest);
+        return tool_print_usage("unexpected argument", *rest);
     if (!strcmp(argv[1], "stat"))
         return cmd_stat(&o);
     if (!strcmp(argv[1], "info"))
         return cmd_info(&o);
-    return usage("unknown command", argv[1]);
+    return tool_print_usage("unknown command", argv[1]);
 }

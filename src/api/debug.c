@@ -98,6 +98,6 @@ void debug_watch_open(struct proc *p)
 void debug_watch_close(struct proc *p)
 {
     if (debug.leaks)
-        leaks_tell(p);
+        leaks_report(p);
     debug.leaks = false;
 }

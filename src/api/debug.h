@@ -20,7 +20,7 @@ void debug_message_received(const void *message);
 
 /* debug_leaks.c */
 void leaks_open(void);
-void leaks_tell(struct proc *p);
+void leaks_report(struct proc *p);
 void leaks_note_request(const struct request *r);
 
 #endif

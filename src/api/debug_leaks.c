@@ -36,7 +36,7 @@ static struct origin **bucket_of(const void *object)
     return &leaks.buckets[((uintptr_t)object >> 4) % BUCKETS];
 }
 
-static void leaks_forget(const void *object)
+static void leaks_remove_object(const void *object)
 {
     pthread_mutex_lock(&leaks.lock);
     for (struct origin **at = bucket_of(object); *at; at = &(*at)->next) {
@@ -50,10 +50,10 @@ static void leaks_forget(const void *object)
     pthread_mutex_unlock(&leaks.lock);
 }
 
-static void leaks_remember(const void *object)
+static void leaks_add_object(const void *object)
 {
     struct origin *o = calloc(1, sizeof(*o));
-    leaks_forget(object);
+    leaks_remove_object(object);
     if (!o)
         return;
     o->object = object;
@@ -68,9 +68,9 @@ static void leaks_remember(const void *object)
 static void leaks_watch(void *object, size_t size)
 {
     if (size >= sizeof(struct object))
-        leaks_remember(object);
+        leaks_add_object(object);
     else
-        leaks_forget(object);
+        leaks_remove_object(object);
 }
 
 void leaks_open(void)
@@ -81,19 +81,19 @@ void leaks_open(void)
 
 void leaks_note_request(const struct request *r)
 {
-    leaks_remember(r);
+    leaks_add_object(r);
 }
 
 void debug_message_probed(const void *message)
 {
     if (leaks.on)
-        leaks_remember(message);
+        leaks_add_object(message);
 }
 
 void debug_message_received(const void *message)
 {
     if (leaks.on)
-        leaks_forget(message);
+        leaks_remove_object(message);
 }
 
 /* What MPI calls make for the program; the library has objects of the same kinds for itself. */
@@ -163,7 +163,7 @@ struct line {
     char place[160];
 };
 
-static int by_kind(const void *a, const void *b)
+static int leaks_compare_by_kind(const void *a, const void *b)
 {
     const struct line *l = a, *r = b;
     return l->kind < r->kind ? -1 : l->kind > r->kind;
@@ -191,7 +191,7 @@ static int leaks_gather_lines(struct line *lines, int *lost)
             lines[i].count++;
         }
     }
-    qsort(lines, (size_t)n, sizeof(lines[0]), by_kind);
+    qsort(lines, (size_t)n, sizeof(lines[0]), leaks_compare_by_kind);
     return n;
 }
 
@@ -209,7 +209,7 @@ static int take_alike(struct line *lines, int n, int first)
     return count;
 }
 
-static void tell_message(void *arg, struct envelope env, const void *payload, uint64_t length)
+static void leaks_report_message(void *arg, struct envelope env, const void *payload, uint64_t length)
 {
     const struct proc *p = arg;
     const struct comm *c = comm_of_context(p, env.context);
@@ -223,7 +223,7 @@ static void tell_message(void *arg, struct envelope env, const void *payload, ui
              c ? comm_label(c) : "a communicator");
 }
 
-void leaks_tell(struct proc *p)
+void leaks_report(struct proc *p)
 {
     struct line lines[LINES] = {0};
     int lost = 0;
@@ -242,7 +242,7 @@ void leaks_tell(struct proc *p)
     }
     if (lost)
         log_warn("Never freed (FISHPLATE_DEBUG=leaks): %d more objects from other places.", lost);
-    p2p_each_unexpected(p->p2p, MESSAGES, tell_message, p);
+    p2p_each_unexpected(p->p2p, MESSAGES, leaks_report_message, p);
     for (int b = 0; b < BUCKETS; b++) {
         for (struct origin *o = leaks.buckets[b], *next; o; o = next) {
             next = o->next;

@@ -202,7 +202,7 @@ void doctor_close(void)
 }
 
 /* The library may be unloaded. */
-static __attribute__((destructor)) void unload(void)
+static __attribute__((destructor)) void doctor_unload(void)
 {
     page_close(own.page, own.fd);
     own.page = NULL;

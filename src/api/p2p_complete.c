@@ -55,7 +55,7 @@ static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, M
 }
 
 /* Whose error handler hears of a request that failed. */
-static __attribute__((noinline, cold)) void blame(const struct request *r)
+static __attribute__((noinline, cold)) void complete_raise_error(const struct request *r)
 {
     if (r->comm && r->comm->obj.refs > 1)
         api_blame(r->comm);
@@ -79,7 +79,7 @@ static inline int request_finish(MPI_Request *handle, MPI_Status *status)
     if (status != MPI_STATUS_IGNORE)
         request_status(r, status);
     if (unlikely(rc != 0))
-        blame(r);
+        complete_raise_error(r);
     if (unlikely(rc == MPIX_ERR_PROC_FAILED_PENDING))
         return rc; /* it stays active: a message may still come */
     if (r->persistent) {

@@ -20,7 +20,7 @@ static bool malloc_is_configured(void)
     return tunables && strstr(tunables, "glibc.malloc");
 }
 
-bool keepheap(void)
+bool keepheap_apply(void)
 {
     if (malloc_is_configured())
         return false;
@@ -30,7 +30,7 @@ bool keepheap(void)
     return true;
 }
 #else
-bool keepheap(void)
+bool keepheap_apply(void)
 {
     return false;
 }

@@ -10,6 +10,6 @@
 #include <stdbool.h>
 
 /* False: left alone, since the user has set one of malloc's own variables, or malloc has no such settings. */
-bool keepheap(void);
+bool keepheap_apply(void);
 
 #endif

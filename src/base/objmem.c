@@ -19,14 +19,14 @@
 uintptr_t objmem_base = (uintptr_t)1 << 63;
 void (*objmem_watch)(void *object, size_t size);
 
-static void *tell_made(void *object, size_t size)
+static void *objmem_notify_made(void *object, size_t size)
 {
     if (unlikely(objmem_watch != NULL) && object)
         objmem_watch(object, size);
     return object;
 }
 
-static void tell_freed(void *object)
+static void objmem_notify_freed(void *object)
 {
     if (unlikely(objmem_watch != NULL) && object)
         objmem_watch(object, 0);
@@ -36,12 +36,12 @@ static void tell_freed(void *object)
 
 void *objmem_new(size_t size)
 {
-    return tell_made(calloc(1, size), size);
+    return objmem_notify_made(calloc(1, size), size);
 }
 
 void objmem_free(void *object)
 {
-    tell_freed(object);
+    objmem_notify_freed(object);
     free(object);
 }
 
@@ -145,15 +145,15 @@ void *objmem_new(size_t size)
     struct head *head = piece ? NULL : objmem_cut_block(c);
     pthread_mutex_unlock(&memory.lock);
     if (piece)
-        return tell_made(memset(piece, 0, size), size);
-    return head ? tell_made(head + 1, size) : NULL;
+        return objmem_notify_made(memset(piece, 0, size), size);
+    return head ? objmem_notify_made(head + 1, size) : NULL;
 }
 
 void objmem_free(void *object)
 {
     if (!object)
         return;
-    tell_freed(object);
+    objmem_notify_freed(object);
     struct piece *piece = object;
     const uint32_t c = ((struct head *)object - 1)->size_class;
     pthread_mutex_lock(&memory.lock);

@@ -65,7 +65,7 @@ static struct {
     int nproblems;
 } table;
 
-static int by_name(const void *a, const void *b)
+static int tunable_compare_by_name(const void *a, const void *b)
 {
     return strcmp((*(struct tunable *const *)a)->name, (*(struct tunable *const *)b)->name);
 }
@@ -79,7 +79,7 @@ static void table_open(void)
     if (!table.sorted)
         return;
     memcpy(table.sorted, __start_fp_tunables, n * sizeof(*table.sorted));
-    qsort(table.sorted, n, sizeof(*table.sorted), by_name);
+    qsort(table.sorted, n, sizeof(*table.sorted), tunable_compare_by_name);
     table.count = n;
 }
 

@@ -26,12 +26,12 @@ struct boot_backend {
      * nothing is told only after boot_say_abort. */
     bool (*abort)(struct boot *b, int code, const char *msg);
     void (*close)(struct boot *b);
-    /* All NULL: the launcher starts no more processes. spawn_look and spawn_met may be NULL; spawn_look may return
+    /* All NULL: the launcher starts no more processes. spawn_poll and spawn_connected may be NULL; spawn_poll may return
      * BOOT_CANNOT_ASK. */
     int (*spawn)(struct boot *b, const struct boot_program *programs, int n, const char *port,
                  char id[BOOT_SPAWN_ID]);
-    int (*spawn_look)(struct boot *b, const char *id);
-    void (*spawn_met)(struct boot *b, const char *id);
+    int (*spawn_poll)(struct boot *b, const char *id);
+    void (*spawn_connected)(struct boot *b, const char *id);
 };
 
 #define BOOT_CANNOT_ASK (-1)
@@ -46,7 +46,7 @@ int boot_timeout(void);
 uint64_t boot_deadline(void);
 
 /* Flushes standard output and says on standard error who ends the job and why. */
-void boot_say_abort(const struct boot *b, int code, const char *msg);
+void boot_send_abort(const struct boot *b, int code, const char *msg);
 
 /*
  * Fills in the node part of *b from a text map; with a NULL map every rank is on one node. Also sets

@@ -67,7 +67,7 @@ static bool slurm_task_without_server(void)
 
 #define NO_SERVER "This program is a task of srun, but srun offers no PMI server"
 
-bool boot_told_elsewhere(const char *detail)
+bool boot_is_reported_elsewhere(const char *detail)
 {
     const char *task = env_get("SLURM_PROCID");
     return task && strcmp(task, "0") != 0 && strncmp(detail, NO_SERVER, strlen(NO_SERVER)) == 0;
@@ -177,9 +177,9 @@ int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const
     return b->backend->spawn(b, programs, n, port, id);
 }
 
-int boot_spawn_look(struct boot *b, const char *id, uint64_t since)
+int boot_spawn_poll(struct boot *b, const char *id, uint64_t since)
 {
-    int rc = b->backend->spawn_look ? b->backend->spawn_look(b, id) : BOOT_CANNOT_ASK;
+    int rc = b->backend->spawn_poll ? b->backend->spawn_poll(b, id) : BOOT_CANNOT_ASK;
     if (rc != BOOT_CANNOT_ASK)
         return rc;
     if (clock_ns() - since < (uint64_t)boot_timeout() * 1000000000u)
@@ -191,10 +191,10 @@ int boot_spawn_look(struct boot *b, const char *id, uint64_t since)
         b->launcher, boot_timeout());
 }
 
-void boot_spawn_met(struct boot *b, const char *id)
+void boot_spawn_connected(struct boot *b, const char *id)
 {
-    if (b->backend->spawn_met)
-        b->backend->spawn_met(b, id);
+    if (b->backend->spawn_connected)
+        b->backend->spawn_connected(b, id);
 }
 
 int boot_ready(struct boot *b)
@@ -227,7 +227,7 @@ static void flush_stdout(void)
     }
 }
 
-void boot_say_abort(const struct boot *b, int code, const char *msg)
+void boot_send_abort(const struct boot *b, int code, const char *msg)
 {
     flush_stdout();
     fprintf(stderr, "fishplate: Rank %u on %s ended the job with code %d%s%s\n", b ? b->rank : 0,
@@ -238,7 +238,7 @@ _Noreturn void boot_abort(struct boot *b, int code, const char *msg)
 {
     flush_stdout(); /* before the launcher knows, which ends all ranks */
     if (!b || !b->backend->abort(b, code, msg))
-        boot_say_abort(b, code, msg);
+        boot_send_abort(b, code, msg);
     _exit((code & 0xff) || code == 0 ? code & 0xff : 1);
 }
 

@@ -102,16 +102,16 @@ int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const
 
 /* 0 while nothing is known against that job; MPI_ERR_SPAWN and why, when it has come to nothing. A launcher that cannot be
  * asked has FISHPLATE_INIT_TIMEOUT seconds `since` (clock_ns) it was told. */
-int boot_spawn_look(struct boot *b, const char *id, uint64_t since);
+int boot_spawn_poll(struct boot *b, const char *id, uint64_t since);
 
 /* The processes of that job have connected. */
-void boot_spawn_met(struct boot *b, const char *id);
+void boot_spawn_connected(struct boot *b, const char *id);
 
 /* Frees everything; b is gone. Does not close node_fd's mappings. */
 void boot_close(struct boot *b);
 
 /* Is that the sentence of a boot_open that fails in every task of srun, and this not the first task? It tells enough. */
-bool boot_told_elsewhere(const char *detail);
+bool boot_is_reported_elsewhere(const char *detail);
 
 /* MPI_Abort: tells the launcher the exit code and why (one sentence, may be NULL), then exits. */
 _Noreturn void boot_abort(struct boot *b, int code, const char *msg);

@@ -487,7 +487,7 @@ static int pmi1_spawn(struct boot *b, const struct boot_program *programs, int n
     return 0;
 }
 
-static int pmi1_spawn_look(struct boot *b, const char *id)
+static int pmi1_spawn_poll(struct boot *b, const char *id)
 {
     struct pmi1 *p = pmi1_of(b);
     char request[128];
@@ -527,7 +527,7 @@ static bool pmi1_abort(struct boot *b, int code, const char *msg)
 {
     struct pmi1 *p = pmi1_of(b);
     if (!p->ours) {
-        boot_say_abort(b, code, msg);
+        boot_send_abort(b, code, msg);
         pmi1_conn_send(&p->conn, "cmd=abort exitcode=%d", code);
         return true;
     }
@@ -548,4 +548,4 @@ const struct boot_backend boot_pmi1 = {.name = "pmi1",
                                        .abort = pmi1_abort,
                                        .close = pmi1_close,
                                        .spawn = pmi1_spawn,
-                                       .spawn_look = pmi1_spawn_look};
+                                       .spawn_poll = pmi1_spawn_poll};

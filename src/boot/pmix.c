@@ -401,7 +401,7 @@ static int pmix_finalize(struct boot *b)
 
 static bool pmix_abort(struct boot *b, int code, const char *msg)
 {
-    boot_say_abort(b, code, msg);
+    boot_send_abort(b, code, msg);
     px.Abort(code, msg ? msg : "", NULL, 0);
     return true;
 }
@@ -409,7 +409,7 @@ static bool pmix_abort(struct boot *b, int code, const char *msg)
 static int pmix_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
                       char id[BOOT_SPAWN_ID])
 {
-    int status = pmix_spawn_ask(px.Spawn_nb, b, programs, n, port, id);
+    int status = pmix_spawn_start(px.Spawn_nb, b, programs, n, port, id);
     if (status == PX_NO_MEMORY)
         return err_set(MPI_ERR_NO_MEM, "Out of memory for the request to spawn %d programs.", n);
     if (status == PX_NO_ANSWER)

@@ -121,8 +121,8 @@ static int spawn_request(px_spawn_nb spawn, const struct px_app *apps, int n, ch
     return status == PX_OPERATION_SUCCEEDED ? PX_SUCCESS : status;
 }
 
-int pmix_spawn_ask(px_spawn_nb spawn, const struct boot *b, const struct boot_program *programs, int n,
-                   const char *port, char id[BOOT_SPAWN_ID])
+int pmix_spawn_start(px_spawn_nb spawn, const struct boot *b, const struct boot_program *programs, int n,
+                     const char *port, char id[BOOT_SPAWN_ID])
 {
     struct px_app *apps = calloc((size_t)n, sizeof(*apps));
     bool good = apps != NULL;

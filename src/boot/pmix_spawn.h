@@ -11,7 +11,7 @@
 enum { PX_NO_MEMORY = 1, PX_NO_ANSWER = 2 };
 
 /* Returns when the launcher has started the programs, or will not; `id` is the new job's name space. */
-int pmix_spawn_ask(px_spawn_nb spawn, const struct boot *b, const struct boot_program *programs, int n,
-                   const char *port, char id[BOOT_SPAWN_ID]);
+int pmix_spawn_start(px_spawn_nb spawn, const struct boot *b, const struct boot_program *programs, int n,
+                     const char *port, char id[BOOT_SPAWN_ID]);
 
 #endif

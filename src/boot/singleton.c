@@ -160,14 +160,14 @@ static int singleton_spawn(struct boot *b, const struct boot_program *programs, 
     return singleton_spawn_start(&container_of(b, struct singleton, boot)->spawned, programs, n, port, id);
 }
 
-static int singleton_look(struct boot *b, const char *id)
+static int singleton_poll(struct boot *b, const char *id)
 {
-    return singleton_spawn_look(&container_of(b, struct singleton, boot)->spawned, id);
+    return singleton_spawn_poll(&container_of(b, struct singleton, boot)->spawned, id);
 }
 
-static void singleton_met(struct boot *b, const char *id)
+static void singleton_connected(struct boot *b, const char *id)
 {
-    singleton_spawn_met(&container_of(b, struct singleton, boot)->spawned, id);
+    singleton_spawn_connected(&container_of(b, struct singleton, boot)->spawned, id);
 }
 
 const struct boot_backend boot_singleton = {.name = "singleton",
@@ -180,5 +180,5 @@ const struct boot_backend boot_singleton = {.name = "singleton",
                                             .abort = singleton_abort,
                                             .close = singleton_close,
                                             .spawn = singleton_spawn,
-                                            .spawn_look = singleton_look,
-                                            .spawn_met = singleton_met};
+                                            .spawn_poll = singleton_poll,
+                                            .spawn_connected = singleton_connected};

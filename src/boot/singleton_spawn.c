@@ -279,7 +279,7 @@ static unsigned number_of(const char *id)
     return (unsigned)strtoul(id, NULL, 10);
 }
 
-int singleton_spawn_look(const struct singleton_spawn *s, const char *id)
+int singleton_spawn_poll(const struct singleton_spawn *s, const char *id)
 {
     if (atomic_load(state_of(s, number_of(id))) != KEEP_ENDED)
         return 0;
@@ -287,7 +287,7 @@ int singleton_spawn_look(const struct singleton_spawn *s, const char *id)
                    "The mpiexec that was to start the new processes has ended; it has said why.");
 }
 
-void singleton_spawn_met(const struct singleton_spawn *s, const char *id)
+void singleton_spawn_connected(const struct singleton_spawn *s, const char *id)
 {
     unsigned char coming = KEEP_COMING;
     atomic_compare_exchange_strong(state_of(s, number_of(id)), &coming, KEEP_MET);

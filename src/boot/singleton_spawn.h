@@ -14,10 +14,10 @@ struct singleton_spawn {
 
 int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *programs, int n,
                           const char *port, char id[BOOT_SPAWN_ID]);
-int singleton_spawn_look(const struct singleton_spawn *s, const char *id);
+int singleton_spawn_poll(const struct singleton_spawn *s, const char *id);
 
 /* Its processes are connected: from now on it lives and dies with this one. */
-void singleton_spawn_met(const struct singleton_spawn *s, const char *id);
+void singleton_spawn_connected(const struct singleton_spawn *s, const char *id);
 
 /* MPI_Finalize has been called: whatever becomes of one does not touch the other any more. */
 void singleton_spawn_finish(const struct singleton_spawn *s);

@@ -225,7 +225,7 @@ static bool wants_key(const char *fabric)
            (strstr(fabric, "wire=tcp") || *fabric == '/' || *fabric == '.');
 }
 
-int boot_softib_tell(struct boot *b)
+int boot_softib_publish_key(struct boot *b)
 {
     return b->nnodes < 2 || env_get(ENV_SOFTIB_FABRIC) || b->local_rank != 0 ? 0 : publish_node(b);
 }
@@ -239,7 +239,7 @@ int boot_softib_describe(struct boot *b, bool asked_for)
     return rc == 0 && (!fabric || wants_key(fabric)) ? publish_key(b) : rc;
 }
 
-int boot_softib_take(struct boot *b)
+int boot_softib_fetch_key(struct boot *b)
 {
     void *text = NULL;
     size_t len;

@@ -18,9 +18,9 @@
  * All ranks: sets SOFTIB_FABRIC and SOFTIB_NODE in the environment. A fabric over TCP, described or not, also gets a
  * key that rank 0 makes (SOFTIB_KEY), unless the user gave one.
  */
-int boot_softib_tell(struct boot *b);
+int boot_softib_publish_key(struct boot *b);
 int boot_softib_describe(struct boot *b, bool asked_for);
-int boot_softib_take(struct boot *b);
+int boot_softib_fetch_key(struct boot *b);
 
 /* What one node tells about itself. */
 struct softib_node {

@@ -135,7 +135,7 @@ static int spawn_poll_answer(void *arg)
     if (now < w->next)
         return 0;
     w->next = now + LOOK_NS;
-    return boot_spawn_look(w->proc->boot, w->id, w->since);
+    return boot_spawn_poll(w->proc->boot, w->id, w->since);
 }
 
 /* The children run on this machine. The key file may name a host. */
@@ -165,7 +165,7 @@ static int spawn_start(struct proc *p, const struct spawn_program *programs, int
     rc = rc ? rc : port_accept(p, port, &watch, channel);
     KILL_POINT(spawn_accepted);
     if (!rc)
-        boot_spawn_met(p->boot, w.id);
+        boot_spawn_connected(p->boot, w.id);
     port_close(p, port);
     return rc;
 }

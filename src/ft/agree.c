@@ -148,7 +148,7 @@ static void agree_send_state(struct agree *a, const struct agree_out *out, uint3
     agree_send_frame(a, out, to, AGREE_DOWN, true);
 }
 
-static void tell_children(struct agree *a, const struct agree_out *out, uint32_t place)
+static void agree_notify_children(struct agree *a, const struct agree_out *out, uint32_t place)
 {
     for (uint32_t bit = 1; bit < span_of(place, a->n) && bit < a->n; bit *= 2) {
         uint32_t child = rank_at(a, place + bit);
@@ -184,7 +184,7 @@ static void agree_advance(struct agree *a, const struct agree_out *out)
     if (a->epoch == a->me)
         try_to_decide(a);
     if (a->decided && a->decided_epoch == a->epoch) {
-        tell_children(a, out, place);
+        agree_notify_children(a, out, place);
         return;
     }
     if (a->epoch == a->me)
@@ -264,7 +264,7 @@ static void take_contributions(struct agree *a, const struct agree_message *m)
     }
 }
 
-void agree_hear(struct agree *a, uint32_t from, const struct agree_message *m, const struct agree_out *out)
+void agree_receive(struct agree *a, uint32_t from, const struct agree_message *m, const struct agree_out *out)
 {
     if (from >= a->n || m->epoch >= a->n || m->epoch < a->epoch || m->epoch > a->me)
         return;

@@ -62,7 +62,8 @@ struct agree_out {
 };
 
 void agree_begin(struct agree *a, const uint64_t *words, const struct agree_out *out);
-void agree_hear(struct agree *a, uint32_t from, const struct agree_message *m, const struct agree_out *out);
+void agree_receive(struct agree *a, uint32_t from, const struct agree_message *m,
+                   const struct agree_out *out);
 void agree_died(struct agree *a, uint32_t rank, const struct agree_out *out);
 
 /* Once decided. */

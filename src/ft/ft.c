@@ -315,7 +315,7 @@ static int ft_quiesce(struct proc *p)
     return rc == MPIX_ERR_PROC_FAILED ? MPI_SUCCESS : rc;
 }
 
-static int meet_again(struct comm *c)
+static int ft_create_again(struct comm *c)
 {
     int flag = 1;
     return ft_agree(c, &flag);
@@ -353,7 +353,7 @@ int ft_open(struct proc *p)
     p->ft_closing = ft_closing;
     if (p->net->lost) {
         p->quiesce = ft_quiesce;
-        p->meet_again = meet_again;
+        p->meet_again = ft_create_again;
     }
     p2p_on_fault_frame(p->p2p, ft_frame_arrived, p);
     return MPI_SUCCESS;

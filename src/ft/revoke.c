@@ -51,7 +51,7 @@ static bool is_member(const struct comm *c, uint32_t number)
 }
 
 /* Those that this process has had and given up meanwhile will not come. */
-static void forget_gone(struct proc *p)
+static void revoke_remove_departed(struct proc *p)
 {
     struct ft *ft = p->ft;
     uint32_t n = 0;
@@ -74,7 +74,7 @@ void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_
     }
     if (context_is_gone(p, context))
         return;
-    forget_gone(p);
+    revoke_remove_departed(p);
     uint32_t *grown = realloc(ft->revoked, 2 * (ft->nrevoked + 1) * sizeof(*grown));
     CHECK_MEMORY(grown != NULL, "the revocation of a communicator");
     ft->revoked = grown;

@@ -48,7 +48,7 @@ void ft_send(struct proc *p, uint32_t number, const struct frame_header *h, cons
 
 /* ---- members ---- */
 
-static int by_name(const void *a, const void *b)
+static int round_compare_by_name(const void *a, const void *b)
 {
     const struct net_name *x = a, *y = b;
     if (x->world != y->world)
@@ -68,7 +68,7 @@ static void sort_both(struct net *net, struct ft_members *m)
         all[i].name = net_name(net, m->numbers[i]);
         all[i].number = m->numbers[i];
     }
-    qsort(all, m->n, sizeof(*all), by_name);
+    qsort(all, m->n, sizeof(*all), round_compare_by_name);
     for (uint32_t i = 0; i < m->n; i++)
         m->numbers[i] = all[i].number;
     free(all);
@@ -158,7 +158,7 @@ static void round_receive(struct ft_round *r, uint32_t from, const void *payload
     CHECK(len == agree_message_size(r->agree),
           "an agreement message has the wrong length: all processes of this communicator must make the same "
           "fault-tolerance calls in the same order");
-    agree_hear(r->agree, from, payload, &out);
+    agree_receive(r->agree, from, payload, &out);
     round_check_deaths(r);
 }
 
@@ -246,7 +246,7 @@ static struct ft_round *round_new(struct comm *c, uint32_t nwords, uint32_t nmos
 }
 
 /* Before the first message: the members that are known to be dead. */
-static void tell_dead(struct ft_round *r)
+static void round_report_dead(struct ft_round *r)
 {
     struct agree_out out = out_of(r);
     for (uint32_t i = 0; i < r->members.n; i++)
@@ -254,7 +254,7 @@ static void tell_dead(struct ft_round *r)
             agree_died(r->agree, i, &out);
 }
 
-static void hear_early(struct ft *ft, struct ft_round *r)
+static void round_receive_early(struct ft *ft, struct ft_round *r)
 {
     list_foreach_safe(pos, after, &ft->early)
     {
@@ -284,9 +284,9 @@ static void round_start(struct ft_round *r, const uint64_t *words)
     struct agree_out out = out_of(r);
     ft_enter(p->ft);
     list_append(&p->ft->rounds, &r->link);
-    tell_dead(r);
+    round_report_dead(r);
     agree_begin(r->agree, words, &out);
-    hear_early(p->ft, r);
+    round_receive_early(p->ft, r);
     round_check_deaths(r);
     ft_leave(p);
 }
@@ -316,21 +316,21 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
 
 /* ---- farewell ---- */
 
-static void all_left(struct ft_round *r, void *arg)
+static void round_check_departed(struct ft_round *r, void *arg)
 {
     (void)arg;
     round_spend(r->proc->ft, r->context);
 }
 
 /* Guests that have parted since, of whose death nobody will tell. */
-static void look_again(struct ft *ft)
+static void round_check_progress(struct ft *ft)
 {
     list_foreach(pos, &ft->rounds)
     {
         struct ft_round *r = list_entry(pos, struct ft_round, link);
         if (r->number != FT_FAREWELL || r->is_reported)
             continue;
-        tell_dead(r);
+        round_report_dead(r);
         round_check_deaths(r);
     }
 }
@@ -344,9 +344,9 @@ void ft_round_leave(struct comm *c)
     struct ft_round *r = round_new(c, 1, 0);
     CHECK_MEMORY(r != NULL, "the end of a communicator");
     r->number = FT_FAREWELL;
-    r->over = all_left;
+    r->over = round_check_departed;
     ft_enter(p->ft);
-    look_again(p->ft);
+    round_check_progress(p->ft);
     round_start(r, &nothing);
     ft_leave(p);
 }

@@ -27,7 +27,7 @@ void exchange_window(const struct exchange *x, int aggregator, int round, int64_
     *to = MIN(MIN(*from + x->window, begin + x->domain), x->high);
 }
 
-bool exchange_wants(const struct exchange *x, int rank, int64_t from, int64_t to)
+bool exchange_needs_range(const struct exchange *x, int rank, int64_t from, int64_t to)
 {
     const int64_t *record = x->op->all + (size_t)rank * RECORD_SIZE;
     return from < to && record[RECORD_LENGTH] > 0 && record[RECORD_FROM] < to && record[RECORD_TO] > from;

@@ -88,7 +88,7 @@ void exchange_window(const struct exchange *x, int aggregator, int round, int64_
 /* Where in my stream the first byte is that lies at `from` in the file or behind it. */
 uint64_t exchange_position(const struct exchange *x, int64_t from);
 /* Does this rank want anything between? As far as all know. */
-bool exchange_wants(const struct exchange *x, int rank, int64_t from, int64_t to);
+bool exchange_needs_range(const struct exchange *x, int rank, int64_t from, int64_t to);
 
 enum exchange_message { MESSAGE_HEAD, MESSAGE_PIECES, MESSAGE_DATA, MESSAGE_ANSWER, MESSAGE_ANSWER_DATA };
 void exchange_send(struct exchange *x, struct flight *f, int rank, enum exchange_message kind,

@@ -100,7 +100,7 @@ void client_begin(struct exchange *x, struct client *c, int round)
         struct part *p = &c->parts[i];
         int64_t from, to;
         exchange_window(x, i, round, &from, &to);
-        if (!exchange_wants(x, me, from, to))
+        if (!exchange_needs_range(x, me, from, to))
             continue;
         p->active = true;
         if (x->domain == 0)

@@ -29,7 +29,7 @@ void server_heads(struct exchange *x, struct server *s, int round)
     s->round = round;
     exchange_window(x, x->me, round, &from, &to);
     for (int r = 0; r < c->size; r++) {
-        s->parts[r].active = exchange_wants(x, r, from, to);
+        s->parts[r].active = exchange_needs_range(x, r, from, to);
         if (s->parts[r].active && r != c->rank)
             exchange_receive(x, &s->heads, r, MESSAGE_HEAD, &s->parts[r].head, sizeof(struct head));
     }

@@ -16,7 +16,7 @@
 #include "obj/topo.h"
 
 /* Whether one of the group is of another world; an error when it has gone meanwhile. */
-static int look_for_guests(struct proc *p, const struct group *g, bool *found)
+static int comm_find_remote_jobs(struct proc *p, const struct group *g, bool *found)
 {
     for (int i = 0; g && i < g->size; i++) {
         uint32_t number = group_job_rank(g, i);
@@ -39,8 +39,8 @@ static void hold_guests(struct proc *p, const struct group *g, void (*hold)(stru
 int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out)
 {
     bool guests = false;
-    int rc = look_for_guests(p, group, &guests);
-    rc = rc ? rc : look_for_guests(p, remote, &guests);
+    int rc = comm_find_remote_jobs(p, group, &guests);
+    rc = rc ? rc : comm_find_remote_jobs(p, remote, &guests);
     if (rc) {
         group_release(group);
         group_release(remote);
@@ -92,7 +92,7 @@ int comm_activate(struct comm *c, const uint32_t ids[2])
     }
     comm_speaks(c, ids[0]);
     c->owns_context = true;
-    comm_fault_look(c);
+    comm_fault_check(c);
     return MPI_SUCCESS;
 }
 

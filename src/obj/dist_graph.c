@@ -44,7 +44,7 @@ static int ends_reserve(struct ends *e, size_t more)
     return MPI_SUCCESS;
 }
 
-static int by_owner(const void *a, const void *b)
+static int dist_graph_compare_by_owner(const void *a, const void *b)
 {
     const struct edge_end *x = a, *y = b;
     if (x->owner != y->owner)
@@ -52,7 +52,7 @@ static int by_owner(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-static int by_teller(const void *a, const void *b)
+static int dist_graph_compare_by_sender(const void *a, const void *b)
 {
     const struct edge_end *x = a, *y = b;
     if (x->teller != y->teller)
@@ -147,7 +147,7 @@ static int graph_collect_edges(struct comm *c, int n, const int *sources, const 
         }
     }
     if (!rc)
-        qsort(declared->list, declared->count, sizeof(*declared->list), by_owner);
+        qsort(declared->list, declared->count, sizeof(*declared->list), dist_graph_compare_by_owner);
     return rc;
 }
 
@@ -269,7 +269,7 @@ static int topology_from_ends(struct ends *mine, bool weighted, struct topology 
     int *targets = source_weights + mine->count, *target_weights = targets + mine->count;
     int in = 0, outgoing = 0;
     if (mine->count > 0)
-        qsort(mine->list, mine->count, sizeof(*mine->list), by_teller);
+        qsort(mine->list, mine->count, sizeof(*mine->list), dist_graph_compare_by_sender);
     for (size_t i = 0; i < mine->count; i++) {
         const struct edge_end *e = &mine->list[i];
         if (e->incoming) {

@@ -179,7 +179,7 @@ static _Noreturn void errhandler_end_job(struct proc *p, const struct errhandler
 {
     char cause[1024 + MPI_MAX_ERROR_STRING + 4], where[256], place[512], message[2560];
     int errclass = MPI_ERR_UNKNOWN;
-    const bool reported_elsewhere = boot_told_elsewhere(err_detail(code));
+    const bool reported_elsewhere = boot_is_reported_elsewhere(err_detail(code));
     describe_cause(code, cause, sizeof(cause));
     error_class_of(code, &errclass);
     describe_object(on, object, where, sizeof(where));

@@ -98,19 +98,19 @@ void comm_member_died(void *proc, uint32_t number)
         p->member_died(p, number);
 }
 
-static void look_at(struct comm *c, const struct group *g)
+static void fault_check_members(struct comm *c, const struct group *g)
 {
     for (int i = 0; g && i < g->size; i++)
         if (net_is_lost(c->proc->net, group_job_rank(g, i)))
             add_dead(c, group_job_rank(g, i));
 }
 
-void comm_fault_look(struct comm *c)
+void comm_fault_check(struct comm *c)
 {
     if (likely(!c->proc->net->lost))
         return;
-    look_at(c, c->group);
-    look_at(c, c->remote);
+    fault_check_members(c, c->group);
+    fault_check_members(c, c->remote);
     if (c->fault)
         p2p_judge_again(c->proc->p2p);
     if (c->proc->comm_born)

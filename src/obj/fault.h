@@ -20,7 +20,7 @@ int comm_judge(void *proc, struct envelope env);
 void comm_member_died(void *proc, uint32_t number);
 
 /* A communicator has its context: members may have died before. */
-void comm_fault_look(struct comm *c);
+void comm_fault_check(struct comm *c);
 void comm_fault_free(struct comm *c);
 
 /* From now on nothing is sent or received on it. True when it was not revoked before. */

@@ -101,7 +101,7 @@ static int choose_color(struct comm *parent, int type, struct info *info, struct
 }
 
 /* Places are numbered within a job: the same number of another one is another place. */
-static void tell_worlds_apart(const struct proc *p, int32_t *place)
+static void split_separate_worlds(const struct proc *p, int32_t *place)
 {
     for (int i = 0; i < MACHINE_LEVELS; i++)
         if (place[i] >= 0)
@@ -118,7 +118,7 @@ int comm_split_type(struct comm *parent, int type, int key, struct info *info, s
     struct place_record *r = (struct place_record *)(void *)c->record;
     machine_places(parent->proc->boot, r->place);
     if (parent->guests)
-        tell_worlds_apart(parent->proc, r->place);
+        split_separate_worlds(parent->proc, r->place);
     r->type = type;
     r->level = -1;
     r->split.key = key;

@@ -31,7 +31,7 @@ static void hear(struct fuzz_in *in, const struct agree_out *out)
         m->decided &= 1;
         m->epoch %= it->n;
     }
-    agree_hear(it, from / 2, m, out);
+    agree_receive(it, from / 2, m, out);
     free(m);
 }
 

@@ -17,7 +17,7 @@ static char variable[100];
 static void both(const char *what, const void *p, uint64_t len, bool there, enum kind kind)
 {
     struct mapping a = {0}, b = {0};
-    int asked = mapping_asked((uintptr_t)p, len, &a);
+    int asked = mapping_query((uintptr_t)p, len, &a);
     bool read = mapping_read((uintptr_t)p, len, &b);
     bool same = !there || asked < 0 ||
                 (a.start == b.start && a.end == b.end && a.offset == b.offset && a.ino == b.ino &&

@@ -29,7 +29,7 @@ void switch_begin(struct softib_switch *s, unsigned id)
     memset(s->unacked[id], 0, sizeof(s->unacked[id]));
 }
 
-static unsigned allocate(struct softib_switch *s, const struct softib_packet *p)
+static unsigned switch_allocate_group(struct softib_switch *s, const struct softib_packet *p)
 {
     unsigned found = I;
     for (unsigned i = 0; i < I; i++) {
@@ -56,7 +56,7 @@ static void send_ready(struct softib_switch *s, unsigned id, uint64_t now, softi
 {
     for (unsigned n = 0; n < s->ports; n++) {
         struct softib_packet r = {SOFTIB_BARRIER_READY, (uint8_t)id, (uint16_t)n, s->round[id] - 1};
-        if (bit(s->unacked[id], n))
+        if (line_test_bit(s->unacked[id], n))
             emit(arg, &r);
     }
     s->repeat_at[id] = now + SOFTIB_SWITCH_REPEAT_NS;
@@ -71,8 +71,8 @@ void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_
     send_ready(s, id, now, emit, arg);
 }
 
-static void reached(struct softib_switch *s, const struct softib_packet *p, uint64_t now, softib_emit emit,
-                    void *arg)
+static void switch_handle_reached(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                                  softib_emit emit, void *arg)
 {
     unsigned id = p->id;
     switch_answer(p, SOFTIB_BARRIER_REACHED_ACK, id, emit, arg);
@@ -89,10 +89,10 @@ static void reached(struct softib_switch *s, const struct softib_packet *p, uint
 }
 
 /* The last one to leave frees the barrier. A repeated packet changes nothing: who has left does not take part. */
-static void leave(struct softib_switch *s, unsigned id, unsigned port)
+static void switch_leave_group(struct softib_switch *s, unsigned id, unsigned port)
 {
     uint64_t others = 0;
-    if (bit(s->line[id + I], port))
+    if (line_test_bit(s->line[id + I], port))
         return;
     bit_set(s->line[id + I], port, true);
     bit_set(s->unacked[id], port, false);
@@ -108,7 +108,7 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
     if (p->port >= s->ports)
         return;
     if (p->type == SOFTIB_GET_ID) {
-        switch_answer(p, SOFTIB_GET_ID_ACK, allocate(s, p), emit, arg);
+        switch_answer(p, SOFTIB_GET_ID_ACK, switch_allocate_group(s, p), emit, arg);
         return;
     }
     if (id >= I || (!s->used[id] && p->type != SOFTIB_FREE_BARRIER && p->type != SOFTIB_LEAVE))
@@ -116,7 +116,7 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
     switch (p->type) {
     case SOFTIB_LEAVE:
         if (s->used[id])
-            leave(s, id, p->port);
+            switch_leave_group(s, id, p->port);
         switch_answer(p, SOFTIB_LEAVE_ACK, id, emit, arg);
         break;
     case SOFTIB_WANT_PARTICIPATE:
@@ -124,8 +124,8 @@ SOFTIB_API void softib_switch_packet(struct softib_switch *s, const struct softi
         switch_answer(p, SOFTIB_WANT_PARTICIPATE_ACK, id, emit, arg);
         break;
     case SOFTIB_BARRIER_REACHED:
-        if (!bit(s->line[id + I], p->port))
-            reached(s, p, now, emit, arg);
+        if (!line_test_bit(s->line[id + I], p->port))
+            switch_handle_reached(s, p, now, emit, arg);
         break;
     case SOFTIB_BARRIER_READY_ACK:
         if (p->round + 1 == s->round[id])

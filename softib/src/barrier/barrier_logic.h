@@ -9,7 +9,7 @@
 #define I     SOFTIB_SWITCH_BARRIERS
 #define WORDS (SOFTIB_SWITCH_PORTS / 64)
 
-static inline bool bit(const uint64_t *line, unsigned n)
+static inline bool line_test_bit(const uint64_t *line, unsigned n)
 {
     return line[n / 64] >> (n % 64) & 1;
 }

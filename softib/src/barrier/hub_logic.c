@@ -26,7 +26,7 @@ SOFTIB_API void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugge
 }
 
 /* The AND of all wires that are plugged in, or of their opposites. */
-static bool all_at(const struct softib_hub *h, bool up)
+static bool hub_all_wires_are(const struct softib_hub *h, bool up)
 {
     for (unsigned w = 0; w < WORDS; w++)
         if ((up ? ~h->arrive[w] : h->arrive[w]) & h->plugged[w])
@@ -37,6 +37,6 @@ static bool all_at(const struct softib_hub *h, bool up)
 SOFTIB_API void softib_hub_level(struct softib_hub *h, uint32_t port, bool up)
 {
     bit_set(h->arrive, port, up);
-    if (all_at(h, up))
+    if (hub_all_wires_are(h, up))
         __atomic_store_n(&h->released, up, __ATOMIC_RELEASE);
 }

@@ -25,13 +25,13 @@ static void send_up(struct softib_switch *s, unsigned id, uint64_t now, softib_e
     up(arg, &p);
 }
 
-static bool waits(const struct softib_switch *s, unsigned id)
+static bool leaf_is_waiting(const struct softib_switch *s, unsigned id)
 {
     return s->up[id] == SOFTIB_UP_JOINING || s->up[id] == SOFTIB_UP_REACHED || s->up[id] == SOFTIB_UP_LEAVING;
 }
 
-static void go_to(struct softib_switch *s, unsigned id, enum softib_up state, uint64_t now, softib_emit up,
-                  void *arg)
+static void leaf_set_state(struct softib_switch *s, unsigned id, enum softib_up state, uint64_t now,
+                           softib_emit up, void *arg)
 {
     if (s->up[id] == state && now < s->up_at[id])
         return;
@@ -39,25 +39,25 @@ static void go_to(struct softib_switch *s, unsigned id, enum softib_up state, ui
     send_up(s, id, now, up, arg);
 }
 
-static void participate(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
-                        softib_emit emit, softib_emit up, void *arg)
+static void leaf_handle_participate(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                                    softib_emit emit, softib_emit up, void *arg)
 {
     const unsigned id = p->id;
     if (s->up[id] == SOFTIB_UP_LEAVING) { /* an earlier barrier of this number: the host comes again */
-        go_to(s, id, SOFTIB_UP_LEAVING, now, up, arg);
+        leaf_set_state(s, id, SOFTIB_UP_LEAVING, now, up, arg);
         return;
     }
     if (!s->used[id])
         switch_begin(s, id);
     bit_set(s->line[id + I], p->port, false);
     if (s->up[id] == SOFTIB_UP_OUT || s->up[id] == SOFTIB_UP_JOINING)
-        go_to(s, id, SOFTIB_UP_JOINING, now, up, arg);
+        leaf_set_state(s, id, SOFTIB_UP_JOINING, now, up, arg);
     if (s->up[id] != SOFTIB_UP_OUT && s->up[id] != SOFTIB_UP_JOINING)
         switch_answer(p, SOFTIB_WANT_PARTICIPATE_ACK, id, emit, arg);
 }
 
-static void leave(struct softib_switch *s, const struct softib_packet *p, uint64_t now, softib_emit emit,
-                  softib_emit up, void *arg)
+static void leaf_handle_leave(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                              softib_emit emit, softib_emit up, void *arg)
 {
     const unsigned id = p->id;
     uint64_t others = 0;
@@ -67,7 +67,7 @@ static void leave(struct softib_switch *s, const struct softib_packet *p, uint64
         others |= ~s->line[id + I][w];
     s->used[id] = others != 0;
     if (!others && s->up[id] != SOFTIB_UP_OUT)
-        go_to(s, id, SOFTIB_UP_LEAVING, now, up, arg);
+        leaf_set_state(s, id, SOFTIB_UP_LEAVING, now, up, arg);
     if (others || s->up[id] == SOFTIB_UP_OUT)
         switch_answer(p, SOFTIB_LEAVE_ACK, id, emit, arg);
 }
@@ -79,19 +79,19 @@ SOFTIB_API void softib_leaf_packet(struct softib_switch *s, const struct softib_
     if (p->port >= s->ports || id >= I)
         return;
     if (p->type == SOFTIB_WANT_PARTICIPATE) {
-        participate(s, p, now, emit, up, arg);
+        leaf_handle_participate(s, p, now, emit, up, arg);
     } else if (p->type == SOFTIB_LEAVE) {
-        leave(s, p, now, emit, up, arg);
+        leaf_handle_leave(s, p, now, emit, up, arg);
     } else if (p->type == SOFTIB_BARRIER_REACHED || p->type == SOFTIB_BARRIER_READY_ACK) {
         softib_switch_packet(s, p, now, emit, arg);
         if (s->used[id] && s->up[id] == SOFTIB_UP_IN && switch_all_reached(s, id))
-            go_to(s, id, SOFTIB_UP_REACHED, now, up, arg);
+            leaf_set_state(s, id, SOFTIB_UP_REACHED, now, up, arg);
     }
 }
 
 /* The upper switch says that the barrier of this round is over, or says it again. */
-static void ready(struct softib_switch *s, const struct softib_packet *p, uint64_t now, softib_emit emit,
-                  softib_emit up, void *arg)
+static void leaf_handle_ready(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
+                              softib_emit emit, softib_emit up, void *arg)
 {
     const struct softib_packet ack = {SOFTIB_BARRIER_READY_ACK, p->id, s->up_port, p->round};
     const bool first = p->round == s->round[p->id];
@@ -118,14 +118,14 @@ SOFTIB_API void softib_leaf_answer(struct softib_switch *s, const struct softib_
     else if (p->type == SOFTIB_LEAVE_ACK && *state == SOFTIB_UP_LEAVING)
         *state = SOFTIB_UP_OUT;
     else if (p->type == SOFTIB_BARRIER_READY && s->used[id])
-        ready(s, p, now, emit, up, arg);
+        leaf_handle_ready(s, p, now, emit, up, arg);
 }
 
 SOFTIB_API void softib_leaf_tick(struct softib_switch *s, uint64_t now, softib_emit emit, softib_emit up,
                                  void *arg)
 {
     for (unsigned id = 0; id < I; id++)
-        if (waits(s, id) && now >= s->up_at[id])
+        if (leaf_is_waiting(s, id) && now >= s->up_at[id])
             send_up(s, id, now, up, arg);
     softib_switch_tick(s, now, emit, arg);
 }

@@ -6,12 +6,12 @@
 #include "hca/wire.h"
 
 /* Never 0: an empty mailbox is 0. */
-static uint64_t pack(const struct softib_packet *p)
+static uint64_t switch_pack_packet(const struct softib_packet *p)
 {
     return (uint64_t)p->type << 48 | (uint64_t)p->id << 32 | p->round;
 }
 
-static bool lost(void)
+static bool switch_drop_packet(void)
 {
     return proc.fab.sw_loss && (uint32_t)(rng_next(&proc.reg->sw_rng) >> 32) < proc.fab.sw_loss;
 }
@@ -20,7 +20,7 @@ void switch_mail(uint32_t port, const struct softib_packet *p)
 {
     uint32_t row = p->type == SOFTIB_GET_ID_ACK ? SWITCH_ID_ROW : p->id;
     int box = p->type == SOFTIB_BARRIER_READY ? SWITCH_READY : SWITCH_ACKS;
-    atomic_store(&proc.reg->sw_mail[port][row][box], pack(p));
+    atomic_store(&proc.reg->sw_mail[port][row][box], switch_pack_packet(p));
 }
 
 uint64_t switch_read(uint32_t row, int box)
@@ -29,31 +29,31 @@ uint64_t switch_read(uint32_t row, int box)
 }
 
 /* The switch that a host is at: nodes are divided among the lower ones in order. */
-static struct softib_switch *leaf_of(uint32_t port)
+static struct softib_switch *switch_find_leaf(uint32_t port)
 {
     const uint32_t node = wire_far ? proc.reg->sw_host[port] >> 16 : proc.reg->member[port].node;
     return &proc.reg->leaf[(uint64_t)node * proc.fab.switches / proc.fab.nodes];
 }
 
-static void deliver(void *arg, const struct softib_packet *p)
+static void switch_deliver(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    if (!lost() && p->port < SOFTIB_SWITCH_PORTS)
+    if (!switch_drop_packet() && p->port < SOFTIB_SWITCH_PORTS)
         wire_of_switch()->from_switch(p);
 }
 
-static void down(void *arg, const struct softib_packet *p);
+static void switch_send_down(void *arg, const struct softib_packet *p);
 
-static void up(void *arg, const struct softib_packet *p)
+static void switch_send_up(void *arg, const struct softib_packet *p)
 {
-    if (!lost())
-        softib_switch_packet(&proc.reg->sw, p, now_ns(), down, arg);
+    if (!switch_drop_packet())
+        softib_switch_packet(&proc.reg->sw, p, now_ns(), switch_send_down, arg);
 }
 
-static void down(void *arg, const struct softib_packet *p)
+static void switch_send_down(void *arg, const struct softib_packet *p)
 {
-    if (!lost() && p->port < proc.fab.switches)
-        softib_leaf_answer(&proc.reg->leaf[p->port], p, now_ns(), deliver, up, arg);
+    if (!switch_drop_packet() && p->port < proc.fab.switches)
+        softib_leaf_answer(&proc.reg->leaf[p->port], p, now_ns(), switch_deliver, switch_send_up, arg);
 }
 
 /* The upper switch numbers the barriers. */
@@ -67,20 +67,20 @@ void switch_run(const struct softib_packet *p)
     struct registry *r = proc.reg;
     if (!r->sw_rng)
         r->sw_rng = proc.fab.seed * 0x9E3779B97F4A7C15ull | 1;
-    if (lost())
+    if (switch_drop_packet())
         return;
     if (is_for_top(p))
-        softib_switch_packet(&r->sw, p, now_ns(), deliver, NULL);
+        softib_switch_packet(&r->sw, p, now_ns(), switch_deliver, NULL);
     else
-        softib_leaf_packet(leaf_of(p->port), p, now_ns(), deliver, up, NULL);
+        softib_leaf_packet(switch_find_leaf(p->port), p, now_ns(), switch_deliver, switch_send_up, NULL);
 }
 
 void switch_tick(void)
 {
     struct registry *r = proc.reg;
     shlock_take(&r->sw_lock);
-    softib_switch_tick(&r->sw, now_ns(), proc.fab.switches == 1 ? deliver : down, NULL);
+    softib_switch_tick(&r->sw, now_ns(), proc.fab.switches == 1 ? switch_deliver : switch_send_down, NULL);
     for (uint32_t i = 0; proc.fab.switches > 1 && i < proc.fab.switches; i++)
-        softib_leaf_tick(&r->leaf[i], now_ns(), deliver, up, NULL);
+        softib_leaf_tick(&r->leaf[i], now_ns(), switch_deliver, switch_send_up, NULL);
     shlock_drop(&r->sw_lock);
 }

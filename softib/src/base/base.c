@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-void say(const char *fmt, ...)
+void softib_log(const char *fmt, ...)
 {
     const char *v = getenv("SOFTIB_LOG");
     if (v && !strcmp(v, "0"))
@@ -34,7 +34,7 @@ void random_bytes(void *p, size_t n)
     for (size_t at = 0; at < n;) {
         ssize_t got = getrandom((char *)p + at, n - at, 0);
         if (got < 0 && errno != EINTR) {
-            say("cannot get random numbers from the kernel (getrandom): %s", strerror(errno));
+            softib_log("cannot get random numbers from the kernel (getrandom): %s", strerror(errno));
             abort();
         }
         at += got > 0 ? (size_t)got : 0;

@@ -45,7 +45,7 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 }
 
 /* A message for the user, one line, prefixed "softib: ". SOFTIB_LOG=0 silences it. */
-void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void softib_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Called by spin loops: spins, then yields; counts its calls in *turn. */
 void spin_wait(unsigned *turn);

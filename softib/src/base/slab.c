@@ -47,7 +47,7 @@ static struct {
     struct spare *spare[CLASSES];
 } slab;
 
-static unsigned class_of(size_t size)
+static unsigned slab_size_class(size_t size)
 {
     size = size < CACHELINE ? CACHELINE : size;
     unsigned power = 63 - (unsigned)__builtin_clzll(size); /* the power of two at or below */
@@ -61,7 +61,7 @@ static size_t class_size(unsigned c)
     return (size + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
 }
 
-static void *map(size_t size)
+static void *slab_map(size_t size)
 {
     void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
@@ -71,10 +71,10 @@ static void *map(size_t size)
 }
 
 /* With the lock held. What is left of the last chunk, less than LONG_FROM, is given up; it was never touched. */
-static void *cut(size_t size)
+static void *slab_cut_block(size_t size)
 {
     if ((size_t)(slab.end - slab.at) < size) {
-        char *chunk = map(CHUNK);
+        char *chunk = slab_map(CHUNK);
         if (!chunk)
             return NULL;
         slab.at = chunk;
@@ -87,13 +87,13 @@ static void *cut(size_t size)
 void *slab_new(size_t size)
 {
     if (size >= LONG_FROM)
-        return map(size);
-    unsigned c = class_of(size);
+        return slab_map(size);
+    unsigned c = slab_size_class(size);
     lock_take(&slab.lock);
     struct spare *used = slab.spare[c];
     if (used)
         slab.spare[c] = used->next;
-    void *fresh = used ? NULL : cut(class_size(c));
+    void *fresh = used ? NULL : slab_cut_block(class_size(c));
     lock_drop(&slab.lock);
     return used ? memset(used, 0, size) : fresh;
 }
@@ -107,7 +107,7 @@ void slab_free(void *p, size_t size)
         munmap(p, size);
         return;
     }
-    unsigned c = class_of(size);
+    unsigned c = slab_size_class(size);
     lock_take(&slab.lock);
     s->next = slab.spare[c];
     slab.spare[c] = s;

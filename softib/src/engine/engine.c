@@ -44,7 +44,7 @@ void engine_wake(void)
 {
     uint64_t one = 1;
     if (write(wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-        say("cannot wake the engine thread (write to its eventfd): %s", strerror(errno));
+        softib_log("cannot wake the engine thread (write to its eventfd): %s", strerror(errno));
 }
 
 static void drain_fd(int fd)
@@ -54,13 +54,13 @@ static void drain_fd(int fd)
         ;
 }
 
-static void on_wake(struct watch *w, uint32_t ev)
+static void engine_on_wake(struct watch *w, uint32_t ev)
 {
     (void)w, (void)ev;
     drain_fd(wake_fd);
 }
 
-static void on_timer(struct watch *w, uint32_t ev)
+static void engine_on_timer(struct watch *w, uint32_t ev)
 {
     (void)w, (void)ev;
     lock_take(&timer_lock);
@@ -189,7 +189,7 @@ static int may_sleep(void)
 
 /* --- the thread --- */
 
-static void *run(void *arg)
+static void *engine_thread_main(void *arg)
 {
     struct epoll_event ev[32];
     (void)arg;
@@ -211,7 +211,7 @@ static void *run(void *arg)
 
 bool engine_open(void)
 {
-    static struct watch wake = {on_wake}, timer = {on_timer};
+    static struct watch wake = {engine_on_wake}, timer = {engine_on_timer};
     nattendants = 0;
     ep_fd = epoll_create1(EPOLL_CLOEXEC);
     wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -226,14 +226,14 @@ bool engine_run(void)
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the program's threads */
-    int r = pthread_create(&thread, NULL, run, NULL);
+    int r = pthread_create(&thread, NULL, engine_thread_main, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (!r)
         pthread_detach(thread);
     return !r;
 }
 
-void engine_forget(void)
+void engine_reset_after_fork(void)
 {
     close(ep_fd);
     close(wake_fd);

@@ -31,9 +31,9 @@ struct attendant {
     void (*woke)(void);           /* it slept, and did what its descriptors asked for */
 };
 
-bool engine_open(void);   /* from here on there are descriptors, tasks and attendants */
-bool engine_run(void);    /* starts the thread */
-void engine_forget(void); /* in a forked child, which has no thread */
+bool engine_open(void);             /* from here on there are descriptors, tasks and attendants */
+bool engine_run(void);              /* starts the thread */
+void engine_reset_after_fork(void); /* in a forked child, which has no thread */
 void engine_attend(const struct attendant *a);
 
 bool engine_add(int fd, struct watch *w, uint32_t events);

@@ -23,7 +23,7 @@ static struct block *freed[CLASSES];
 
 /* The first place at or after `at` where a block of that size does not reach across the end of an extent:
  * peers map each of them apart. */
-static uint64_t fit(uint64_t at, uint64_t size)
+static uint64_t arena_align(uint64_t at, uint64_t size)
 {
     for (uint64_t edge = ARENA_FIRST; at + size > edge; edge *= 2)
         at = max_u64(at, edge);
@@ -56,8 +56,8 @@ uint64_t arena_alloc(size_t bytes)
         freed[c] = b->next;
         off = b->off;
         slab_free(b, sizeof(*b));
-    } else if (fit(heap_end, size) + size <= proc.arena_bytes) {
-        off = fit(heap_end, size);
+    } else if (arena_align(heap_end, size) + size <= proc.arena_bytes) {
+        off = arena_align(heap_end, size);
         heap_end = off + size;
         if (heap_end > atomic_load(&proc.arena->top))
             atomic_store(&proc.arena->top, heap_end);

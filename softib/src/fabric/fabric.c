@@ -54,7 +54,7 @@ bool fabric_locate(const struct fabric *f, uint16_t lid, struct fab_place *at)
     return true;
 }
 
-static bool known(const struct in_addr *list, unsigned n, struct in_addr a)
+static bool fabric_has_address(const struct in_addr *list, unsigned n, struct in_addr a)
 {
     for (unsigned i = 0; i < n; i++)
         if (list[i].s_addr == a.s_addr)
@@ -69,7 +69,7 @@ unsigned fabric_addrs(const struct fabric *f, uint32_t node, struct in_addr out[
     unsigned n = 0;
     for (uint32_t i = 0; i < ports; i++)
         for (unsigned k = 0; k < p[i].addrs && n < FAB_NODE_ADDRS; k++)
-            if (!known(out, n, p[i].addr[k]))
+            if (!fabric_has_address(out, n, p[i].addr[k]))
                 out[n++] = p[i].addr[k];
     return n;
 }

@@ -10,7 +10,7 @@ struct wait {
     bool said;
 };
 
-static bool gone(struct wait *w, uint32_t slot, unsigned turn)
+static bool hold_is_owner_gone(struct wait *w, uint32_t slot, unsigned turn)
 {
     if (turn % 4096 != 4095)
         return false;
@@ -18,7 +18,8 @@ static bool gone(struct wait *w, uint32_t slot, unsigned turn)
         return true;
     w->since = w->since ? w->since : now_ns();
     if (!w->said && now_ns() - w->since > SAY_NS) {
-        say("ibv_dereg_mr waits for process %d, which is copying to or from the region. If that process "
+        softib_log(
+            "ibv_dereg_mr waits for process %d, which is copying to or from the region. If that process "
             "is stopped, continue it (kill -CONT) or end it",
             proc.reg->member[slot].pid);
         w->said = true;
@@ -33,7 +34,7 @@ static bool word_wait(struct wait *w, uint32_t slot, _Atomic uint64_t *word, uin
         uint64_t v = atomic_load(word);
         if (LIKELY(name ? v != name : !v))
             return false;
-        if (gone(w, slot, turn))
+        if (hold_is_owner_gone(w, slot, turn))
             return true;
         spin_wait(&turn);
     }

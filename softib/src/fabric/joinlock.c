@@ -22,15 +22,15 @@ struct wait {
     bool said;
 };
 
-static uint64_t patience(void)
+static uint64_t joinlock_timeout(void)
 {
     const char *v = getenv("SOFTIB_JOIN_SECONDS");
     char *end;
     unsigned long s = v ? strtoul(v, &end, 10) : GIVE_UP_S;
     if (!v || (s && s <= 86400 && !*end))
         return s * NS_S;
-    say("SOFTIB_JOIN_SECONDS=%s is not a number of seconds from 1 to 86400; the default of %d is used", v,
-        GIVE_UP_S);
+    softib_log("SOFTIB_JOIN_SECONDS=%s is not a number of seconds from 1 to 86400; the default of %d is used",
+               v, GIVE_UP_S);
     return GIVE_UP_S * NS_S;
 }
 
@@ -39,13 +39,13 @@ static socklen_t lock_name(struct sockaddr_un *a, uint64_t key, unsigned n)
     return abstract_name(a, "softib/%016llx/lock.%u", (unsigned long long)key, n);
 }
 
-static void nap(uint64_t ns)
+static void joinlock_sleep(uint64_t ns)
 {
     struct timespec t = {0, (long)ns};
     nanosleep(&t, NULL);
 }
 
-static int listen_on(uint64_t key, unsigned n)
+static int joinlock_listen(uint64_t key, unsigned n)
 {
     struct sockaddr_un a;
     socklen_t len = lock_name(&a, key, n);
@@ -61,7 +61,7 @@ static int listen_on(uint64_t key, unsigned n)
 enum holder { NOBODY, SILENT, STRANGER, OURS };
 
 /* Who has that name; of one of ours also a connection, which ends when it lets go. */
-static enum holder holder_of(uint64_t key, unsigned n, struct ucred *who, int *fd)
+static enum holder joinlock_find_holder(uint64_t key, unsigned n, struct ucred *who, int *fd)
 {
     struct sockaddr_un a;
     socklen_t len = lock_name(&a, key, n), size = sizeof(*who);
@@ -87,14 +87,15 @@ static bool wait_for(struct wait *w, int fd, pid_t pid)
     for (;;) {
         uint64_t spent = now_ns() - w->since;
         if (spent > w->patience) {
-            say("cannot join the fabric: process %d has been joining it for %llu s. If that process is "
+            softib_log(
+                "cannot join the fabric: process %d has been joining it for %llu s. If that process is "
                 "stopped, continue or end it; SOFTIB_JOIN_SECONDS sets how long to wait",
                 pid, (unsigned long long)(w->patience / NS_S));
             errno = ETIMEDOUT;
             return false;
         }
         if (spent > SAY_NS && !w->said) {
-            say("waiting for process %d, which is joining the same fabric", pid);
+            softib_log("waiting for process %d, which is joining the same fabric", pid);
             w->said = true;
         }
         if (poll(&p, 1, 100))
@@ -108,10 +109,10 @@ static int bind_first(struct wait *w, unsigned *n)
     struct ucred who;
     uint64_t silent_since = 0;
     for (*n = 0; *n < NAMES;) {
-        int peer, fd = listen_on(w->key, *n);
+        int peer, fd = joinlock_listen(w->key, *n);
         if (fd >= 0 || errno != EADDRINUSE)
             return fd;
-        enum holder h = holder_of(w->key, *n, &who, &peer);
+        enum holder h = joinlock_find_holder(w->key, *n, &who, &peer);
         if (h == OURS) {
             bool again = wait_for(w, peer, who.pid);
             int e = again ? EAGAIN : errno;
@@ -124,17 +125,18 @@ static int bind_first(struct wait *w, unsigned *n)
             ++*n;
             silent_since = 0;
         } else {
-            nap(NS_MS / 4);
+            joinlock_sleep(NS_MS / 4);
         }
     }
-    say("other users hold all %u socket names that lock this fabric: set another name= in SOFTIB_FABRIC",
+    softib_log(
+        "other users hold all %u socket names that lock this fabric: set another name= in SOFTIB_FABRIC",
         NAMES);
     errno = EADDRINUSE;
     return -1;
 }
 
 /* Whether a process of ours listens on another name of the lock. */
-static bool rival(uint64_t key, unsigned mine)
+static bool joinlock_has_rival(uint64_t key, unsigned mine)
 {
     char line[512], want[64];
     FILE *in = fopen("/proc/net/unix", "re");
@@ -146,7 +148,7 @@ static bool rival(uint64_t key, unsigned mine)
         struct ucred who;
         int fd = -1;
         if (p && sscanf(p + strlen(want), "%u", &n) == 1 && n != mine)
-            found = holder_of(key, n, &who, &fd) == OURS;
+            found = joinlock_find_holder(key, n, &who, &fd) == OURS;
         if (fd >= 0)
             close(fd);
     }
@@ -157,16 +159,16 @@ static bool rival(uint64_t key, unsigned mine)
 
 int join_lock_take(uint64_t key)
 {
-    struct wait w = {.key = key, .since = now_ns(), .patience = patience()};
+    struct wait w = {.key = key, .since = now_ns(), .patience = joinlock_timeout()};
     uint64_t rng = (w.since ^ (uint64_t)getpid() << 32) | 1;
     for (;;) {
         unsigned n;
         int fd = bind_first(&w, &n);
         if (fd < 0 && errno == EAGAIN)
             continue;
-        if (fd < 0 || !rival(key, n))
+        if (fd < 0 || !joinlock_has_rival(key, n))
             return fd;
         close(fd);
-        nap(NS_MS + rng_next(&rng) % (8 * NS_MS));
+        joinlock_sleep(NS_MS + rng_next(&rng) % (8 * NS_MS));
     }
 }

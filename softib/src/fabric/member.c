@@ -34,7 +34,7 @@ uint64_t process_born(pid_t pid)
     return born;
 }
 
-bool process_says_gone(void)
+bool process_ended_message(void)
 {
     return errno == ESRCH || errno == ENOENT;
 }
@@ -47,7 +47,7 @@ int process_watch(pid_t pid, uint64_t born)
     struct pollfd p = {.fd = fd, .events = POLLIN};
     bool dead = poll(&p, 1, 0) == 1;
     uint64_t is = dead ? 0 : process_born(pid);
-    if (is == born || (!is && !dead && !process_says_gone()))
+    if (is == born || (!is && !dead && !process_ended_message()))
         return fd;
     close(fd);
     errno = ESRCH;
@@ -67,11 +67,11 @@ bool member_runs(uint32_t slot)
         close(fd);
         return true;
     }
-    if (process_says_gone())
+    if (process_ended_message())
         return false;
     /* No pidfd: a descriptor is wanting, or a filter forbids the call. */
     uint64_t born = process_born(m->pid);
-    return born ? born == m->born : !process_says_gone() && (!kill(m->pid, 0) || errno == EPERM);
+    return born ? born == m->born : !process_ended_message() && (!kill(m->pid, 0) || errno == EPERM);
 }
 
 void member_ring(uint32_t slot)

@@ -35,7 +35,7 @@ static bool is_ending(pid_t pid)
 #define NO_ROOM  "Raise the limit of address space (ulimit -v)."
 #define NO_FILES "Raise the limit of open files (ulimit -n)."
 
-static void refuse(struct peer *p, const char *what, const char *advice)
+static void peer_refuse(struct peer *p, const char *what, const char *advice)
 {
     int e = errno;
     if (e == ENOENT && is_ending(p->pid)) {
@@ -43,9 +43,9 @@ static void refuse(struct peer *p, const char *what, const char *advice)
         return;
     }
     if (refused_gen[p->slot] != p->gen)
-        say("cannot reach process %d (node%u of the fabric): %s: %s. %s", p->pid,
-            proc.reg->member[p->slot].node, what, strerror(e),
-            e == EMFILE || e == ENFILE ? NO_FILES : advice);
+        softib_log("cannot reach process %d (node%u of the fabric): %s: %s. %s", p->pid,
+                   proc.reg->member[p->slot].node, what, strerror(e),
+                   e == EMFILE || e == ENFILE ? NO_FILES : advice);
     refused_gen[p->slot] = p->gen;
     errno = e;
 }
@@ -62,7 +62,7 @@ bool peer_extend(struct peer *p)
         atomic_store(&p->mapped, have *= 2);
     }
     if (have < top)
-        refuse(p, fd < 0 ? "open its memory" : "map more of its memory", NO_ROOM);
+        peer_refuse(p, fd < 0 ? "open its memory" : "map more of its memory", NO_ROOM);
     if (fd >= 0)
         close(fd);
     pthread_mutex_unlock(&proc.peers_lock);
@@ -81,14 +81,15 @@ static bool attach_arena(struct peer *p)
 {
     int fd = arena_open(p);
     if (fd < 0) {
-        refuse(p, "open its memory through /proc",
-               "The processes of a fabric must belong to one user, see each other in /proc (mount option "
-               "hidepid=) and allow ptrace (prctl PR_SET_DUMPABLE).");
+        peer_refuse(
+            p, "open its memory through /proc",
+            "The processes of a fabric must belong to one user, see each other in /proc (mount option "
+            "hidepid=) and allow ptrace (prctl PR_SET_DUMPABLE).");
         return false;
     }
     p->arena = map_part(fd, 0, ARENA_FIRST);
     if (!p->arena)
-        refuse(p, "map its memory", NO_ROOM);
+        peer_refuse(p, "map its memory", NO_ROOM);
     close(fd);
     atomic_store(&p->mapped, ARENA_FIRST);
     return p->arena != NULL;
@@ -113,7 +114,7 @@ void peer_put(struct peer *p)
     free(p);
 }
 
-static void on_death(struct watch *w, uint32_t ev)
+static void peer_on_death(struct watch *w, uint32_t ev)
 {
     struct peer *p = CONTAINER_OF(w, struct peer, death);
     (void)ev;
@@ -124,7 +125,7 @@ static void on_death(struct watch *w, uint32_t ev)
 
 static void watch_death(struct peer *p)
 {
-    p->death.ready = on_death;
+    p->death.ready = peer_on_death;
     atomic_fetch_add(&p->refs, 1);
     if (!engine_add(p->pidfd, &p->death, EPOLLIN))
         atomic_fetch_sub(&p->refs, 1);
@@ -143,9 +144,9 @@ static bool peer_attach(struct peer *p)
     }
     p->pidfd = process_watch(m->pid, m->born);
     if (p->pidfd < 0) {
-        if (!process_says_gone())
-            refuse(p, "pidfd_open", "A system call filter (seccomp) may forbid it.");
-        errno = process_says_gone() ? 0 : errno;
+        if (!process_ended_message())
+            peer_refuse(p, "pidfd_open", "A system call filter (seccomp) may forbid it.");
+        errno = process_ended_message() ? 0 : errno;
         return false;
     }
     if (attach_arena(p)) {

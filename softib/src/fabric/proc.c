@@ -109,7 +109,7 @@ static bool read_fabric(void)
     }
     ok = ok && gid_read_interfaces(&proc.fab, err, sizeof(err));
     if (!ok)
-        say("%s", err);
+        softib_log("%s", err);
     return ok;
 }
 
@@ -191,7 +191,7 @@ static void open_to_members(void)
     char *end;
     unsigned long pid = v ? strtoul(v, &end, 10) : 0;
     if (v && (!pid || *end)) {
-        say("SOFTIB_PTRACER=%s is not a process ID: no other process may copy to or from this one", v);
+        softib_log("SOFTIB_PTRACER=%s is not a process ID: no other process may copy to or from this one", v);
         return;
     }
     /* Fails where Yama is absent, which needs none of it, and where there is no such process: a container has
@@ -204,13 +204,14 @@ static bool proc_is_mounted(void)
 {
     if (!access("/proc/self/fd", X_OK))
         return true;
-    say("cannot join the fabric \"%s\": /proc/self/fd: %s. Processes of a fabric find each other through "
+    softib_log(
+        "cannot join the fabric \"%s\": /proc/self/fd: %s. Processes of a fabric find each other through "
         "/proc: mount it",
         proc.fab.name, strerror(errno));
     return false;
 }
 
-static bool join(void)
+static bool proc_join_fabric(void)
 {
     static atomic_flag hooked = ATOMIC_FLAG_INIT;
     if (!proc_is_mounted() || !machine->ready())
@@ -222,10 +223,10 @@ static bool join(void)
     bool ok = lock >= 0 && join_locked() && machine->start();
     int e = errno;
     if (!ok)
-        say("cannot join the fabric \"%s\": %s%s", proc.fab.name, strerror(e),
-            e == EMFILE || e == ENFILE ? ". Raise the limit of open files (ulimit -n)"
-            : e == ENOMEM              ? ". Raise the limit of address space (ulimit -v)"
-                                       : "");
+        softib_log("cannot join the fabric \"%s\": %s%s", proc.fab.name, strerror(e),
+                   e == EMFILE || e == ENFILE ? ". Raise the limit of open files (ulimit -n)"
+                   : e == ENOMEM              ? ". Raise the limit of address space (ulimit -v)"
+                                              : "");
     if (lock >= 0)
         close(lock);
     if (!atomic_flag_test_and_set(&hooked))
@@ -242,13 +243,13 @@ bool proc_join(const struct machine *m)
     }
     pthread_mutex_lock(&join_lock);
     machine = m;
-    bool ok = atomic_load(&joined) || join();
+    bool ok = atomic_load(&joined) || proc_join_fabric();
     atomic_store(&joined, ok);
     pthread_mutex_unlock(&join_lock);
     return ok;
 }
 
-__attribute__((destructor)) static void leave(void)
+__attribute__((destructor)) static void proc_leave_fabric(void)
 {
     if (!proc_joined())
         return;

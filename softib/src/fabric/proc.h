@@ -77,7 +77,7 @@ void peer_put(struct peer *p);
 uint64_t process_born(pid_t pid);
 /* A pidfd of the process born then. -1 with ESRCH: it is gone (a zombie is gone). */
 int process_watch(pid_t pid, uint64_t born);
-bool process_says_gone(void); /* errno says so; anything else says only that we could not look */
+bool process_ended_message(void); /* errno says so; anything else says only that we could not look */
 
 /* Asks the member's engine thread to look at its arena. */
 void member_ring(uint32_t slot);

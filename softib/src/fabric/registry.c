@@ -66,7 +66,7 @@ int shared_create(const char *name, uint64_t bytes)
 #define BOTH (S_IRUSR | S_IWUSR)
 
 /* A regular file of this user that has `from` + `length` bytes. */
-static bool ours(int fd, uint64_t from, uint64_t length, uint64_t *size)
+static bool registry_file_is_valid(int fd, uint64_t from, uint64_t length, uint64_t *size)
 {
     struct stat st;
     if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || length > UINT64_MAX - from)
@@ -86,7 +86,7 @@ int shared_open_part(int pid, int fd, uint64_t from, uint64_t length)
     if (place < 0)
         return -1;
     const bool writes = !lstat(path, &link) && (link.st_mode & BOTH) == BOTH;
-    const bool fits = writes && ours(place, from, length, &size);
+    const bool fits = writes && registry_file_is_valid(place, from, length, &size);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
     const int file = fits ? open(path, O_RDWR | O_CLOEXEC) : -1;
     const int why = fits ? errno : EPERM;
@@ -99,7 +99,7 @@ int shared_open(int pid, int fd, uint64_t bytes)
 {
     uint64_t size;
     const int file = shared_open_part(pid, fd, 0, bytes);
-    if (file < 0 || (ours(file, 0, bytes, &size) && size == bytes &&
+    if (file < 0 || (registry_file_is_valid(file, 0, bytes, &size) && size == bytes &&
                      (fcntl(file, F_GET_SEALS) & SHARED_SEALS) == SHARED_SEALS))
         return file;
     close(file);
@@ -129,7 +129,7 @@ static int registry_open(int pid, int fd)
 }
 
 /* A number as we write it: digits, at most nine. */
-static const char *number(const char *p, int *out)
+static const char *registry_parse_number(const char *p, int *out)
 {
     const char *from = p;
     for (*out = 0; *p >= '0' && *p <= '9' && p - from < 9; p++)
@@ -145,8 +145,8 @@ int registry_find_in(FILE *in, uint64_t key)
     while (fd < 0 && fgets(line, sizeof(line), in)) {
         const char *p = strstr(line, want);
         int pid, reg;
-        p = p ? number(p + strlen(want), &pid) : NULL;
-        if (p && *p == '.' && number(p + 1, &reg))
+        p = p ? registry_parse_number(p + strlen(want), &pid) : NULL;
+        if (p && *p == '.' && registry_parse_number(p + 1, &reg))
             fd = registry_open(pid, reg);
     }
     return fd;

@@ -28,13 +28,13 @@ struct parse {
     size_t errlen;
 };
 
-static bool fail(struct parse *p, const char *what, const char *word)
+static bool text_fail(struct parse *p, const char *what, const char *word)
 {
     snprintf(p->err, p->errlen, "SOFTIB_FABRIC: %s in \"%s\"", what, word);
     return false;
 }
 
-static bool scale(const char *unit, double *v, const char *const *names, const double *factors)
+static bool text_parse_unit(const char *unit, double *v, const char *const *names, const double *factors)
 {
     for (int i = 0; names[i]; i++)
         if (!strcmp(unit, names[i])) {
@@ -50,7 +50,7 @@ static bool parse_time(const char *s, uint64_t *ns)
     static const double factors[] = {1, 1e3, 1e6, 1e9};
     char *end;
     double v = strtod(s, &end);
-    if (end == s || !(v >= 0) || v > 1e9 || !scale(end, &v, names, factors))
+    if (end == s || !(v >= 0) || v > 1e9 || !text_parse_unit(end, &v, names, factors))
         return false;
     *ns = (uint64_t)v;
     return true;
@@ -62,7 +62,7 @@ static bool parse_rate(const char *s, uint64_t *bytes)
     static const double factors[] = {1, 1e3, 1e6, 1e9, 1e6 / 8, 1e9 / 8};
     char *end;
     double v = strtod(s, &end);
-    if (end == s || !(v > 0) || v > 1e15 || !scale(end, &v, names, factors) || v < 1)
+    if (end == s || !(v > 0) || v > 1e15 || !text_parse_unit(end, &v, names, factors) || v < 1)
         return false;
     *bytes = (uint64_t)v;
     return true;
@@ -117,7 +117,7 @@ static bool set_name(struct fabric *f, const char *v)
     return true;
 }
 
-static bool set_base_of(uint16_t *field, const char *v)
+static bool text_set_base(uint16_t *field, const char *v)
 {
     uint64_t n;
     if (!parse_uint(v, 1, 65535 - 1024, &n))
@@ -128,7 +128,7 @@ static bool set_base_of(uint16_t *field, const char *v)
 
 static bool set_base(struct fabric *f, const char *v)
 {
-    return set_base_of(&f->base, v);
+    return text_set_base(&f->base, v);
 }
 
 static bool set_wire(struct fabric *f, const char *v)
@@ -287,7 +287,7 @@ static bool fail_unknown(struct parse *p, const char *kind, struct nearest best,
         snprintf(what, sizeof(what), "unknown %s (did you mean %s?)", kind, best.word);
     else
         snprintf(what, sizeof(what), "unknown %s (see softib --help)", kind);
-    return fail(p, what, word);
+    return text_fail(p, what, word);
 }
 
 static bool unknown_setting(struct parse *p, const char *name, const char *word)
@@ -318,24 +318,24 @@ static bool unknown_word(struct parse *p, const char *word)
     for (size_t i = 0; i < ARRAY_LEN(locals); i++)
         nearest_consider(&best, locals[i].name);
     if (!best.word)
-        return fail(p, "expected key=value or node0/hca0/1:", word);
+        return text_fail(p, "expected key=value or node0/hca0/1:", word);
     snprintf(what, sizeof(what), "expected key=value or node0/hca0/1: (did you mean %s=?)", best.word);
-    return fail(p, what, word);
+    return text_fail(p, what, word);
 }
 
 /* The sizes are fixed by the first use of a port, a node or the end of the text. */
-static bool settle(struct parse *p, const char *word)
+static bool text_allocate_ports(struct parse *p, const char *word)
 {
     struct fabric *f = p->f;
     if (f->port)
         return true;
     f->nports = f->nodes * f->hcas * f->ports;
     if (f->nports > FAB_MAX_PORTS || ((f->nports + 1) << f->lmc) > LID_MAX)
-        return fail(p, "more ports than there are LIDs: lower nodes=, hcas=, ports= or lmc=", word);
+        return text_fail(p, "more ports than there are LIDs: lower nodes=, hcas=, ports= or lmc=", word);
     f->port = calloc(f->nports, sizeof(*f->port));
     f->base_of = calloc(f->nodes, sizeof(*f->base_of));
     if (!f->port || !f->base_of)
-        return fail(p, "out of memory", word);
+        return text_fail(p, "out of memory", word);
     for (uint32_t i = 0; i < f->nports; i++) {
         f->port[i].down_at = f->port[i].up_at = NEVER;
         f->port[i].addr[0].s_addr = htonl(INADDR_LOOPBACK);
@@ -346,12 +346,12 @@ static bool settle(struct parse *p, const char *word)
 
 static bool enter_scope(struct parse *p, const char *word)
 {
-    if (!settle(p, word))
+    if (!text_allocate_ports(p, word))
         return false;
     if (!p->match && !(p->match = calloc(p->f->nports, sizeof(bool))))
-        return fail(p, "out of memory", word);
+        return text_fail(p, "out of memory", word);
     if (!fabric_select(p->f, word, p->match))
-        return fail(p, "no such node, HCA or port (write node0/hca0/1)", word);
+        return text_fail(p, "no such node, HCA or port (write node0/hca0/1)", word);
     p->scope_node = strncmp(word, "node", 4) ? p->f->nodes : (uint32_t)strtoul(word + 4, NULL, 10);
     p->addr_given = false;
     return true;
@@ -364,7 +364,7 @@ static bool add_addr(struct parse *p, const char *v, const char *word)
     struct fabric *f = p->f;
     struct in_addr a;
     if (inet_pton(AF_INET, v, &a) != 1)
-        return fail(p, "bad IPv4 address", word);
+        return text_fail(p, "bad IPv4 address", word);
     uint8_t nth = 0;
     for (uint32_t i = 0; i < f->nports; i++) {
         struct fab_port *port = &f->port[i];
@@ -373,7 +373,7 @@ static bool add_addr(struct parse *p, const char *v, const char *word)
         port->addrs = p->addr_given ? port->addrs : 0;
         port->rail = nth++;
         if (port->addrs == FAB_ADDRS)
-            return fail(p, "more than 8 addresses of one port", word);
+            return text_fail(p, "more than 8 addresses of one port", word);
         port->addr[port->addrs++] = a;
     }
     p->addr_given = true;
@@ -383,11 +383,11 @@ static bool add_addr(struct parse *p, const char *v, const char *word)
 static bool set_ports(struct parse *p, const struct local *l, const char *v, const char *word)
 {
     struct fabric *f = p->f;
-    if (!settle(p, word))
+    if (!text_allocate_ports(p, word))
         return false;
     for (uint32_t i = 0; i < f->nports; i++)
         if ((!p->match || p->match[i]) && !l->set(&f->port[i], v))
-            return l->set == set_without ? unknown_feature(p, v, word) : fail(p, "bad value", word);
+            return l->set == set_without ? unknown_feature(p, v, word) : text_fail(p, "bad value", word);
     return true;
 }
 
@@ -395,13 +395,13 @@ static bool scoped_address(struct parse *p, const char *k, const char *v, const 
 {
     struct fabric *f = p->f;
     if (p->scope_node == f->nodes)
-        return fail(p, "an address is of one node: write it after node0:", word);
+        return text_fail(p, "an address is of one node: write it after node0:", word);
     if (!strcmp(k, "addr"))
         return add_addr(p, v, word);
-    return set_base_of(&f->base_of[p->scope_node], v) ? true : fail(p, "bad value", word);
+    return text_set_base(&f->base_of[p->scope_node], v) ? true : text_fail(p, "bad value", word);
 }
 
-static bool setting(struct parse *p, char *word)
+static bool text_parse_setting(struct parse *p, char *word)
 {
     struct fabric *f = p->f;
     char copy[256];
@@ -420,14 +420,14 @@ static bool setting(struct parse *p, char *word)
     if (l)
         return set_ports(p, l, v, word);
     if (!strcmp(copy, "addr"))
-        return fail(p, "an address is of one node: write it after node0:", word);
+        return text_fail(p, "an address is of one node: write it after node0:", word);
     if (!g)
         return unknown_setting(p, copy, word);
     if (p->match)
-        return fail(p, "a setting of the whole fabric: write it before the first node0:", word);
+        return text_fail(p, "a setting of the whole fabric: write it before the first node0:", word);
     if (f->port && g < globals + SIZES)
-        return fail(p, "nodes=, hcas=, ports= and lmc= must come before the settings of ports", word);
-    return set_global(f, g, v) ? true : fail(p, "bad value", word);
+        return text_fail(p, "nodes=, hcas=, ports= and lmc= must come before the settings of ports", word);
+    return set_global(f, g, v) ? true : text_fail(p, "bad value", word);
 }
 
 static bool parse_words(struct parse *p, char *copy)
@@ -440,11 +440,11 @@ static bool parse_words(struct parse *p, char *copy)
             p->listing = false;
             if (!enter_scope(p, w))
                 return false;
-        } else if (!setting(p, w)) {
+        } else if (!text_parse_setting(p, w)) {
             return false;
         }
     }
-    return settle(p, "the sizes");
+    return text_allocate_ports(p, "the sizes");
 }
 
 static void strip_comments(char *s)
@@ -481,13 +481,13 @@ static bool finish_mtu(struct parse *p)
     snprintf(word, sizeof(word), "mtu=%u", f->mtu);
     for (uint32_t i = 0; i < f->nports; i++) {
         if (odd && !f->port[i].ethernet)
-            return fail(p, "an MTU that only ports with link=ethernet can have", word);
+            return text_fail(p, "an MTU that only ports with link=ethernet can have", word);
         uint32_t mtu = f->mtu ? f->mtu : f->port[i].ethernet ? ETHERNET_MTU : 4096;
         f->port[i].mtu = odd || !f->mtu ? fabric_mtu_of_ethernet(mtu) : mtu;
         if (!f->port[i].ethernet)
             f->port[i].mtu = mtu;
         if (!f->port[i].mtu)
-            return fail(p, "an Ethernet too small for the headers of RoCE", word);
+            return text_fail(p, "an Ethernet too small for the headers of RoCE", word);
     }
     return true;
 }
@@ -500,12 +500,13 @@ static bool finish_links(struct parse *p)
         const struct fab_port *a = &f->port[i];
         f->roce |= a->ethernet;
         if ((*a->netdev || a->vlan) && !a->ethernet)
-            return fail(p, "only a port with link=ethernet has it", *a->netdev ? a->netdev : "vlan");
+            return text_fail(p, "only a port with link=ethernet has it", *a->netdev ? a->netdev : "vlan");
         for (uint32_t k = 0; k < i && *a->netdev; k++)
             if (!strcmp(a->netdev, f->port[k].netdev) &&
                 (f->wire == WIRE_SHM || i / (f->hcas * f->ports) == k / (f->hcas * f->ports)))
-                return fail(p, "two ports cannot have one network interface (write node0/hca0/1: netdev=...)",
-                            a->netdev);
+                return text_fail(
+                    p, "two ports cannot have one network interface (write node0/hca0/1: netdev=...)",
+                    a->netdev);
     }
     return true;
 }

@@ -28,7 +28,8 @@ void async_report(struct ctx *c, const struct ibv_async_event *e, uint32_t *deli
     lock_drop(&c->ev_lock);
     uint64_t one = 1;
     if (write(c->v.context.async_fd, &one, sizeof(one)) < 0)
-        say("an asynchronous event was lost (write to the eventfd of the device): %s", strerror(errno));
+        softib_log("an asynchronous event was lost (write to the eventfd of the device): %s",
+                   strerror(errno));
 }
 
 void qp_report(struct qp *q, enum ibv_event_type type)

@@ -13,7 +13,7 @@ static bool is_solicited(const struct sh_cqe *e)
 
 /* The token goes out after the entry is visible and after `armed` was seen; the program arms, then polls once
  * more. `upto` counts the completions ever pushed, as far as this event tells of them. */
-static void notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool solicited)
+static void cq_notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool solicited)
 {
     unsigned armed = atomic_load(&s->armed);
     if (!armed || (armed == 2 && !solicited))
@@ -41,7 +41,7 @@ void cq_notify_untold(struct peer *owner, struct sh_cq *s)
     for (uint64_t i = first; i < tail && !solicited; i++)
         solicited = is_solicited(&ring[i & mask]);
     if (first < tail)
-        notify(owner, s, tail, solicited);
+        cq_notify(owner, s, tail, solicited);
 }
 
 void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e)
@@ -61,5 +61,5 @@ void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e)
     shlock_drop(&s->lock);
     if (UNLIKELY(overrun))
         peer_event(owner, SHEV_CQ_OVERRUN, cq, 0);
-    notify(owner, s, tail + 1, is_solicited(e));
+    cq_notify(owner, s, tail + 1, is_solicited(e));
 }

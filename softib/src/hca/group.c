@@ -8,7 +8,7 @@
 
 static atomic_uint hints[HINTS]; /* rows by a hash of the GID, plus one */
 
-static bool is_row_of(unsigned row, const uint8_t gid[16])
+static bool group_row_matches(unsigned row, const uint8_t gid[16])
 {
     const struct reg_group *g = &proc.reg->group[row];
     return atomic_load_explicit(&g->used, memory_order_acquire) && !memcmp(g->gid, gid, 16);
@@ -18,10 +18,10 @@ int group_row(const uint8_t gid[16])
 {
     atomic_uint *hint = &hints[hash_bytes(gid, 16, 1469598103934665603ull) % HINTS];
     unsigned at = atomic_load_explicit(hint, memory_order_relaxed);
-    if (LIKELY(at && is_row_of(at - 1, gid)))
+    if (LIKELY(at && group_row_matches(at - 1, gid)))
         return (int)at - 1;
     for (unsigned i = 0; i < GROUPS; i++)
-        if (is_row_of(i, gid)) {
+        if (group_row_matches(i, gid)) {
             atomic_store_explicit(hint, i + 1, memory_order_relaxed);
             return (int)i;
         }

@@ -255,8 +255,8 @@ static inline void *thread_mark(void)
 }
 
 /* qp_table.c */
-uint32_t qp_number_take(uint32_t *nth); /* an index, 0: none is left; and the how many-th QP it is */
-void qp_number_give(uint32_t idx);
+uint32_t qp_number_allocate(uint32_t *nth); /* an index, 0: none is left; and the how many-th QP it is */
+void qp_number_free(uint32_t idx);
 void qp_table_add(struct qp *q);
 void qp_table_remove(struct qp *q);
 struct qp *qp_lookup(uint32_t qpn);                                 /* marked busy; drop with qp_release */

@@ -10,7 +10,7 @@
 #include "hca/migrate.h"
 #include "hca/wire.h"
 
-static bool change(struct sh_qp *s, unsigned from, unsigned to)
+static bool migrate_change_state(struct sh_qp *s, unsigned from, unsigned to)
 {
     return atomic_compare_exchange_strong(&s->mig, &from, to);
 }
@@ -19,7 +19,7 @@ bool migrate_arrival(struct target *t, const struct request *r)
 {
     struct sh_qp *s = t->qp;
     if (r->arming) {
-        change(s, IBV_MIG_REARM, IBV_MIG_ARMED);
+        migrate_change_state(s, IBV_MIG_REARM, IBV_MIG_ARMED);
         return true;
     }
     if (atomic_load(&s->mig) != IBV_MIG_ARMED)
@@ -29,7 +29,7 @@ bool migrate_arrival(struct target *t, const struct request *r)
         peer_event(t->owner, SHEV_QP_PATH, atomic_load(&s->qpn), IBV_EVENT_PATH_MIG_ERR);
         return false;
     }
-    if (change(s, IBV_MIG_ARMED, IBV_MIG_MIGRATED)) {
+    if (migrate_change_state(s, IBV_MIG_ARMED, IBV_MIG_MIGRATED)) {
         atomic_store(&s->port, port);
         atomic_store(&s->dlid, r->slid);
         peer_event(t->owner, SHEV_QP_PATH, atomic_load(&s->qpn), IBV_EVENT_PATH_MIG);
@@ -37,10 +37,10 @@ bool migrate_arrival(struct target *t, const struct request *r)
     return true;
 }
 
-void migrate_heard(struct qp *q, bool arming)
+void migrate_on_peer_state(struct qp *q, bool arming)
 {
     if (arming)
-        change(q->sh, IBV_MIG_REARM, IBV_MIG_ARMED);
+        migrate_change_state(q->sh, IBV_MIG_REARM, IBV_MIG_ARMED);
 }
 
 /* The alternate path becomes the only one. */
@@ -62,11 +62,11 @@ static void take_alternate(struct qp *q)
     qp_report(q, IBV_EVENT_PATH_MIG);
 }
 
-bool migrate_now(struct qp *q)
+bool migrate_to_alternate(struct qp *q)
 {
     /* Its peer may have migrated it a moment ago: then only this half is left to do. */
-    if (!q->alternate ||
-        (!change(q->sh, IBV_MIG_ARMED, IBV_MIG_MIGRATED) && atomic_load(&q->sh->mig) != IBV_MIG_MIGRATED))
+    if (!q->alternate || (!migrate_change_state(q->sh, IBV_MIG_ARMED, IBV_MIG_MIGRATED) &&
+                          atomic_load(&q->sh->mig) != IBV_MIG_MIGRATED))
         return false;
     take_alternate(q);
     return true;
@@ -78,7 +78,7 @@ void migrate_event(struct qp *q, enum ibv_event_type what)
     bool works = qp_ibv(q)->state != IBV_QPS_RESET && qp_ibv(q)->state != IBV_QPS_ERR;
     if (works && what == IBV_EVENT_PATH_MIG_ERR)
         qp_report(q, what);
-    else if (works && migrate_now(q))
+    else if (works && migrate_to_alternate(q))
         q->wire->progress(q, 0);
     sq_unlock(q);
 }
@@ -117,7 +117,7 @@ static void load_alternate(struct qp *q, const struct ibv_qp_attr *a)
     atomic_store(&q->sh->alt_dlid, p.dlid);
 }
 
-void migrate_attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)
+void migrate_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask)
 {
     sq_lock(q);
     if (mask & IBV_QP_ALT_PATH)
@@ -126,9 +126,9 @@ void migrate_attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)
         q->alternate = true;
         atomic_store(&q->sh->mig, IBV_MIG_REARM);
     } else if (mask & IBV_QP_PATH_MIG_STATE && q->alternate) { /* the program moves it by itself */
-        if (change(q->sh, IBV_MIG_REARM, IBV_MIG_MIGRATED))
+        if (migrate_change_state(q->sh, IBV_MIG_REARM, IBV_MIG_MIGRATED))
             q->alternate = false; /* it was not armed yet: the path stays as it is */
-        else if (migrate_now(q))
+        else if (migrate_to_alternate(q))
             q->wire->progress(q, 0);
     }
     sq_unlock(q);

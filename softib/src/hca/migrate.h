@@ -8,17 +8,17 @@
 
 /* ibv_modify_qp: whether these attributes are possible, and taking them. Takes the locks. */
 bool migrate_attrs_fit(struct qp *q, const struct ibv_qp_attr *a, int mask);
-void migrate_attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask);
+void migrate_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask);
 void migrate_reset(struct qp *q);
 
 /* A request arrived at a QP whose state is not MIGRATED. False: it came by a path that is neither, drop it. */
 bool migrate_arrival(struct target *t, const struct request *r);
 
 /* An acknowledgement told whether the peer has an alternate path, too. */
-void migrate_heard(struct qp *q, bool arming);
+void migrate_on_peer_state(struct qp *q, bool arming);
 
 /* The QP takes its alternate path, if it is armed. Both locks are held. */
-bool migrate_now(struct qp *q);
+bool migrate_to_alternate(struct qp *q);
 
 /* The peer has migrated it, or tried. Takes the locks. */
 void migrate_event(struct qp *q, enum ibv_event_type what);

@@ -87,8 +87,9 @@ enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t 
     } else {
         uint64_t timeout = ack_timeout_ns(q->attr.timeout);
         if (timeout && !q->retry_left--)
-            return migrate_now(q) ? IBV_WC_SUCCESS : IBV_WC_RETRY_EXC_ERR; /* at once, over the other path */
-        q->wait_until = now + (timeout ? timeout : 100 * NS_MS); /* 0 is for ever, but look now and then */
+            return migrate_to_alternate(q) ? IBV_WC_SUCCESS
+                                           : IBV_WC_RETRY_EXC_ERR; /* at once, over the other path */
+        q->wait_until = now + (timeout ? timeout : 100 * NS_MS);   /* 0 is for ever, but look now and then */
     }
     port_count(q->linear, CNT_RETRIES, 1);
     return IBV_WC_SUCCESS;

@@ -11,7 +11,7 @@ static uint32_t table_hint, created;
 static bool taken[QP_MAX]; /* a number is taken before, and given back after, its QP can be looked up */
 
 /* What repeats with the seed must not hang on a number, so QPs are counted too. */
-uint32_t qp_number_take(uint32_t *nth)
+uint32_t qp_number_allocate(uint32_t *nth)
 {
     lock_take(&table_lock);
     if (!table_hint)
@@ -22,7 +22,7 @@ uint32_t qp_number_take(uint32_t *nth)
     return found;
 }
 
-void qp_number_give(uint32_t idx)
+void qp_number_free(uint32_t idx)
 {
     lock_take(&table_lock);
     taken[idx] = false;
@@ -46,7 +46,7 @@ void qp_table_remove(struct qp *q)
     lock_drop(&table_lock);
 }
 
-static struct qp *lookup(uint32_t idx, uint32_t qpn)
+static struct qp *qp_table_lookup(uint32_t idx, uint32_t qpn)
 {
     lock_take(&table_lock);
     struct qp *q = atomic_load(&qp_table[idx]);
@@ -60,10 +60,10 @@ static struct qp *lookup(uint32_t idx, uint32_t qpn)
 
 struct qp *qp_lookup(uint32_t qpn)
 {
-    return lookup(qpn & (QP_MAX - 1), qpn);
+    return qp_table_lookup(qpn & (QP_MAX - 1), qpn);
 }
 
-static void fence(struct qp *q, uint32_t unused)
+static void qp_fence_builder(struct qp *q, uint32_t unused)
 {
     (void)unused;
     if (atomic_load_explicit(&q->builder, memory_order_relaxed) != thread_mark()) {
@@ -76,7 +76,7 @@ void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
 {
     for (uint32_t i = 0; i < QP_MAX / 64; i++)
         for (uint64_t left = atomic_load(&in_table[i]); left; left &= left - 1) {
-            struct qp *q = lookup(i * 64 + (uint32_t)__builtin_ctzll(left), 0);
+            struct qp *q = qp_table_lookup(i * 64 + (uint32_t)__builtin_ctzll(left), 0);
             if (!q)
                 continue;
             fn(q, arg);
@@ -87,5 +87,5 @@ void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
 /* Whoever works on a QP holds its lock, and looks at the keys after it has taken it. */
 void qp_fence(void)
 {
-    qp_each(fence, 0);
+    qp_each(qp_fence_builder, 0);
 }

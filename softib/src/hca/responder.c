@@ -5,7 +5,7 @@
 #include "hca/migrate.h"
 #include "hca/window.h"
 
-static bool receives(unsigned state)
+static bool responder_can_receive(unsigned state)
 {
     return state == IBV_QPS_RTR || state == IBV_QPS_RTS || state == IBV_QPS_SQD || state == IBV_QPS_SQE;
 }
@@ -15,7 +15,7 @@ static bool right_port(const struct sh_qp *q, uint16_t dlid)
     return (uint32_t)(dlid >> proc.fab.lmc) == atomic_load_explicit(&q->port, memory_order_relaxed) + 1;
 }
 
-static bool wanted(const struct sh_qp *q, uint32_t qpn, const struct request *r)
+static bool responder_accepts(const struct sh_qp *q, uint32_t qpn, const struct request *r)
 {
     if (atomic_load_explicit(&q->qpn, memory_order_relaxed) != qpn ||
         atomic_load_explicit(&q->type, memory_order_relaxed) != r->type)
@@ -34,7 +34,7 @@ static bool right_path(const struct sh_qp *q, const struct request *r)
 }
 
 /* An alternate path may be taken by this very request. */
-static bool may_come(struct target *t, const struct request *r)
+static bool responder_check_path(struct target *t, const struct request *r)
 {
     if (r->type == IBV_QPT_UD)
         return true;
@@ -55,7 +55,8 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
         !peer_extend(owner))
         return ANS_REFUSED;
     atomic_fetch_add(&q->users, 1); /* before the look at the state: destroy looks in the other order */
-    if (LIKELY(receives(atomic_load(&q->state)) && wanted(q, qpn, r) && may_come(t, r)))
+    if (LIKELY(responder_can_receive(atomic_load(&q->state)) && responder_accepts(q, qpn, r) &&
+               responder_check_path(t, r)))
         return ANS_OK;
     atomic_fetch_sub(&q->users, 1);
     return ANS_DROP;
@@ -124,9 +125,9 @@ void target_release(struct target *t)
 void target_fail(struct target *t, enum ibv_event_type why)
 {
     unsigned s = atomic_load(&t->qp->state);
-    while (receives(s) && !atomic_compare_exchange_weak(&t->qp->state, &s, IBV_QPS_ERR))
+    while (responder_can_receive(s) && !atomic_compare_exchange_weak(&t->qp->state, &s, IBV_QPS_ERR))
         ;
-    if (receives(s))
+    if (responder_can_receive(s))
         peer_event(t->owner, SHEV_QP_ERROR, atomic_load(&t->qp->qpn), why);
 }
 
@@ -139,8 +140,8 @@ static uint16_t seen_lid(uint16_t lid)
     return proc.fab.port[at.linear].ethernet ? 0 : lid;
 }
 
-static void complete(struct target *t, const struct request *r, uint64_t wr_id, enum ibv_wc_status st,
-                     uint32_t len)
+static void responder_complete(struct target *t, const struct request *r, uint64_t wr_id,
+                               enum ibv_wc_status st, uint32_t len)
 {
     struct sh_qp *q = t->qp;
     bool imm = r->opcode == IBV_WR_SEND_WITH_IMM || r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
@@ -165,7 +166,7 @@ static void complete(struct target *t, const struct request *r, uint64_t wr_id, 
     cq_push(t->memory, target_cq(t), &e);
 }
 
-static void unland(struct landing *l)
+static void landing_release(struct landing *l)
 {
     for (int i = 0; i < l->nseg; i++)
         mr_release(&l->seg[i]);
@@ -188,7 +189,7 @@ static enum answer land_receive(struct target *t, const struct request *r, struc
     if (r->opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
         return ANS_OK;
     if (UNLIKELY(need > w.total)) {
-        complete(t, r, w.wr_id, IBV_WC_LOC_LEN_ERR, 0);
+        responder_complete(t, r, w.wr_id, IBV_WC_LOC_LEN_ERR, 0);
         target_fail(t, IBV_EVENT_QP_REQ_ERR);
         return ANS_INVALID;
     }
@@ -198,8 +199,8 @@ static enum answer land_receive(struct target *t, const struct request *r, struc
             continue;
         if (UNLIKELY(!mr_hold(t->memory, w.sge[i].lkey, pd, w.sge[i].addr, len, IBV_ACCESS_LOCAL_WRITE,
                               &l->seg[l->nseg]))) {
-            unland(l);
-            complete(t, r, w.wr_id, IBV_WC_LOC_PROT_ERR, 0);
+            landing_release(l);
+            responder_complete(t, r, w.wr_id, IBV_WC_LOC_PROT_ERR, 0);
             target_fail(t, IBV_EVENT_QP_FATAL);
             return ANS_OP;
         }
@@ -272,7 +273,7 @@ enum answer target_land(struct target *t, const struct request *r, struct landin
     l->consumed = taken.consumed;
     l->wr_id = taken.wr_id;
     if (a != ANS_OK)
-        unland(l);
+        landing_release(l);
     return a;
 }
 
@@ -307,10 +308,10 @@ static void invalidate_named(struct target *t, uint32_t key)
 
 enum answer target_finish(struct target *t, const struct request *r, struct landing *l, bool ok)
 {
-    unland(l);
+    landing_release(l);
     if (UNLIKELY(!ok)) {
         if (l->consumed)
-            complete(t, r, l->wr_id, IBV_WC_LOC_PROT_ERR, 0);
+            responder_complete(t, r, l->wr_id, IBV_WC_LOC_PROT_ERR, 0);
         if (r->type != IBV_QPT_UC)
             target_fail(t, IBV_EVENT_QP_FATAL);
         return ANS_OP;
@@ -318,13 +319,14 @@ enum answer target_finish(struct target *t, const struct request *r, struct land
     if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV))
         invalidate_named(t, r->imm);
     if (l->consumed)
-        complete(t, r, l->wr_id, IBV_WC_SUCCESS, r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0));
+        responder_complete(t, r, l->wr_id, IBV_WC_SUCCESS,
+                           r->length + (r->type == IBV_QPT_UD ? GRH_BYTES : 0));
     return ANS_OK;
 }
 
 void target_abandon(struct target *t, const struct request *r, struct landing *l, bool flush)
 {
-    unland(l);
+    landing_release(l);
     if (l->consumed && flush)
-        complete(t, r, l->wr_id, IBV_WC_WR_FLUSH_ERR, 0);
+        responder_complete(t, r, l->wr_id, IBV_WC_WR_FLUSH_ERR, 0);
 }

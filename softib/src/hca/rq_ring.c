@@ -35,7 +35,7 @@ void rq_destroy(struct sh_rq *rq)
     arena_free(ring, ring_bytes(rq));
 }
 
-static struct sh_rwqe *slot(struct peer *p, struct sh_rq *rq, uint64_t i)
+static struct sh_rwqe *rq_slot(struct peer *p, struct sh_rq *rq, uint64_t i)
 {
     char *ring = peer_at(p, atomic_load_explicit(&rq->ring, memory_order_relaxed));
     return LIKELY(ring != NULL) ? (void *)(ring + (i & (rq->size - 1)) * rq->stride) : NULL;
@@ -54,7 +54,7 @@ int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr)
         shlock_drop(&rq->lock);
         return ENOMEM;
     }
-    struct sh_rwqe *e = slot(proc.self, rq, tail);
+    struct sh_rwqe *e = rq_slot(proc.self, rq, tail);
     e->wr_id = wr->wr_id;
     e->nsge = (uint32_t)wr->num_sge;
     e->total = total > UINT32_MAX ? UINT32_MAX : (uint32_t)total;
@@ -75,7 +75,7 @@ bool rq_pop(struct peer *owner, uint32_t index, bool is_srq, struct rwqe *out)
     shlock_take(&rq->lock);
     uint64_t head = atomic_load_explicit(&rq->head, memory_order_relaxed);
     uint64_t left = atomic_load_explicit(&rq->tail, memory_order_acquire) - head;
-    struct sh_rwqe *e = left ? slot(owner, rq, head) : NULL;
+    struct sh_rwqe *e = left ? rq_slot(owner, rq, head) : NULL;
     if (LIKELY(e != NULL)) {
         out->wr_id = e->wr_id;
         out->nsge = e->nsge <= MAX_SGE ? e->nsge : MAX_SGE;
@@ -103,7 +103,7 @@ int rq_resize(struct sh_rq *rq, uint32_t max_wr)
     size_t drop_bytes = ring_bytes(r ? &fresh : rq);
     if (!r) {
         for (uint64_t i = head; i != tail; i++)
-            memcpy(slot(proc.self, &fresh, i), slot(proc.self, rq, i), rq->stride);
+            memcpy(rq_slot(proc.self, &fresh, i), rq_slot(proc.self, rq, i), rq->stride);
         rq->size = fresh.size;
         rq->limit_wr = max_wr;
         atomic_store(&rq->ring, atomic_load(&fresh.ring));

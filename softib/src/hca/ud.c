@@ -19,7 +19,7 @@ struct held_datagram {
 };
 
 /* ud_drop: one receiver loses a datagram that others of its group may get. */
-static bool dropped(uint32_t qpn, uint64_t number)
+static bool ud_is_dropped(uint32_t qpn, uint64_t number)
 {
     if (LIKELY(!proc.fab.ud_drop))
         return false;
@@ -42,7 +42,7 @@ void ud_deliver_numbered(struct peer *to, uint32_t qpn, const struct request *r,
         return;
     }
     uint32_t port = atomic_load(&t.qp->port);
-    if (!port_up(port) || dropped(qpn, number) || target_land(&t, r, &l, &arg) != ANS_OK) {
+    if (!port_up(port) || ud_is_dropped(qpn, number) || target_land(&t, r, &l, &arg) != ANS_OK) {
         port_count(port, CNT_RX_DROPS, 1);
     } else {
         struct ibv_grh grh = r->grh;
@@ -76,7 +76,7 @@ static enum answer send_unicast(uint32_t qpn, const struct request *r, const str
                                                   : ANS_OK;
 }
 
-static bool chance(struct qp *q, uint32_t p)
+static bool ud_draw_loss(struct qp *q, uint32_t p)
 {
     return p && (uint32_t)(rng_next(&q->rng) >> 32) < p;
 }
@@ -137,15 +137,15 @@ enum answer ud_execute(struct qp *q, struct wqe *w)
 
     port_count(q->linear, CNT_TX_PACKETS, 1);
     port_count(q->linear, CNT_TX_BYTES, w->length);
-    if (!port_up(q->linear) || chance(q, proc.fab.ud_loss)) {
+    if (!port_up(q->linear) || ud_draw_loss(q, proc.fab.ud_loss)) {
         port_count(q->linear, CNT_TX_DROPS, 1);
         return ANS_OK;
     }
     struct held_datagram *late = q->held;
     enum answer a = ANS_OK;
-    if (chance(q, proc.fab.ud_reorder) && hold_back(q, w, &r, mc, iov, n))
+    if (ud_draw_loss(q, proc.fab.ud_reorder) && hold_back(q, w, &r, mc, iov, n))
         return ANS_OK;
-    for (int copies = chance(q, proc.fab.ud_dup) ? 2 : 1; copies; copies--) {
+    for (int copies = ud_draw_loss(q, proc.fab.ud_dup) ? 2 : 1; copies; copies--) {
         if (mc)
             send_multicast(q, &w->path, &r, iov, n);
         else

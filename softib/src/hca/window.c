@@ -12,7 +12,7 @@
      IBV_ACCESS_ZERO_BASED)
 #define WRITES (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
 
-static struct sh_mr *entry(struct peer *owner, uint32_t key)
+static struct sh_mr *window_entry(struct peer *owner, uint32_t key)
 {
     uint32_t idx = key >> MR_SHIFT;
     struct sh_mr *s = idx && idx < MR_MAX ? &owner->arena->mr[idx] : NULL;
@@ -21,7 +21,7 @@ static struct sh_mr *entry(struct peer *owner, uint32_t key)
 
 struct sh_mr *window_named(const struct target *t, uint32_t key)
 {
-    struct sh_mr *s = entry(t->memory, key);
+    struct sh_mr *s = window_entry(t->memory, key);
     return s && mr_window_type(s) == IBV_MW_TYPE_2 && window_admits(s, t) ? s : NULL;
 }
 
@@ -59,7 +59,7 @@ static bool region_allows(const struct sh_mr *s, const struct sh_mr *region, con
 static enum answer bind_window(struct qp *q, struct wqe *w)
 {
     struct mw *mw = (struct mw *)(uintptr_t)w->compare;
-    struct sh_mr *s = mw->sh, *region = entry(proc.self, w->remote_qkey);
+    struct sh_mr *s = mw->sh, *region = window_entry(proc.self, w->remote_qkey);
     const bool second = mr_window_type(s) == IBV_MW_TYPE_2, empty = !w->swap;
     if (w->imm & ~(uint32_t)WINDOW_ACCESS || (!empty && !region_allows(s, region, w)) ||
         (second && (empty || s->within || (w->rkey ^ mw->ibv.rkey) & ~0xffu)))
@@ -86,9 +86,9 @@ static enum answer bind_window(struct qp *q, struct wqe *w)
     return ANS_OK;
 }
 
-static enum answer invalidate(struct qp *q, const struct wqe *w)
+static enum answer window_invalidate(struct qp *q, const struct wqe *w)
 {
-    struct sh_mr *s = entry(proc.self, w->imm);
+    struct sh_mr *s = window_entry(proc.self, w->imm);
     if (!s || mr_window_type(s) != IBV_MW_TYPE_2 || s->pd != pd_key(qp_ibv(q)->pd) ||
         s->qpn != qp_ibv(q)->qp_num)
         return ANS_WINDOW;
@@ -100,7 +100,7 @@ enum answer window_execute(struct qp *q, struct wqe *w)
 {
     if (w->settled) /* it is sent again, since its number was lost */
         return ANS_OK;
-    enum answer a = w->opcode == IBV_WR_BIND_MW ? bind_window(q, w) : invalidate(q, w);
+    enum answer a = w->opcode == IBV_WR_BIND_MW ? bind_window(q, w) : window_invalidate(q, w);
     w->settled = a == ANS_OK;
     return a;
 }

@@ -55,7 +55,7 @@ static bool has_more(struct reg_lane *l, int i)
     return atomic_load(&l->taker[i].taken) != atomic_load(&l->tail);
 }
 
-static void look_again(int row, uint64_t due)
+static void lane_schedule_poll(int row, uint64_t due)
 {
     atomic_fetch_or(&sleepers_of[row / 64], 1ull << row % 64);
     engine_defer(&later, due);
@@ -63,7 +63,7 @@ static void look_again(int row, uint64_t due)
 
 /* ---- delivering ---- */
 
-static void deliver(const struct reg_packet *p, struct peer *owner, uint32_t qpn, uint64_t number)
+static void lane_deliver(const struct reg_packet *p, struct peer *owner, uint32_t qpn, uint64_t number)
 {
     struct request r;
     memcpy(&r, p->head, sizeof(r));
@@ -73,7 +73,7 @@ static void deliver(const struct reg_packet *p, struct peer *owner, uint32_t qpn
 }
 
 /* Delivers all that has arrived at member i, whose lock is held. Returns when the next packet arrives, NEVER: there is none. */
-static uint64_t take(int row, int i, struct peer *owner, uint32_t qpn)
+static uint64_t lane_take_packets(int row, int i, struct peer *owner, uint32_t qpn)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     struct reg_taker *m = &l->taker[i];
@@ -85,7 +85,7 @@ static uint64_t take(int row, int i, struct peer *owner, uint32_t qpn)
             if (m->due > now_ns())
                 return m->due;
         }
-        deliver(p, owner, qpn, n);
+        lane_deliver(p, owner, qpn, n);
         m->due = 0;
         atomic_store(&m->taken, n + 1);
     }
@@ -131,7 +131,7 @@ static void take_nothing(struct reg_lane *l, int i)
 }
 
 /* Packets before `must` that are still on the way to a member give way to newer ones. Its lock is held. */
-static void skip(int row, int i, uint64_t must)
+static void lane_skip_packets(int row, int i, uint64_t must)
 {
     struct reg_taker *m = &proc.reg->lane[row].taker[i];
     for (; atomic_load(&m->taken) < must; atomic_fetch_add(&m->taken, 1)) {
@@ -154,8 +154,8 @@ static bool take_for(int row, int i, uint64_t must, uint64_t *next)
     const uint32_t qpn = atomic_load(&proc.reg->group[row].qpn[i]);
     struct peer *p = qpn ? peer_get(qpn >> QP_BITS) : NULL;
     if (p) {
-        *next = take(row, i, p, qpn);
-        skip(row, i, must);
+        *next = lane_take_packets(row, i, p, qpn);
+        lane_skip_packets(row, i, must);
         note_sleep(l, i, p, qpn);
     } else {
         take_nothing(l, i);
@@ -165,7 +165,7 @@ static bool take_for(int row, int i, uint64_t must, uint64_t *next)
     return true;
 }
 
-static uint64_t sleepers(struct reg_lane *l, int word, bool dozing)
+static uint64_t lane_sleepers(struct reg_lane *l, int word, bool dozing)
 {
     return atomic_load(&l->asleep[word]) | (dozing ? atomic_load(&l->dozing[word]) : 0);
 }
@@ -174,7 +174,7 @@ static bool has_sleepers(struct reg_lane *l, bool dozing)
 {
     uint64_t any = 0;
     for (int w = 0; w < LANE_WORDS; w++)
-        any |= sleepers(l, w, dozing);
+        any |= lane_sleepers(l, w, dozing);
     return any != 0;
 }
 
@@ -185,10 +185,10 @@ static bool wake_some(int row, int most, bool dozing, bool *met)
     bool more = false;
     *met = false;
     for (int w = 0; w < LANE_WORDS; w++)
-        for (uint64_t bits = sleepers(l, w, dozing); bits; bits &= bits - 1) {
+        for (uint64_t bits = lane_sleepers(l, w, dozing); bits; bits &= bits - 1) {
             const int i = w * 64 + __builtin_ctzll(bits);
             uint64_t next = 0;
-            while (has_more(l, i) && sleepers(l, w, dozing) >> i % 64 & 1) {
+            while (has_more(l, i) && lane_sleepers(l, w, dozing) >> i % 64 & 1) {
                 if (next == 0 && most-- <= 0)
                     return true;
                 *met = true;
@@ -197,7 +197,7 @@ static bool wake_some(int row, int most, bool dozing, bool *met)
                     break;
                 }
                 if (next != NEVER) {
-                    look_again(row, next);
+                    lane_schedule_poll(row, next);
                     break;
                 }
             }
@@ -208,7 +208,7 @@ static bool wake_some(int row, int most, bool dozing, bool *met)
 /* While somebody who was woken has not yet looked for more sleepers, `waking` is 1 and senders leave the sleepers alone: else a sender of
  * many packets would wake all of them. It is set before anybody is woken, who may clear it; and whoever clears it looks once more, for
  * a sender may have seen it set. */
-static bool wake(int row, int most, bool dozing)
+static bool lane_wake_members(int row, int most, bool dozing)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     bool more, met;
@@ -258,8 +258,8 @@ static bool make_room(int row, uint64_t tail)
     return true;
 }
 
-static bool put(int row, uint32_t from, const uint8_t gid[16], const struct request *r,
-                const struct iovec *iov, int n, uint32_t not_qpn)
+static bool lane_put_packet(int row, uint32_t from, const uint8_t gid[16], const struct request *r,
+                            const struct iovec *iov, int n, uint32_t not_qpn)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     shlock_take(&l->lock);
@@ -290,15 +290,15 @@ void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, co
     const int row = group_row(gid);
     if (row < 0)
         return;
-    if (!put(row, from, gid, r, iov, n, not_qpn)) {
+    if (!lane_put_packet(row, from, gid, r, iov, n, not_qpn)) {
         port_count(from, CNT_TX_DROPS, 1);
         return;
     }
     atomic_fetch_add(&proc.reg->multicasts, 1);
     struct reg_lane *l = &proc.reg->lane[row];
     const bool asleep = has_sleepers(l, false);
-    if (asleep ? atomic_load(&l->waking) || wake(row, 1, false) : has_sleepers(l, true))
-        look_again(row, now_ns() + LATE);
+    if (asleep ? atomic_load(&l->waking) || lane_wake_members(row, 1, false) : has_sleepers(l, true))
+        lane_schedule_poll(row, now_ns() + LATE);
 }
 
 /* ---- receiving ---- */
@@ -315,7 +315,7 @@ static bool take_own(struct membership *m)
             return false;
         }
         const uint32_t qpn = atomic_load(&proc.reg->group[m->row].qpn[m->i]);
-        const uint64_t next = qpn ? take(m->row, m->i, proc.self, qpn) : NEVER;
+        const uint64_t next = qpn ? lane_take_packets(m->row, m->i, proc.self, qpn) : NEVER;
         if (qpn)
             note_sleep(l, m->i, proc.self, qpn);
         shlock_drop(lock);
@@ -328,7 +328,7 @@ static bool take_own(struct membership *m)
     return true;
 }
 
-static void take_all(void)
+static void lane_take_rows(void)
 {
     bool again = false;
     atomic_store(&lane_heard, atomic_load(&proc.reg->multicasts));
@@ -336,7 +336,7 @@ static void take_all(void)
         const uint64_t tail = atomic_load(&proc.reg->lane[m->row].tail);
         again |= !take_own(m);
         if (m->seen != tail && tail != atomic_load_explicit(&sent[m->row], memory_order_relaxed))
-            wake(m->row, 2, false);
+            lane_wake_members(m->row, 2, false);
         m->seen = tail;
     }
     if (again)
@@ -346,7 +346,7 @@ static void take_all(void)
 void lane_take_all(void)
 {
     if (lock_try(&mine_lock)) {
-        take_all();
+        lane_take_rows();
         lock_drop(&mine_lock);
     }
 }
@@ -356,13 +356,13 @@ static void run_later(struct task *t)
 {
     (void)t;
     lock_take(&mine_lock);
-    take_all();
+    lane_take_rows();
     lock_drop(&mine_lock);
     for (int w = 0; w < GROUPS / 64; w++)
         for (uint64_t bits = atomic_exchange(&sleepers_of[w], 0); bits; bits &= bits - 1) {
             const int row = w * 64 + __builtin_ctzll(bits);
-            if (wake(row, 2, true))
-                look_again(row, now_ns() + LATE);
+            if (lane_wake_members(row, 2, true))
+                lane_schedule_poll(row, now_ns() + LATE);
         }
 }
 
@@ -473,7 +473,7 @@ void lane_rename(int row, const uint8_t gid[16])
     shlock_drop(&l->lock);
 }
 
-void lane_forget(void)
+void lane_reset_after_fork(void)
 {
     mine = NULL;
     memset(&mine_lock, 0, sizeof(mine_lock));

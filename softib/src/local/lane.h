@@ -18,7 +18,7 @@ bool lane_open(int row, int i, struct ibv_qp *v);
 void lane_close(int row, int i);
 void lane_settle(int row);                        /* members have come or gone */
 void lane_rename(int row, const uint8_t gid[16]); /* the row is for another group from now on */
-void lane_forget(void);                           /* in a forked child */
+void lane_reset_after_fork(void);                 /* in a forked child */
 
 void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
                uint32_t not_qpn);

@@ -8,20 +8,20 @@
 #include "local/lane.h"
 #include "memory/share.h"
 
-static bool attach(struct qp *q, uint32_t node)
+static bool local_attach(struct qp *q, uint32_t node)
 {
     (void)q, (void)node;
     return true;
 }
 
-static void detach(struct qp *q)
+static void local_detach(struct qp *q)
 {
     (void)q;
 }
 
 /* A datagram may be lost, but not all of them for ever: their sender would repeat them without end. */
-static enum answer datagram(uint32_t node, uint32_t qpn, const struct request *r, const struct iovec *iov,
-                            int n)
+static enum answer local_send_datagram(uint32_t node, uint32_t qpn, const struct request *r,
+                                       const struct iovec *iov, int n)
 {
     int why;
     struct peer *p = peer_find(qpn >> QP_BITS, &why);
@@ -34,13 +34,13 @@ static enum answer datagram(uint32_t node, uint32_t qpn, const struct request *r
     return p || !why ? ANS_OK : ANS_REFUSED;
 }
 
-static void multicast(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov,
-                      int n)
+static void local_send_multicast(struct qp *q, const struct path *to, const struct request *r,
+                                 const struct iovec *iov, int n)
 {
     lane_send(q->linear, to->dgid.raw, r, iov, n, q->no_self_mcast ? qp_ibv(q)->qp_num : 0);
 }
 
-static void group(const uint8_t gid[16], bool join)
+static void local_join_group(const uint8_t gid[16], bool join)
 {
     (void)gid, (void)join; /* the registry holds all there is to know */
 }
@@ -52,26 +52,26 @@ static void to_switch(const struct softib_packet *p)
     shlock_drop(&proc.reg->sw_lock);
 }
 
-static void from_switch(const struct softib_packet *p)
+static void local_from_switch(const struct softib_packet *p)
 {
     switch_mail(p->port, p);
 }
 
 const struct wire local_wire = {
-    .attach = attach,
-    .detach = detach,
+    .attach = local_attach,
+    .detach = local_detach,
     .progress = local_progress,
     .reserve = local_reserve,
-    .moved = detach,
-    .quiet = detach,
-    .datagram = datagram,
-    .multicast = multicast,
-    .group = group,
+    .moved = local_detach,
+    .quiet = local_detach,
+    .datagram = local_send_datagram,
+    .multicast = local_send_multicast,
+    .group = local_join_group,
     .to_switch = to_switch,
-    .from_switch = from_switch,
+    .from_switch = local_from_switch,
 };
 
-static void poll(void)
+static void local_poll(void)
 {
     lane_poll();
     if (UNLIKELY(share_open()))
@@ -83,4 +83,4 @@ static int sleep_or_help(uint64_t until)
     return share_attend(until) ? 0 : -1;
 }
 
-const struct attendant local_attendant = {.poll = poll, .sleep = sleep_or_help};
+const struct attendant local_attendant = {.poll = local_poll, .sleep = sleep_or_help};

@@ -8,7 +8,7 @@
 
 /* Books time on a port's wire: one direction is a token bucket whose level is the time it will next be idle.
  */
-static uint64_t book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
+static uint64_t pace_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
 {
     if (!rate)
         return now;
@@ -25,8 +25,8 @@ static uint64_t book_port(uint32_t linear, bool out, uint64_t bytes, uint64_t no
 {
     const struct fab_port *f = &proc.fab.port[linear];
     struct reg_port *r = &proc.reg->port[linear], *bus = &proc.reg->port[fabric_bus(&proc.fab, linear)];
-    uint64_t end = book(out ? &r->tx_free : &r->rx_free, f->rate, bytes, now);
-    return f->bus ? max_u64(end, book(&bus->bus_free, f->bus, bytes, now)) : end;
+    uint64_t end = pace_reserve_time(out ? &r->tx_free : &r->rx_free, f->rate, bytes, now);
+    return f->bus ? max_u64(end, pace_reserve_time(&bus->bus_free, f->bus, bytes, now)) : end;
 }
 
 /* One packet leaves our port and the switch makes the copies. It must not send more than the slowest port of the group takes, from all
@@ -39,7 +39,7 @@ static void reserve_multicast(struct qp *q, struct wqe *w)
     int row = group_row(w->path.dgid.raw);
     if (row >= 0) {
         struct reg_lane *l = &proc.reg->lane[row];
-        end = max_u64(end, book(&l->free_at, atomic_load(&l->slowest), bytes, now));
+        end = max_u64(end, pace_reserve_time(&l->free_at, atomic_load(&l->slowest), bytes, now));
     }
     w->due = end + proc.fab.port[q->linear].latency;
 }

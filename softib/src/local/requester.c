@@ -76,7 +76,7 @@ static void count_traffic(struct qp *q, struct wqe *w, uint32_t to, enum answer 
     port_count(to, CNT_RX_BYTES, w->length);
 }
 
-static struct peer *partner(struct qp *q, int *why)
+static struct peer *requester_find_peer(struct qp *q, int *why)
 {
     *why = 0;
     if (q->peer && LIKELY(!atomic_load_explicit(&q->peer->dead, memory_order_relaxed)))
@@ -86,12 +86,12 @@ static struct peer *partner(struct qp *q, int *why)
     return q->peer;
 }
 
-static enum answer execute(struct qp *q, struct wqe *w, uint32_t *arg)
+static enum answer requester_execute(struct qp *q, struct wqe *w, uint32_t *arg)
 {
     struct request r;
     struct target t;
     int why;
-    struct peer *p = partner(q, &why);
+    struct peer *p = requester_find_peer(q, &why);
     uint32_t to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
     if (!p || UNLIKELY(!port_up(q->linear) || to >= proc.fab.nports || !port_up(to))) {
         port_count(q->linear, CNT_TX_DROPS, 1);
@@ -104,7 +104,7 @@ static enum answer execute(struct qp *q, struct wqe *w, uint32_t *arg)
         return a;
     }
     if (UNLIKELY(q->alternate))
-        migrate_heard(q, atomic_load(&t.qp->mig) != IBV_MIG_MIGRATED);
+        migrate_on_peer_state(q, atomic_load(&t.qp->mig) != IBV_MIG_MIGRATED);
     if (UNLIKELY(w->executed)) { /* only its acknowledgement was lost */
         target_release(&t);
         return ANS_OK;
@@ -124,7 +124,7 @@ static enum answer execute(struct qp *q, struct wqe *w, uint32_t *arg)
     return a;
 }
 
-static enum ibv_wc_status refused(enum answer a)
+static enum ibv_wc_status requester_error_status(enum answer a)
 {
     switch (a) {
     case ANS_INVALID:
@@ -162,7 +162,7 @@ static void lost_ack(struct qp *q)
 }
 
 /* Completes what was executed, in order, as far as its acknowledgements are back. */
-static bool reap(struct qp *q, uint64_t now)
+static bool requester_reap(struct qp *q, uint64_t now)
 {
     while (q->done != q->next) {
         struct wqe *w = sq_at(q, q->done);
@@ -180,7 +180,7 @@ static bool reap(struct qp *q, uint64_t now)
 }
 
 /* One request. False: stop here, the rest has to wait. */
-static bool step(struct qp *q, uint64_t *now)
+static bool requester_step(struct qp *q, uint64_t *now)
 {
     struct wqe *w = sq_at(q, q->next);
     uint64_t due = max_u64(q->wait_until, w->due);
@@ -196,7 +196,7 @@ static bool step(struct qp *q, uint64_t *now)
     bool reliable = qp_reliable(q);
     enum answer a = qp_ibv(q)->qp_type == IBV_QPT_UD      ? ud_execute(q, w)
                     : UNLIKELY(window_request(w->opcode)) ? window_execute(q, w)
-                                                          : execute(q, w, &arg);
+                                                          : requester_execute(q, w, &arg);
     bool local = a == ANS_LOCAL || a == ANS_LENGTH || a == ANS_REFUSED || a == ANS_WINDOW;
     if (LIKELY(a == ANS_OK || (!reliable && !local))) {
         q->next++;
@@ -206,11 +206,12 @@ static bool step(struct qp *q, uint64_t *now)
             sq_complete(q, w, q->done++, IBV_WC_SUCCESS);
             return true;
         }
-        return reap(q, *now) || true;
+        return requester_reap(q, *now) || true;
     }
     if (!*now)
         *now = now_ns();
-    enum ibv_wc_status st = a == ANS_RNR || a == ANS_DROP ? sq_retry(q, a, arg, *now) : refused(a);
+    enum ibv_wc_status st =
+        a == ANS_RNR || a == ANS_DROP ? sq_retry(q, a, arg, *now) : requester_error_status(a);
     if (st == IBV_WC_SUCCESS)
         return true;                      /* sees wait_until and defers */
     for (; q->done != q->next; q->done++) /* acknowledgements still under way: they would have come first */
@@ -222,9 +223,10 @@ static bool step(struct qp *q, uint64_t *now)
 void local_progress(struct qp *q, uint64_t now)
 {
     unsigned state = qp_ibv(q)->state;
-    if (UNLIKELY(q->done != q->next) && !reap(q, now ? now : (now = now_ns())) && q->next == q->posted)
+    if (UNLIKELY(q->done != q->next) && !requester_reap(q, now ? now : (now = now_ns())) &&
+        q->next == q->posted)
         return;
-    while (q->next != q->posted && LIKELY(state == IBV_QPS_RTS) && step(q, &now))
+    while (q->next != q->posted && LIKELY(state == IBV_QPS_RTS) && requester_step(q, &now))
         state = qp_ibv(q)->state;
     if (UNLIKELY(state == IBV_QPS_SQD && q->done == q->next))
         qp_drained(q);

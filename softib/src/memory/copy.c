@@ -31,7 +31,7 @@ void copy_last_last(char *dst, const char *src, size_t n)
     dma_end();
 }
 
-static bool all_mapped(const struct rseg *s, int n)
+static bool copy_is_all_mapped(const struct rseg *s, int n)
 {
     for (int i = 0; i < n; i++)
         if (!s[i].map)
@@ -59,7 +59,7 @@ static void direct_out(const struct rseg *dst, const struct iovec *src, uint64_t
     }
 }
 
-static void direct_in(const struct rseg *src, const struct iovec *dst, uint64_t n)
+static void copy_direct_in(const struct rseg *src, const struct iovec *dst, uint64_t n)
 {
     uint64_t doff = 0, soff = 0;
     while (n) {
@@ -103,7 +103,8 @@ static bool cross_ok(struct peer *p, ssize_t r, uint64_t n)
     if (r < 0 && errno == ESRCH)
         atomic_store(&p->dead, true);
     else if (r < 0 && errno != EFAULT && !atomic_exchange(&p->refused, true))
-        say("cannot copy to or from the memory of process %d: process_vm_writev: %s. A system call filter "
+        softib_log(
+            "cannot copy to or from the memory of process %d: process_vm_writev: %s. A system call filter "
             "(seccomp), Yama (kernel.yama.ptrace_scope above 1) or PR_SET_DUMPABLE forbids it: allow it "
             "(for a container: --cap-add SYS_PTRACE), or set wire=tcp in SOFTIB_FABRIC, which does not "
             "need it",
@@ -121,7 +122,7 @@ bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src
 {
     if (!n)
         return true;
-    if (all_mapped(dst, nd)) {
+    if (copy_is_all_mapped(dst, nd)) {
         dma_begin();
         direct_out(dst, src, n);
         dma_end();
@@ -148,11 +149,11 @@ bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct i
 {
     if (!n)
         return true;
-    if (all_mapped(src, nsrc)) {
+    if (copy_is_all_mapped(src, nsrc)) {
         /* An RDMA read is carried out behind the writes before it on its connection. */
         atomic_thread_fence(memory_order_seq_cst);
         dma_begin();
-        direct_in(src, dst, n);
+        copy_direct_in(src, dst, n);
         dma_end();
         return true;
     }

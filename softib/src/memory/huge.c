@@ -56,7 +56,7 @@ static void prepare_heap(void)
     static void *volatile room; /* never touched, so no memory: the heap's first huge page begins in it */
     const char *wish = getenv("SOFTIB_MALLOC");
     pthread_once(&once, find_out);
-    if (!huge_bytes || (wish && !strcmp(wish, "leave")) || !keepheap())
+    if (!huge_bytes || (wish && !strcmp(wish, "leave")) || !keepheap_apply())
         return;
     room = malloc(huge_bytes);
     (void)room;
@@ -68,7 +68,7 @@ void huge_heap(void)
     pthread_once(&prepared, prepare_heap);
 }
 
-static bool nearly_all_there(uint64_t at)
+static bool huge_is_mostly_resident(uint64_t at)
 {
     unsigned char there[2048];
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), pages = huge_bytes / page, n = 0;
@@ -81,7 +81,7 @@ static bool nearly_all_there(uint64_t at)
 
 static atomic_int credit;
 
-static int pages_of(uint64_t len)
+static int huge_page_count(uint64_t len)
 {
     return (int)min_u64((len + huge_bytes - 1) / huge_bytes, CREDIT);
 }
@@ -91,14 +91,14 @@ bool huge_on_credit(uint64_t len)
     pthread_once(&once, find_out);
     if (!huge_bytes || len < HUGE_LEAST || atomic_load(&credit) <= 0)
         return false;
-    atomic_fetch_sub(&credit, pages_of(len));
+    atomic_fetch_sub(&credit, huge_page_count(len));
     return true;
 }
 
 void huge_renew(uint64_t len)
 {
     if (huge_bytes && len >= HUGE_LEAST && atomic_load(&credit) < CREDIT)
-        atomic_fetch_add(&credit, 2 * pages_of(len));
+        atomic_fetch_add(&credit, 2 * huge_page_count(len));
 }
 
 bool huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_end)
@@ -112,7 +112,7 @@ bool huge_pages(uint64_t addr, uint64_t len, uint64_t map_start, uint64_t map_en
     uint64_t at = max_u64(addr & ~mask, (map_start + mask) & ~mask);
     for (; at < addr + len && at + huge_bytes <= map_end; at += huge_bytes) {
         uint64_t ours = min_u64(at + huge_bytes, addr + len) - max_u64(at, addr);
-        if (!(ours >= huge_bytes / SHARE || nearly_all_there(at)) ||
+        if (!(ours >= huge_bytes / SHARE || huge_is_mostly_resident(at)) ||
             !madvise((void *)(uintptr_t)at, huge_bytes, MADV_COLLAPSE))
             continue;
         all = false;

@@ -25,14 +25,14 @@ struct query {
 #define QUERY_SHARED   0x08u
 #define NAME_SIZE      128 /* of memory without a file the name has at most 87 bytes */
 
-static enum kind kind_of(bool shared, uint64_t ino, const char *name)
+static enum kind mapping_kind(bool shared, uint64_t ino, const char *name)
 {
     bool plain = !*name || !strcmp(name, "[heap]"); /* no stack */
     return shared && ino ? MAP_SHARED_FILE : !shared && !ino && plain ? MAP_PRIVATE_ANON : MAP_OTHER;
 }
 
 /* Opened each time: in a forked child the parent's descriptor would tell of the parent's memory. */
-int mapping_asked(uint64_t addr, uint64_t len, struct mapping *m)
+int mapping_query(uint64_t addr, uint64_t len, struct mapping *m)
 {
     char name[NAME_SIZE] = "";
     struct query q = {.size = sizeof(q), .addr = addr};
@@ -55,7 +55,7 @@ int mapping_asked(uint64_t addr, uint64_t len, struct mapping *m)
                           .offset = q.offset,
                           .ino = q.inode,
                           .dev = makedev(q.major, q.minor),
-                          .kind = kind_of(q.vma_flags & QUERY_SHARED, q.inode, name)};
+                          .kind = mapping_kind(q.vma_flags & QUERY_SHARED, q.inode, name)};
     return addr >= q.start && addr + len <= q.end && q.vma_flags & QUERY_WRITABLE;
 }
 
@@ -79,7 +79,7 @@ bool mapping_read(uint64_t addr, uint64_t len, struct mapping *m)
                               .offset = off,
                               .ino = ino,
                               .dev = makedev(major, minor),
-                              .kind = kind_of(perms[3] == 's', ino, n == 7 ? "" : name)};
+                              .kind = mapping_kind(perms[3] == 's', ino, n == 7 ? "" : name)};
     }
     if (in)
         fclose(in);
@@ -88,7 +88,7 @@ bool mapping_read(uint64_t addr, uint64_t len, struct mapping *m)
 
 bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m)
 {
-    int found = mapping_asked(addr, len, m);
+    int found = mapping_query(addr, len, m);
     return found < 0 ? mapping_read(addr, len, m) : found;
 }
 

@@ -23,7 +23,7 @@ bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m);
 bool mapping_present(uint64_t addr, uint64_t len);
 
 /* The two ways to ask the kernel, for a test. asked: -1 when this kernel cannot be asked for one mapping, else 0 or 1. */
-int mapping_asked(uint64_t addr, uint64_t len, struct mapping *m);
+int mapping_query(uint64_t addr, uint64_t len, struct mapping *m);
 bool mapping_read(uint64_t addr, uint64_t len, struct mapping *m);
 
 #endif

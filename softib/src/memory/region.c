@@ -75,14 +75,14 @@ static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
     return m->base;
 }
 
-static bool fits(const struct sh_mr *s, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need)
+static bool region_permits(const struct sh_mr *s, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need)
 {
     return s->pd == pd && (s->access & need) == need && addr >= s->iova && len <= s->length &&
            addr - s->iova <= s->length - len;
 }
 
 /* A page of a region that is not pinned may be gone: an adapter would fail the request, and a copy would fail the process. */
-static bool pages_gone(const struct sh_mr *s, uint64_t addr, uint64_t len)
+static bool region_has_lost_pages(const struct sh_mr *s, uint64_t addr, uint64_t len)
 {
     return UNLIKELY(s->access & MR_ON_DEMAND) && !mapping_present(s->addr + (addr - s->iova), len);
 }
@@ -118,12 +118,12 @@ bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint6
     /* Held before the look at the key: the owner looks in the other order. Our own regions need no hold: the
      * lock of the wire or of a QP is held here, and the owner takes those. */
     _Atomic uint64_t *hold = owner->self ? NULL : hold_take(owner->slot, idx);
-    if (UNLIKELY(atomic_load(&s->rkey) != key || !fits(s, pd, addr, len, need))) {
+    if (UNLIKELY(atomic_load(&s->rkey) != key || !region_permits(s, pd, addr, len, need))) {
         if (hold)
             hold_drop(hold);
         return false;
     }
-    if (owner->self && pages_gone(s, addr, len))
+    if (owner->self && region_has_lost_pages(s, addr, len))
         return false;
     note_use(owner, s, key, len);
     uint64_t off = addr - s->iova;
@@ -146,7 +146,7 @@ bool mr_local(uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t n
         return false;
     struct sh_mr *s = &proc.arena->mr[idx];
     if (atomic_load_explicit(&s->rkey, memory_order_acquire) != key || UNLIKELY(mr_window_type(s)) ||
-        !fits(s, pd, addr, len, need) || pages_gone(s, addr, len))
+        !region_permits(s, pd, addr, len, need) || region_has_lost_pages(s, addr, len))
         return false;
     note_use(proc.self, s, key, len);
     *at = (char *)(uintptr_t)(s->addr + (addr - s->iova));

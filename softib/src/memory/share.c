@@ -27,12 +27,12 @@ struct part {
     unsigned turns; /* how often the other side took pieces between two of ours */
 };
 
-static uint64_t offset_of(uint64_t word)
+static uint64_t share_word_offset(uint64_t word)
 {
     return word & 0xffffffffu;
 }
 
-static uint64_t piece_of(const struct part *p, uint64_t left)
+static uint64_t share_piece_size(const struct part *p, uint64_t left)
 {
     uint64_t least = p->total < 4 * PIECE_WORTH ? PIECE_MIN : PIECE_WORTH;
     uint64_t want = left / (p->receiving ? 2 : 3) & ~4095ull;
@@ -43,10 +43,10 @@ static bool take_piece(struct part *p, uint64_t *at, uint64_t *len)
 {
     uint64_t word = atomic_load_explicit(&p->c->next, memory_order_acquire);
     do {
-        *at = offset_of(word);
+        *at = share_word_offset(word);
         if (word >> 32 != p->number || *at >= p->total)
             return false;
-        *len = piece_of(p, p->total - *at);
+        *len = share_piece_size(p, p->total - *at);
     } while (!atomic_compare_exchange_weak(&p->c->next, &word, word + *len));
     p->turns += *at != p->expect;
     p->expect = *at + *len;
@@ -54,8 +54,8 @@ static bool take_piece(struct part *p, uint64_t *at, uint64_t *len)
     return true;
 }
 
-static bool move(pid_t pid, bool read, const struct iovec *mine, int nm, const struct iovec *theirs, int nt,
-                 uint64_t at, uint64_t len)
+static bool share_move_vector(pid_t pid, bool read, const struct iovec *mine, int nm,
+                              const struct iovec *theirs, int nt, uint64_t at, uint64_t len)
 {
     struct iovec l[MAX_SGE], r[MAX_SGE];
     unsigned long nl = (unsigned long)iov_slice(mine, nm, at, len, l);
@@ -74,7 +74,7 @@ bool share_wanted(struct peer *p)
 }
 
 /* Help came, or never did, or only took the processor from us. */
-static void learn(struct peer *p, bool useful, bool late)
+static void share_update_estimate(struct peer *p, bool useful, bool late)
 {
     unsigned n = late ? 6 : useful ? 0 : atomic_load_explicit(&p->unhelped, memory_order_relaxed) + 1;
     atomic_store_explicit(&p->unhelped, n, memory_order_relaxed);
@@ -96,7 +96,7 @@ static struct sh_copy *entry_take(struct arena *a)
     return NULL;
 }
 
-static void pieces_of(struct sh_piece *out, const struct iovec *iov, int n)
+static void share_encode_pieces(struct sh_piece *out, const struct iovec *iov, int n)
 {
     for (int i = 0; i < n; i++)
         out[i] = (struct sh_piece){(uintptr_t)iov[i].iov_base, iov[i].iov_len};
@@ -105,14 +105,15 @@ static void pieces_of(struct sh_piece *out, const struct iovec *iov, int n)
 /* Waits for the pieces the other side has taken; it may have been put off the processor with one. Then its
  * help costs more than it brings: late is what takes several times as long as we would have taken. `began`:
  * when our own part was begun. */
-static bool others_done(struct peer *p, const struct part *part, uint64_t end, uint64_t began, bool *late)
+static bool share_wait_helpers(struct peer *p, const struct part *part, uint64_t end, uint64_t began,
+                               bool *late)
 {
     *late = false;
     if (part->got >= end)
         return true;
     uint64_t now = now_ns(), mine = max_u64(part->got, PIECE_MIN);
     uint64_t limit = now + 3 * (now - began) * (end - part->got) / mine + LATE_NS;
-    for (unsigned turn = 0; part->got + offset_of(atomic_load(&part->c->done)) < end;) {
+    for (unsigned turn = 0; part->got + share_word_offset(atomic_load(&part->c->done)) < end;) {
         if (atomic_load(&p->dead))
             return false;
         *late = *late || (turn % 16 == 15 && now_ns() > limit);
@@ -142,8 +143,8 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     c->nfar = (uint32_t)nfar;
     c->inward = inward;
     c->total = n;
-    pieces_of(c->near, near, nnear);
-    pieces_of(c->far, far, nfar);
+    share_encode_pieces(c->near, near, nnear);
+    share_encode_pieces(c->far, far, nfar);
     atomic_store(&c->failed, 0);
     atomic_store(&c->done, number << 32);
     atomic_store(&c->next, number << 32);
@@ -152,20 +153,20 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     uint64_t began = now_ns();
     bool ok = true, rung = atomic_load(&p->arena->attentive);
     while (ok && take_piece(&part, &at, &len)) {
-        ok = move(p->pid, inward, near, nnear, far, nfar, at, len);
+        ok = share_move_vector(p->pid, inward, near, nnear, far, nfar, at, len);
         /* A polling program has come by now; if none has, and none will after a copy of its own, the engine is to. */
-        if (!rung && offset_of(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN &&
+        if (!rung && share_word_offset(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN &&
             atomic_load_explicit(&p->arena->copying, memory_order_relaxed) == 0) {
             atomic_store(&p->arena->help_asked, 1);
             member_ring(p->slot);
         }
         rung = true;
     }
-    uint64_t end = min_u64(n, offset_of(atomic_exchange(&c->next, number << 32 | CLOSED)));
-    bool late, all = others_done(p, &part, end, began, &late);
+    uint64_t end = min_u64(n, share_word_offset(atomic_exchange(&c->next, number << 32 | CLOSED)));
+    bool late, all = share_wait_helpers(p, &part, end, began, &late);
     atomic_fetch_and(&p->arena->copies_open, ~bit);
     ok = ok && all && !atomic_load(&c->failed);
-    learn(p, part.got < n, late);
+    share_update_estimate(p, part.got < n, late);
     shlock_drop(&c->lock);
     return ok;
 }
@@ -183,7 +184,7 @@ struct job {
     struct iovec near[MAX_SGE], far[MAX_SGE];
 };
 
-static int pieces_to(struct iovec *out, const struct sh_piece *in, uint32_t n)
+static int share_decode_pieces(struct iovec *out, const struct sh_piece *in, uint32_t n)
 {
     n = n < MAX_SGE ? n : MAX_SGE;
     for (uint32_t i = 0; i < n; i++)
@@ -196,15 +197,18 @@ static int pieces_to(struct iovec *out, const struct sh_piece *in, uint32_t n)
 static void job_read(struct sh_copy *c, struct job *j)
 {
     uint64_t word = atomic_load(&c->next);
-    j->part = (struct part){
-        .c = c, .number = word >> 32, .total = c->total, .receiving = !c->inward, .expect = offset_of(word)};
+    j->part = (struct part){.c = c,
+                            .number = word >> 32,
+                            .total = c->total,
+                            .receiving = !c->inward,
+                            .expect = share_word_offset(word)};
     j->pid = (pid_t)c->pid;
     j->inward = c->inward;
-    j->nnear = pieces_to(j->near, c->near, c->nnear);
-    j->nfar = pieces_to(j->far, c->far, c->nfar);
+    j->nnear = share_decode_pieces(j->near, c->near, c->nnear);
+    j->nfar = share_decode_pieces(j->far, c->far, c->nfar);
 }
 
-static void report(struct sh_copy *c, uint64_t number, uint64_t len)
+static void share_report_done(struct sh_copy *c, uint64_t number, uint64_t len)
 {
     uint64_t d = atomic_load(&c->done);
     while (d >> 32 == number && !atomic_compare_exchange_weak(&c->done, &d, d + len))
@@ -212,38 +216,38 @@ static void report(struct sh_copy *c, uint64_t number, uint64_t len)
 }
 
 /* Takes at most `most` pieces; true when both sides took turns, that is, worked at the same time. */
-static bool help_with(struct sh_copy *c, unsigned most, uint64_t *got)
+static bool share_help_copy(struct sh_copy *c, unsigned most, uint64_t *got)
 {
     struct job j;
     uint64_t at, len;
-    if (offset_of(atomic_load_explicit(&c->next, memory_order_relaxed)) == CLOSED)
+    if (share_word_offset(atomic_load_explicit(&c->next, memory_order_relaxed)) == CLOSED)
         return false;
     atomic_fetch_add(&helping, 1);
     job_read(c, &j);
     while (most-- && take_piece(&j.part, &at, &len)) {
-        if (!move(j.pid, !j.inward, j.far, j.nfar, j.near, j.nnear, at, len))
+        if (!share_move_vector(j.pid, !j.inward, j.far, j.nfar, j.near, j.nnear, at, len))
             atomic_store(&c->failed, 1);
-        report(c, j.part.number, len);
+        share_report_done(c, j.part.number, len);
     }
     atomic_fetch_sub(&helping, 1);
     *got += j.part.got;
     return j.part.turns > 0;
 }
 
-static bool help_all(unsigned most, uint64_t *got)
+static bool share_help_all(unsigned most, uint64_t *got)
 {
     unsigned open = atomic_load(&proc.arena->copies_open);
     bool turns = false;
     for (unsigned i = 0; i < SHARED_COPIES; i++)
         if (open >> i & 1)
-            turns |= help_with(&proc.arena->copy[i], most, got);
+            turns |= share_help_copy(&proc.arena->copy[i], most, got);
     return turns;
 }
 
 void share_help(void)
 {
     uint64_t got = 0;
-    help_all(1, &got); /* one piece: what the program polls for may be there by then */
+    share_help_all(1, &got); /* one piece: what the program polls for may be there by then */
     if (got)
         atomic_store_explicit(&by_poller, true, memory_order_relaxed);
 }
@@ -268,7 +272,7 @@ static bool pieces_left(void)
     unsigned open = atomic_load(&proc.arena->copies_open);
     for (unsigned i = 0; open >> i; i++) {
         const struct sh_copy *c = &proc.arena->copy[i];
-        if (open >> i & 1 && offset_of(atomic_load(&c->next)) < c->total)
+        if (open >> i & 1 && share_word_offset(atomic_load(&c->next)) < c->total)
             return true;
     }
     return false;
@@ -288,7 +292,7 @@ bool share_attend(uint64_t due)
     atomic_store(&proc.arena->attentive, 1);
     atomic_store(&by_poller, false);
     do {
-        if (share_open() && help_all(~0u, &got))
+        if (share_open() && share_help_all(~0u, &got))
             until = now_ns() + ATTEND_NS;
         else
             spin_wait(&turn);

@@ -17,14 +17,14 @@ bool address_known(uint32_t linear)
     return proc.fab.port[linear].addrs == 1 || taken[linear];
 }
 
-bool address_taken(uint32_t linear, unsigned *n)
+bool address_is_registered(uint32_t linear, unsigned *n)
 {
     uint8_t t = taken[linear];
     *n = t ? t - 1u : 0;
     return t != 0;
 }
 
-void address_take(uint32_t linear, unsigned n)
+void address_register(uint32_t linear, unsigned n)
 {
     taken[linear] = (uint8_t)(n + 1);
 }

@@ -10,8 +10,8 @@
 /* The address a datagram for that port is sent to: the one that answered last, else the first. */
 struct in_addr address_of(uint32_t linear);
 bool address_known(uint32_t linear);
-bool address_taken(uint32_t linear, unsigned *n); /* the n-th answered last */
-void address_take(uint32_t linear, unsigned n);
+bool address_is_registered(uint32_t linear, unsigned *n); /* the n-th answered last */
+void address_register(uint32_t linear, unsigned n);
 void address_drop(uint32_t linear);
 
 #endif

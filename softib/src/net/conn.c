@@ -13,7 +13,7 @@ static bool any_broken;
 
 void conn_watch(struct conn *c)
 {
-    net_watch_again(c->fd, &c->w, (c->rx_pause || c->rx_full ? 0 : EPOLLIN) | (c->want_out ? EPOLLOUT : 0));
+    net_watch_change(c->fd, &c->w, (c->rx_pause || c->rx_full ? 0 : EPOLLIN) | (c->want_out ? EPOLLOUT : 0));
 }
 
 void conn_break(struct conn *c)
@@ -29,7 +29,7 @@ bool conn_any_broken(void)
 }
 
 /* A token bucket that holds half a millisecond, so that a late wake-up costs nothing. */
-static uint64_t book(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
+static uint64_t conn_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
 {
     uint64_t need = (uint64_t)((__uint128_t)bytes * NS_S / rate), old = atomic_load(free_at), end;
     do
@@ -46,8 +46,8 @@ uint64_t port_book(uint32_t linear, bool out, uint64_t bytes)
         return 0;
     uint64_t now = now_ns(), end = 0;
     if (f->rate)
-        end = book(out ? &r->tx_free : &r->rx_free, f->rate, bytes, now);
-    return f->bus ? max_u64(end, book(&bus->bus_free, f->bus, bytes, now)) : end;
+        end = conn_reserve_time(out ? &r->tx_free : &r->rx_free, f->rate, bytes, now);
+    return f->bus ? max_u64(end, conn_reserve_time(&bus->bus_free, f->bus, bytes, now)) : end;
 }
 
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes)

@@ -145,7 +145,7 @@ struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t t
 bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from);
 void conn_bury(void); /* nothing uses one: frees those that broke */
 void conn_tick(uint64_t now);
-void conn_forget_all(void);
+void conn_reset_after_fork(void);
 
 /* conn_in.c */
 void conn_receive(struct conn *c);
@@ -154,8 +154,8 @@ void conn_parse(struct conn *c); /* what was read already */
 /* conn_out.c */
 void conn_send(struct conn *c); /* as much as the socket takes */
 void conn_reply(struct conn *c, const struct frame *f, const void *payload);
-uint32_t conn_ask(struct conn *c);   /* are you there? Returns the number of the question */
-void conn_delay_ack(struct conn *c); /* it may wait for the program's own next message */
+uint32_t conn_request_number(struct conn *c); /* are you there? Returns the number of the question */
+void conn_delay_ack(struct conn *c);          /* it may wait for the program's own next message */
 void conn_flush_ack(struct conn *c);
 void conn_flush_acks(void); /* all that wait */
 void conn_drop_ack(struct conn *c);

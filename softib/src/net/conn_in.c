@@ -80,7 +80,7 @@ static bool for_tcp(uint8_t type)
     return type < FRAME_DATAGRAM_DATA || type == FRAME_PING || type == FRAME_PONG;
 }
 
-static void pong(struct conn *c)
+static void conn_send_pong(struct conn *c)
 {
     struct frame f = c->in;
     f.type = FRAME_PONG;
@@ -92,7 +92,7 @@ static void pong(struct conn *c)
 }
 
 /* One step over what is buffered. False: more bytes are needed. */
-static bool parse(struct conn *c)
+static bool conn_parse_one(struct conn *c)
 {
     if (!c->in_payload) {
         if (c->rx_end - c->rx_at < FRAME_BYTES)
@@ -109,7 +109,7 @@ static bool parse(struct conn *c)
         c->sink.n = c->sink.at = 0;
         c->sink.small_have = 0;
         if (c->in.type == FRAME_PING)
-            pong(c);
+            conn_send_pong(c);
         else if (c->in.type == FRAME_PONG)
             c->pong = c->in.seq;
         else
@@ -127,7 +127,7 @@ static bool parse(struct conn *c)
 
 void conn_parse(struct conn *c)
 {
-    while (!c->broken && !c->rx_pause && !conn_crowded(c) && parse(c))
+    while (!c->broken && !c->rx_pause && !conn_crowded(c) && conn_parse_one(c))
         conn_hot = c;
 }
 

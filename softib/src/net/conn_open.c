@@ -39,7 +39,7 @@ void conn_bury(void)
     }
 }
 
-static void on_conn(struct watch *w, uint32_t ev)
+static void conn_open_on_conn(struct watch *w, uint32_t ev)
 {
     struct conn *c = CONTAINER_OF(w, struct conn, w);
     if (c->broken)
@@ -59,7 +59,7 @@ static struct conn *conn_make(void)
     struct conn *c = calloc(1, sizeof(*c));
     if (!c)
         return NULL;
-    c->w.ready = on_conn;
+    c->w.ready = conn_open_on_conn;
     c->fd = -1;
     c->next = conns;
     conns = c;
@@ -74,7 +74,7 @@ static void conn_adopt(struct conn *c, int fd)
 }
 
 /* The search is over: with a connection and our address of it, or, fd below 0, without. */
-static void on_reached(struct conn *c, int fd, const struct in_addr *me)
+static void conn_open_on_reached(struct conn *c, int fd, const struct in_addr *me)
 {
     conn_user->routed(c->to, me);
     if (fd < 0) {
@@ -100,7 +100,7 @@ struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t t
     c->slot = slot;
     c->linear = linear;
     c->to = to;
-    return reach_begin(c, on_reached) ? c : NULL;
+    return reach_begin(c, conn_open_on_reached) ? c : NULL;
 }
 
 bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from)
@@ -117,7 +117,7 @@ bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32
     return true;
 }
 
-static void tick(struct conn *c, uint64_t now)
+static void conn_tick_one(struct conn *c, uint64_t now)
 {
     if (c->connecting)
         reach_tick(c, now);
@@ -143,10 +143,10 @@ void conn_tick(uint64_t now)
 {
     for (struct conn *c = conns; c; c = c->next)
         if (!c->broken)
-            tick(c, now);
+            conn_tick_one(c, now);
 }
 
-void conn_forget_all(void)
+void conn_reset_after_fork(void)
 {
     for (struct conn *c = conns; c; c = c->next) {
         reach_end(c);

@@ -79,7 +79,7 @@ static void watch_out(struct conn *c, bool on)
     conn_watch(c);
 }
 
-static void frame_gone(struct conn *c)
+static void conn_frame_sent(struct conn *c)
 {
     c->out_n = c->out_at = 0;
     c->out_q = NULL;
@@ -89,7 +89,7 @@ static void frame_gone(struct conn *c)
 
 void conn_out_free(struct conn *c)
 {
-    frame_gone(c);
+    conn_frame_sent(c);
     free(c->ctrl);
     free(c->ctrl_out);
     conn_drop_ack(c);
@@ -165,7 +165,7 @@ static bool push_frame(struct conn *c)
             c->out_at += !v->iov_len;
         }
     }
-    frame_gone(c);
+    conn_frame_sent(c);
     return true;
 }
 
@@ -203,7 +203,7 @@ void conn_send(struct conn *c)
         net_tick_at(now_ns()); /* reads again */
 }
 
-uint32_t conn_ask(struct conn *c)
+uint32_t conn_request_number(struct conn *c)
 {
     struct frame f = {
         .type = FRAME_PING,

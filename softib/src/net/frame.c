@@ -7,14 +7,14 @@
 
 #define MAGIC 0x53494231u /* "SIB1" */
 
-static uint8_t *put(uint8_t *p, uint64_t v, int bytes)
+static uint8_t *frame_put(uint8_t *p, uint64_t v, int bytes)
 {
     for (int i = bytes - 1; i >= 0; i--)
         *p++ = (uint8_t)(v >> (8 * i));
     return p;
 }
 
-static uint64_t get(const uint8_t **p, int bytes)
+static uint64_t frame_get(const uint8_t **p, int bytes)
 {
     uint64_t v = 0;
     for (int i = 0; i < bytes; i++)
@@ -22,7 +22,7 @@ static uint64_t get(const uint8_t **p, int bytes)
     return v;
 }
 
-static uint32_t checksum(const uint8_t *p, uint32_t fabric)
+static uint32_t frame_checksum(const uint8_t *p, uint32_t fabric)
 {
     /* Word by word: a byte-wise hash of two headers would be a tenth of a small message's time. */
     uint64_t h = 1469598103934665603ull ^ fabric, w;
@@ -40,35 +40,35 @@ static uint32_t checksum(const uint8_t *p, uint32_t fabric)
 void frame_encode(const struct frame *f, uint32_t fabric, uint8_t out[FRAME_BYTES])
 {
     uint8_t *p = out;
-    p = put(p, MAGIC, 4);
-    p = put(p, f->type, 1);
-    p = put(p, f->flags, 1);
-    p = put(p, f->opcode, 1);
-    p = put(p, f->sl, 1);
-    p = put(p, f->dst_qpn, 4);
-    p = put(p, f->src_qpn, 4);
-    p = put(p, f->seq, 4);
-    p = put(p, f->length, 4);
-    p = put(p, f->total, 4);
-    p = put(p, f->offset, 4);
-    p = put(p, f->raddr, 8);
-    p = put(p, f->rkey, 4);
-    p = put(p, f->imm, 4);
-    p = put(p, f->slid, 2);
-    p = put(p, f->dlid, 2);
-    p = put(p, f->arg, 4);
-    p = put(p, f->qp_type, 4);
-    put(p, checksum(out, fabric), 4);
+    p = frame_put(p, MAGIC, 4);
+    p = frame_put(p, f->type, 1);
+    p = frame_put(p, f->flags, 1);
+    p = frame_put(p, f->opcode, 1);
+    p = frame_put(p, f->sl, 1);
+    p = frame_put(p, f->dst_qpn, 4);
+    p = frame_put(p, f->src_qpn, 4);
+    p = frame_put(p, f->seq, 4);
+    p = frame_put(p, f->length, 4);
+    p = frame_put(p, f->total, 4);
+    p = frame_put(p, f->offset, 4);
+    p = frame_put(p, f->raddr, 8);
+    p = frame_put(p, f->rkey, 4);
+    p = frame_put(p, f->imm, 4);
+    p = frame_put(p, f->slid, 2);
+    p = frame_put(p, f->dlid, 2);
+    p = frame_put(p, f->arg, 4);
+    p = frame_put(p, f->qp_type, 4);
+    frame_put(p, frame_checksum(out, fabric), 4);
 }
 
-static bool carries(uint8_t opcode)
+static bool frame_carries_data(uint8_t opcode)
 {
     return opcode == IBV_WR_SEND || opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_SEND_WITH_INV ||
            opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_LOCAL_INV;
 }
 
 /* The lengths, types and numbers agree with each other. */
-static bool consistent(const struct frame *f)
+static bool frame_is_consistent(const struct frame *f)
 {
     if (f->seq > 0xffffff || f->dst_qpn > 0xffffff || f->src_qpn > 0xffffff || f->total > MAX_MSG ||
         f->offset > f->total || f->length > f->total - f->offset)
@@ -77,8 +77,9 @@ static bool consistent(const struct frame *f)
          answers = rc || f->qp_type == IBV_QPT_XRC_SEND; /* the type is that of the QP it is for */
     switch (f->type) {
     case FRAME_DATA:
-        return carries(f->opcode) && f->length <= FRAME_SEGMENT && (requests || f->qp_type == IBV_QPT_UC) &&
-               (f->length || !f->total) && (f->opcode != IBV_WR_LOCAL_INV || !f->total);
+        return frame_carries_data(f->opcode) && f->length <= FRAME_SEGMENT &&
+               (requests || f->qp_type == IBV_QPT_UC) && (f->length || !f->total) &&
+               (f->opcode != IBV_WR_LOCAL_INV || !f->total);
     case FRAME_READ:
         return requests && f->opcode == IBV_WR_RDMA_READ && !f->length && !f->offset;
     case FRAME_ATOMIC:
@@ -116,25 +117,25 @@ static bool consistent(const struct frame *f)
 bool frame_decode(const uint8_t in[FRAME_BYTES], uint32_t fabric, struct frame *f)
 {
     const uint8_t *p = in;
-    if (get(&p, 4) != MAGIC)
+    if (frame_get(&p, 4) != MAGIC)
         return false;
-    f->type = (uint8_t)get(&p, 1);
-    f->flags = (uint8_t)get(&p, 1);
-    f->opcode = (uint8_t)get(&p, 1);
-    f->sl = (uint8_t)get(&p, 1);
-    f->dst_qpn = (uint32_t)get(&p, 4);
-    f->src_qpn = (uint32_t)get(&p, 4);
-    f->seq = (uint32_t)get(&p, 4);
-    f->length = (uint32_t)get(&p, 4);
-    f->total = (uint32_t)get(&p, 4);
-    f->offset = (uint32_t)get(&p, 4);
-    f->raddr = get(&p, 8);
-    f->rkey = (uint32_t)get(&p, 4);
-    f->imm = (uint32_t)get(&p, 4);
-    f->slid = (uint16_t)get(&p, 2);
-    f->dlid = (uint16_t)get(&p, 2);
-    f->arg = (uint32_t)get(&p, 4);
-    uint64_t kind = get(&p, 4);
+    f->type = (uint8_t)frame_get(&p, 1);
+    f->flags = (uint8_t)frame_get(&p, 1);
+    f->opcode = (uint8_t)frame_get(&p, 1);
+    f->sl = (uint8_t)frame_get(&p, 1);
+    f->dst_qpn = (uint32_t)frame_get(&p, 4);
+    f->src_qpn = (uint32_t)frame_get(&p, 4);
+    f->seq = (uint32_t)frame_get(&p, 4);
+    f->length = (uint32_t)frame_get(&p, 4);
+    f->total = (uint32_t)frame_get(&p, 4);
+    f->offset = (uint32_t)frame_get(&p, 4);
+    f->raddr = frame_get(&p, 8);
+    f->rkey = (uint32_t)frame_get(&p, 4);
+    f->imm = (uint32_t)frame_get(&p, 4);
+    f->slid = (uint16_t)frame_get(&p, 2);
+    f->dlid = (uint16_t)frame_get(&p, 2);
+    f->arg = (uint32_t)frame_get(&p, 4);
+    uint64_t kind = frame_get(&p, 4);
     f->qp_type = (uint8_t)kind;
-    return kind < 256 && get(&p, 4) == checksum(in, fabric) && consistent(f);
+    return kind < 256 && frame_get(&p, 4) == frame_checksum(in, fabric) && frame_is_consistent(f);
 }

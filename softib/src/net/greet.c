@@ -38,7 +38,7 @@ static bool said_full, any_done;
 
 /* --- callers --- */
 
-static void bad(void)
+static void greet_count_bad(void)
 {
     port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
 }
@@ -46,7 +46,7 @@ static void bad(void)
 static void listen_for(bool on)
 {
     for (unsigned i = 0; i < nlisteners; i++)
-        net_watch_again(listeners[i].fd, &listeners[i].w, on ? EPOLLIN : 0);
+        net_watch_change(listeners[i].fd, &listeners[i].w, on ? EPOLLIN : 0);
 }
 
 static void pause_until(uint64_t when)
@@ -58,7 +58,7 @@ static void pause_until(uint64_t when)
 }
 
 /* Only marked: an event of its may still be in the batch that is being worked on. */
-static void done_with(struct caller *k)
+static void greet_close_caller(struct caller *k)
 {
     k->fd = -1;
     ncallers--;
@@ -68,7 +68,7 @@ static void done_with(struct caller *k)
 static void hang_up(struct caller *k)
 {
     close(k->fd);
-    done_with(k);
+    greet_close_caller(k);
 }
 
 void greet_bury(void)
@@ -104,14 +104,14 @@ static bool answer_hello(struct caller *k)
     return send(k->fd, k->ack, sizeof(k->ack), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(k->ack);
 }
 
-static bool proved(const struct caller *k)
+static bool greet_is_proved(const struct caller *k)
 {
     uint8_t want[PROOF_BYTES];
     greet_proof(k->hello, k->ack, want);
     return secret_equal(want, k->proof, sizeof(want));
 }
 
-static void let_in(struct caller *k)
+static void greet_accept_caller(struct caller *k)
 {
     struct frame h;
     struct fab_place from, to;
@@ -119,10 +119,10 @@ static void let_in(struct caller *k)
     for_us(&h, &from, &to);
     if (!conn_accepted(k->fd, from.node, h.src_qpn >> QP_BITS, to.linear, from.linear))
         close(k->fd);
-    done_with(k);
+    greet_close_caller(k);
 }
 
-static void on_caller(struct watch *w, uint32_t ev)
+static void greet_on_caller(struct watch *w, uint32_t ev)
 {
     struct caller *k = CONTAINER_OF(w, struct caller, w);
     if (k->fd < 0)
@@ -136,13 +136,13 @@ static void on_caller(struct watch *w, uint32_t ev)
     k->have += n > 0 ? (size_t)n : 0;
     if (n > 0 && k->have < want)
         return;
-    bool good = n > 0 && (k->heard ? proved(k) : answer_hello(k));
+    bool good = n > 0 && (k->heard ? greet_is_proved(k) : answer_hello(k));
     if (n > 0 && !good)
-        bad();
+        greet_count_bad();
     if (!good) {
         hang_up(k);
     } else if (k->heard) {
-        let_in(k);
+        greet_accept_caller(k);
     } else {
         k->heard = true;
         k->have = 0;
@@ -151,11 +151,11 @@ static void on_caller(struct watch *w, uint32_t ev)
 
 /* No descriptor is left: the connection at the head of the queue is taken with the spare one and closed, or it
  * would be reported again and again. */
-static void turn_away(int listen_fd)
+static void greet_reject_caller(int listen_fd)
 {
     if (!said_full)
-        say("no file descriptor is left: connections from other nodes are refused. Raise the limit of "
-            "open files (ulimit -n)");
+        softib_log("no file descriptor is left: connections from other nodes are refused. Raise the limit of "
+                   "open files (ulimit -n)");
     said_full = true;
     close(spare);
     int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -180,14 +180,14 @@ static bool make_room(uint64_t now)
     return true;
 }
 
-static void admit(int fd, uint64_t now)
+static void greet_admit(int fd, uint64_t now)
 {
     struct caller *k = calloc(1, sizeof(*k));
     if (!k) {
         close(fd);
         return;
     }
-    *k = (struct caller){.w = {on_caller}, .fd = fd, .since = now, .next = callers};
+    *k = (struct caller){.w = {greet_on_caller}, .fd = fd, .since = now, .next = callers};
     callers = k;
     ncallers++;
     if (net_watch(fd, &k->w, EPOLLIN))
@@ -196,7 +196,7 @@ static void admit(int fd, uint64_t now)
         hang_up(k);
 }
 
-static void on_listen(struct watch *w, uint32_t ev)
+static void greet_on_listen(struct watch *w, uint32_t ev)
 {
     struct listener *l = CONTAINER_OF(w, struct listener, w);
     uint64_t now = now_ns();
@@ -208,9 +208,9 @@ static void on_listen(struct watch *w, uint32_t ev)
         }
         int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd >= 0)
-            admit(fd, now);
+            greet_admit(fd, now);
         else if (errno == EMFILE || errno == ENFILE)
-            turn_away(l->fd);
+            greet_reject_caller(l->fd);
         else if (errno != ECONNABORTED && errno != EINTR)
             return;
     }
@@ -238,7 +238,7 @@ void greet_tick(uint64_t now)
 
 /* --- sockets --- */
 
-static int listen_at(struct in_addr addr, uint16_t port)
+static int greet_listen_on(struct in_addr addr, uint16_t port)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = addr};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), one = 1;
@@ -259,18 +259,18 @@ bool greet_listen(uint16_t port)
     unsigned n = fabric_addrs(&proc.fab, proc.fab.node, addrs);
     nlisteners = 0;
     for (unsigned i = 0; i < n; i++) {
-        int fd = listen_at(addrs[i], port);
+        int fd = greet_listen_on(addrs[i], port);
         if (fd >= 0) {
-            listeners[nlisteners++] = (struct listener){{on_listen}, fd};
+            listeners[nlisteners++] = (struct listener){{greet_on_listen}, fd};
         } else if (errno != EADDRNOTAVAIL) {
-            greet_forget();
+            greet_reset_after_fork();
             return false;
         }
     }
     static bool said; /* every slot is tried */
     if (!nlisteners && !said)
-        say("none of the addresses of node%u (addr= in SOFTIB_FABRIC) belongs to this machine",
-            proc.fab.node);
+        softib_log("none of the addresses of node%u (addr= in SOFTIB_FABRIC) belongs to this machine",
+                   proc.fab.node);
     said |= !nlisteners;
     return nlisteners;
 }
@@ -284,7 +284,7 @@ bool greet_start(void)
     return ok;
 }
 
-void greet_forget(void)
+void greet_reset_after_fork(void)
 {
     for (unsigned i = 0; i < nlisteners; i++)
         close(listeners[i].fd);

@@ -12,6 +12,6 @@ bool greet_listen(uint16_t port);
 bool greet_start(void);
 void greet_tick(uint64_t now);
 void greet_bury(void); /* no event is being worked on: frees those who are gone */
-void greet_forget(void);
+void greet_reset_after_fork(void);
 
 #endif

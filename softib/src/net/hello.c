@@ -20,7 +20,8 @@ void greet_hello(const struct conn *c, uint8_t out[HELLO_BYTES])
     random_bytes(out + FRAME_BYTES, NONCE_BYTES);
 }
 
-static void proof_of(enum key_side side, const uint8_t *hello, const uint8_t *ack, uint8_t out[SHA256_SIZE])
+static void hello_compute_proof(enum key_side side, const uint8_t *hello, const uint8_t *ack,
+                                uint8_t out[SHA256_SIZE])
 {
     key_proof(side, hello, FRAME_BYTES, hello + FRAME_BYTES, ack + FRAME_BYTES, out);
 }
@@ -33,11 +34,11 @@ enum greet_answer greet_check(const uint8_t hello[HELLO_BYTES], const uint8_t ac
         f.type != FRAME_HELLO_ACK || f.src_qpn != h.dst_qpn || f.dst_qpn != h.src_qpn || f.slid != h.dlid ||
         f.dlid != h.slid)
         return GREET_SOMEBODY_ELSE;
-    proof_of(KEY_CALLED, hello, ack, want);
+    hello_compute_proof(KEY_CALLED, hello, ack, want);
     return secret_equal(want, ack + FRAME_BYTES + NONCE_BYTES, SHA256_SIZE) ? GREET_GOOD : GREET_WRONG_KEY;
 }
 
-static void mirror(const struct frame *h, enum frame_type type, uint32_t bytes, struct frame *f)
+static void hello_build_reply(const struct frame *h, enum frame_type type, uint32_t bytes, struct frame *f)
 {
     *f = *h;
     f->type = (uint8_t)type;
@@ -49,21 +50,21 @@ void greet_proof(const uint8_t hello[HELLO_BYTES], const uint8_t ack[HELLO_ACK_B
 {
     struct frame h, f;
     frame_decode(hello, net_fabric(), &h);
-    mirror(&h, FRAME_PROOF, FRAME_PROOF_BYTES, &f);
+    hello_build_reply(&h, FRAME_PROOF, FRAME_PROOF_BYTES, &f);
     frame_encode(&f, net_fabric(), out);
-    proof_of(KEY_CALLER, hello, ack, out + FRAME_BYTES);
+    hello_compute_proof(KEY_CALLER, hello, ack, out + FRAME_BYTES);
 }
 
 void greet_answer(const uint8_t hello[HELLO_BYTES], uint8_t out[HELLO_ACK_BYTES])
 {
     struct frame h, f;
     frame_decode(hello, net_fabric(), &h);
-    mirror(&h, FRAME_HELLO_ACK, FRAME_HELLO_ACK_BYTES, &f);
+    hello_build_reply(&h, FRAME_HELLO_ACK, FRAME_HELLO_ACK_BYTES, &f);
     f.dst_qpn = h.src_qpn;
     f.src_qpn = h.dst_qpn;
     f.slid = h.dlid;
     f.dlid = h.slid;
     frame_encode(&f, net_fabric(), out);
     random_bytes(out + FRAME_BYTES, NONCE_BYTES);
-    proof_of(KEY_CALLED, hello, out, out + FRAME_BYTES + NONCE_BYTES);
+    hello_compute_proof(KEY_CALLED, hello, out, out + FRAME_BYTES + NONCE_BYTES);
 }

@@ -15,7 +15,7 @@ static struct hmac_sha256 keyed;
 static uint64_t fabric_id;
 static struct sip datagrams;
 
-static int digit(char c)
+static int key_hex_digit(char c)
 {
     return isdigit((unsigned char)c) ? c - '0'
            : c >= 'a' && c <= 'f'    ? c - 'a' + 10
@@ -26,7 +26,7 @@ static int digit(char c)
 bool key_parse(const char *text, uint8_t key[KEY_BYTES])
 {
     for (int i = 0; i < 2 * KEY_BYTES; i++) {
-        int d = digit(text[i]); /* the end of the text is no digit */
+        int d = key_hex_digit(text[i]); /* the end of the text is no digit */
         if (d < 0)
             return false;
         key[i / 2] = (uint8_t)(key[i / 2] << 4 | d);

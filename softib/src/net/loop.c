@@ -35,7 +35,7 @@ bool net_watch(int fd, struct watch *w, uint32_t events)
     return !epoll_ctl(set_fd, EPOLL_CTL_ADD, fd, &e);
 }
 
-void net_watch_again(int fd, struct watch *w, uint32_t events)
+void net_watch_change(int fd, struct watch *w, uint32_t events)
 {
     struct epoll_event e = {.events = events, .data.ptr = w};
     epoll_ctl(set_fd, EPOLL_CTL_MOD, fd, &e);
@@ -87,7 +87,7 @@ bool loop_start(void (*ready)(struct watch *w, uint32_t events), void (*tick)(ui
     return set_fd >= 0 && engine_add(set_fd, &set_watch, EPOLLIN);
 }
 
-void loop_forget(void)
+void loop_reset_after_fork(void)
 {
     close(set_fd);
 }

@@ -14,10 +14,10 @@ void net_unlock(void);
 
 /* `ready`: a socket has something, called by the engine thread without the lock; `tick`: see net_tick_at. */
 bool loop_start(void (*ready)(struct watch *w, uint32_t events), void (*tick)(uint64_t now));
-void loop_forget(void);
+void loop_reset_after_fork(void);
 
 bool net_watch(int fd, struct watch *w, uint32_t events);
-void net_watch_again(int fd, struct watch *w, uint32_t events);
+void net_watch_change(int fd, struct watch *w, uint32_t events);
 int loop_run(void); /* runs the watches of sockets that have something, without waiting; returns how many */
 bool loop_pending(void);        /* some socket has something */
 void loop_attend(bool on);      /* whether the engine thread watches the sockets */

@@ -48,7 +48,7 @@ bool net_ready(void)
     uint8_t key[KEY_BYTES];
     char err[4400];
     if (!key_read(key, err, sizeof(err))) {
-        say("%s", err);
+        softib_log("%s", err);
         errno = EACCES;
         return false;
     }
@@ -64,7 +64,7 @@ bool net_listen(uint32_t slot)
         return false;
     if (udp_bind(port))
         return true;
-    greet_forget();
+    greet_reset_after_fork();
     return false;
 }
 
@@ -84,11 +84,11 @@ bool net_start(void)
     return loop_start(net_ready_set, tick) && greet_start() && udp_start(udp_ready);
 }
 
-void net_forget(void)
+void net_reset_after_fork(void)
 {
-    conn_forget_all();
-    loop_forget();
-    greet_forget();
-    udp_forget();
-    group_forget();
+    conn_reset_after_fork();
+    loop_reset_after_fork();
+    greet_reset_after_fork();
+    udp_reset_after_fork();
+    group_reset_after_fork();
 }

@@ -14,6 +14,6 @@ extern const struct attendant net_attendant;
 bool net_ready(void);           /* reads the key of the fabric; false after saying what is missing */
 bool net_listen(uint32_t slot); /* binds the sockets; false: the numbers are taken */
 bool net_start(void);
-void net_forget(void); /* in a forked child */
+void net_reset_after_fork(void); /* in a forked child */
 
 #endif

@@ -9,29 +9,29 @@ static _Atomic uint64_t drains; /* how often a call found something to receive *
 static _Atomic uint64_t polls;  /* pollers' visits */
 static atomic_uint armed_wakes;
 
-static void bury(void)
+static void poll_free_closed(void)
 {
     conn_bury();
     greet_bury();
 }
 
 /* Drains the sockets without waiting. */
-static void drain(void)
+static void poll_drain(void)
 {
     conn_flush_acks();
     if (loop_run() > 0)
         atomic_fetch_add_explicit(&drains, 1, memory_order_relaxed);
-    bury();
+    poll_free_closed();
 }
 
 /* The same for a poller that comes again soon. A frame mostly comes from where the last one came from: one read
  * instead of asking for all sockets first. */
-static void peek(void)
+static void poll_peek(void)
 {
     static unsigned turn;
     struct conn *c = conn_hot;
     if (!c || c->broken || ++turn % 4 == 0) {
-        drain();
+        poll_drain();
         return;
     }
     conn_flush_acks();
@@ -42,14 +42,14 @@ static void peek(void)
     else if (!c->broken)
         conn_hot = c;
     if (c->broken)
-        bury();
+        poll_free_closed();
 }
 
 void net_ready_set(struct watch *w, uint32_t events)
 {
     (void)w, (void)events;
     net_lock();
-    drain();
+    poll_drain();
     conn_flush_acks();
     net_unlock();
 }
@@ -58,7 +58,7 @@ void net_poll(void)
 {
     atomic_fetch_add_explicit(&polls, 1, memory_order_relaxed);
     if (net_try_lock()) {
-        peek();
+        poll_peek();
         net_unlock();
     }
 }

@@ -37,7 +37,7 @@ bool reach_alive(const struct conn *c)
     return alive;
 }
 
-static void say_hello(struct attempt *a)
+static void reach_send_hello(struct attempt *a)
 {
     int err = 0;
     socklen_t len = sizeof(err);
@@ -46,7 +46,7 @@ static void say_hello(struct attempt *a)
     a->connected = !err && send(a->fd, a->hello, sizeof(a->hello), MSG_DONTWAIT | MSG_NOSIGNAL) ==
                                (ssize_t)sizeof(a->hello);
     if (a->connected)
-        net_watch_again(a->fd, &a->w, EPOLLIN);
+        net_watch_change(a->fd, &a->w, EPOLLIN);
     else
         attempt_end(a, true);
 }
@@ -56,7 +56,8 @@ static bool right_answer(const struct attempt *a)
     static bool said;
     enum greet_answer g = greet_check(a->hello, a->in);
     if (g == GREET_WRONG_KEY && !said) {
-        say("node%u answers, but uses a different key: SOFTIB_KEY, or the key file, must be the same on "
+        softib_log(
+            "node%u answers, but uses a different key: SOFTIB_KEY, or the key file, must be the same on "
             "all nodes of the fabric",
             a->c->node);
         said = true;
@@ -64,7 +65,7 @@ static bool right_answer(const struct attempt *a)
     return g == GREET_GOOD;
 }
 
-static void hear_answer(struct attempt *a, uint32_t ev)
+static void reach_receive_reply(struct attempt *a, uint32_t ev)
 {
     ssize_t n = recv(a->fd, a->in + a->have, sizeof(a->in) - a->have, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(ev & (EPOLLERR | EPOLLHUP)))
@@ -72,12 +73,12 @@ static void hear_answer(struct attempt *a, uint32_t ev)
     a->have += n > 0 ? (size_t)n : 0;
     a->good = a->have == sizeof(a->in) && right_answer(a);
     if (a->good)
-        net_watch_again(a->fd, &a->w, 0);
+        net_watch_change(a->fd, &a->w, 0);
     else if (n <= 0 || a->have == sizeof(a->in))
         attempt_end(a, true); /* hung up, or somebody else */
 }
 
-static void on_attempt(struct watch *w, uint32_t ev)
+static void reach_on_attempt(struct watch *w, uint32_t ev)
 {
     struct attempt *a = CONTAINER_OF(w, struct attempt, w);
     if (a->fd < 0 || a->c->broken)
@@ -85,25 +86,25 @@ static void on_attempt(struct watch *w, uint32_t ev)
     if (a->good)
         attempt_end(a, true); /* nothing but bad news can come now */
     else if (a->connected)
-        hear_answer(a, ev);
+        reach_receive_reply(a, ev);
     else
-        say_hello(a);
+        reach_send_hello(a);
     reach_tick(a->c, now_ns());
 }
 
 /* A port with one address sends from it too; with several the kernel's routes choose. */
-static bool from_here(int fd, uint32_t linear)
+static bool reach_is_local(int fd, uint32_t linear)
 {
     struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr = proc.fab.port[linear].addr[0]};
     return proc.fab.port[linear].addrs > 1 || !bind(fd, (struct sockaddr *)&from, sizeof(from));
 }
 
-static void no_socket(uint32_t node)
+static void reach_report_no_socket(uint32_t node)
 {
     static bool said;
     if (!said)
-        say("no connection to node%u can be opened: %s.%s", node, strerror(errno),
-            errno == EMFILE || errno == ENFILE ? " Raise the limit of open files (ulimit -n)" : "");
+        softib_log("no connection to node%u can be opened: %s.%s", node, strerror(errno),
+                   errno == EMFILE || errno == ENFILE ? " Raise the limit of open files (ulimit -n)" : "");
     said = true;
 }
 
@@ -113,17 +114,17 @@ static void attempt_begin(struct conn *c, unsigned i)
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)(proc.fab.base_of[c->node] + c->slot)),
                              .sin_addr = proc.fab.port[c->to].addr[i]};
-    *a = (struct attempt){.w = {on_attempt}, .c = c};
+    *a = (struct attempt){.w = {reach_on_attempt}, .c = c};
     a->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (a->fd < 0)
-        no_socket(c->node);
-    if (a->fd >= 0 && (!from_here(a->fd, c->linear) ||
+        reach_report_no_socket(c->node);
+    if (a->fd >= 0 && (!reach_is_local(a->fd, c->linear) ||
                        (connect(a->fd, (struct sockaddr *)&to, sizeof(to)) && errno != EINPROGRESS) ||
                        !net_watch(a->fd, &a->w, EPOLLOUT)))
         attempt_end(a, true);
 }
 
-static void begin_all(struct conn *c)
+static void reach_begin_attempts(struct conn *c)
 {
     c->reach.remembered = false;
     c->reach.decide_at = 0;
@@ -132,7 +133,7 @@ static void begin_all(struct conn *c)
         attempt_begin(c, i);
 }
 
-static bool prove(const struct attempt *a)
+static bool reach_check_proof(const struct attempt *a)
 {
     uint8_t out[PROOF_BYTES];
     greet_proof(a->hello, a->in, out);
@@ -140,18 +141,18 @@ static bool prove(const struct attempt *a)
 }
 
 /* The rail-th of those that answered. */
-static void choose(struct conn *c, unsigned good)
+static void reach_choose_connection(struct conn *c, unsigned good)
 {
     unsigned skip = proc.fab.port[c->to].rail % good, i = 0;
     for (;; i++)
         if (c->reach.a[i].good && !skip--)
             break;
     int fd = c->reach.a[i].fd;
-    bool proved = prove(&c->reach.a[i]);
+    bool proved = reach_check_proof(&c->reach.a[i]);
     struct sockaddr_in me = {0};
     socklen_t len = sizeof(me);
     getsockname(fd, (struct sockaddr *)&me, &len);
-    address_take(c->to, i);
+    address_register(c->to, i);
     c->reach.a[i].fd = -1;
     for (unsigned k = 0; k < FAB_ADDRS; k++)
         if (c->reach.a[k].c && c->reach.a[k].fd >= 0)
@@ -174,13 +175,13 @@ void reach_tick(struct conn *c, uint64_t now)
     if (!r->decide_at && good)
         r->decide_at = now + GRACE_NS + 4 * (now - r->since);
     if (good && (good == open || now >= r->decide_at)) {
-        choose(c, good);
+        reach_choose_connection(c, good);
     } else if (open && now - r->since < limit) {
         net_tick_at(good ? r->decide_at : r->since + limit);
     } else if (r->remembered) { /* it is no longer there: are the others? */
         reach_end(c);
         address_drop(c->to);
-        begin_all(c);
+        reach_begin_attempts(c);
         reach_tick(c, now_ns());
     } else {
         r->done(c, -1, NULL);
@@ -190,11 +191,12 @@ void reach_tick(struct conn *c, uint64_t now)
 bool reach_begin(struct conn *c, void (*done)(struct conn *c, int fd, const struct in_addr *me))
 {
     unsigned last;
-    c->reach = (struct reach){.done = done, .since = now_ns(), .remembered = address_taken(c->to, &last)};
+    c->reach =
+        (struct reach){.done = done, .since = now_ns(), .remembered = address_is_registered(c->to, &last)};
     if (c->reach.remembered)
         attempt_begin(c, last);
     else
-        begin_all(c);
+        reach_begin_attempts(c);
     reach_tick(c, now_ns());
     return !c->broken;
 }

@@ -10,18 +10,19 @@
 static struct remote *remotes, *by_index[QP_MAX];
 
 /* The port it arrives at, which may be that of an alternate path, is ours and up. */
-static bool arrives(uint16_t dlid)
+static bool remote_is_destination(uint16_t dlid)
 {
     struct fab_place at;
     return fabric_locate(&proc.fab, dlid, &at) && at.node == proc.fab.node && port_up(at.linear);
 }
 
 /* The QP a frame is for, if it is connected to one of the process at the other end. */
-static struct remote *addressee(const struct conn *c, const struct frame *f)
+static struct remote *remote_find_target(const struct conn *c, const struct frame *f)
 {
     struct remote *r = by_index[f->dst_qpn & (QP_MAX - 1)];
     if (r && r->node == c->node && r->slot == c->slot && qp_ibv(r->q)->qp_num == f->dst_qpn &&
-        r->q->attr.dest_qp_num == f->src_qpn && qp_ibv(r->q)->qp_type == f->qp_type && arrives(f->dlid))
+        r->q->attr.dest_qp_num == f->src_qpn && qp_ibv(r->q)->qp_type == f->qp_type &&
+        remote_is_destination(f->dlid))
         return r;
     port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_RX_DROPS, 1);
     return NULL;
@@ -30,7 +31,7 @@ static struct remote *addressee(const struct conn *c, const struct frame *f)
 void remote_frame(struct conn *c)
 {
     const struct frame *f = &c->in;
-    struct remote *r = addressee(c, f);
+    struct remote *r = remote_find_target(c, f);
     if (!r)
         return;
     switch (f->type) {
@@ -98,7 +99,7 @@ static void drop_jobs(struct conn *c, const struct qp *q)
 }
 
 /* A frame half out points into memory the program gets back now: the rest is sent from a copy. */
-static void disown(struct conn *c)
+static void remote_detach_conn(struct conn *c)
 {
     size_t left = 0;
     if (c->out_copy)
@@ -128,7 +129,7 @@ void remote_quiet(struct qp *q)
         return;
     for (struct conn *c = conns; c; c = c->next) {
         if (c->out_q == q)
-            disown(c);
+            remote_detach_conn(c);
         if (c->sink.q == q) {
             c->sink.kind = SINK_DROP;
             c->sink.q = NULL;
@@ -177,7 +178,7 @@ void remote_retract(struct sh_mr *s)
 {
     for (struct conn *c = conns; c; c = c->next) {
         if (points_into(c, s))
-            disown(c);
+            remote_detach_conn(c);
         refuse_reads(c, s);
         if (c->sink.kind == SINK_ANSWER && c->sink.q && c->sink.q->remote)
             remote_answer_retract(c, c->sink.q->remote);
@@ -190,7 +191,7 @@ void remote_retract(struct sh_mr *s)
 }
 
 /* It has nothing to send on any connection. */
-static void deactivate(const struct remote *r)
+static void remote_deactivate(const struct remote *r)
 {
     for (struct conn *c = conns; c; c = c->next) {
         struct remote *last = NULL;
@@ -212,8 +213,8 @@ void remote_moved(struct qp *q)
     struct remote *r = q->remote;
     for (struct conn *c = conns; c; c = c->next)
         if (c->out_q == q)
-            disown(c);
-    deactivate(r);
+            remote_detach_conn(c);
+    remote_deactivate(r);
     r->active = false;
     r->conn = NULL;
     r->asked = 0;
@@ -232,7 +233,7 @@ void remote_detach(struct qp *q)
     for (struct conn *c = conns; c; c = c->next)
         if (c->ack_q == q)
             conn_drop_ack(c);
-    deactivate(r);
+    remote_deactivate(r);
     for (struct remote **p = &remotes; *p; p = &(*p)->next)
         if (*p == r) {
             *p = r->next;

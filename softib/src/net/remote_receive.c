@@ -21,7 +21,7 @@ static void reply_head(const struct frame *f, enum frame_type type, struct frame
     };
 }
 
-static void ack(struct conn *c, struct qp *q, const struct frame *f)
+static void remote_send_ack(struct conn *c, struct qp *q, const struct frame *f)
 {
     if (!type_reliable(f->qp_type))
         return;
@@ -33,7 +33,8 @@ static void ack(struct conn *c, struct qp *q, const struct frame *f)
         c->ack.flags |= FRAME_ARMING;
 }
 
-static void nak(struct conn *c, struct qp *q, const struct frame *f, enum answer code, uint32_t timer)
+static void remote_send_nak(struct conn *c, struct qp *q, const struct frame *f, enum answer code,
+                            uint32_t timer)
 {
     struct frame a;
     if (code == ANS_RNR)
@@ -96,7 +97,7 @@ static void close_message(struct remote *r, bool ok)
     target_release(&r->t);
 }
 
-static void request_of(const struct frame *f, struct request *r)
+static void remote_decode_request(const struct frame *f, struct request *r)
 {
     *r = (struct request){
         .opcode = f->opcode,
@@ -133,7 +134,7 @@ void remote_abandon(struct remote *r, bool flush)
 }
 
 /* The connection broke in the middle and the sender begins again: what was landed is still ours. */
-static bool begins_again(const struct remote *r, const struct frame *f)
+static bool remote_is_restart(const struct remote *r, const struct frame *f)
 {
     return r->open && is_reliable(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
 }
@@ -156,7 +157,7 @@ static void sink_landing(struct conn *c, struct remote *r, const struct frame *f
 /* The first frame of a message: finds out where it goes. */
 static enum answer open_message(struct remote *r, const struct frame *f, uint32_t *timer)
 {
-    request_of(f, &r->r);
+    remote_decode_request(f, &r->r);
     if (is_foreign(&r->r)) {
         r->l.nseg = 0;
         r->stage = malloc(f->total + 1ull);
@@ -173,7 +174,7 @@ static enum answer open_message(struct remote *r, const struct frame *f, uint32_
 static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
 {
     uint32_t timer = 0;
-    if (f->offset == 0 && begins_again(r, f)) {
+    if (f->offset == 0 && remote_is_restart(r, f)) {
         r->got = 0;
     } else if (f->offset == 0) {
         remote_abandon(r, false);
@@ -181,14 +182,14 @@ static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
         r->seq = f->seq;
         enum answer a = open_message(r, f, &timer);
         if (a != ANS_OK) {
-            nak(c, r->q, f, a, timer);
+            remote_send_nak(c, r->q, f, a, timer);
             return;
         }
         r->open = true;
         r->got = 0;
     }
     if (r->cut != ANS_OK && f->seq == r->seq) {
-        nak(c, r->q, f, r->cut, 0);
+        remote_send_nak(c, r->q, f, r->cut, 0);
         r->cut = ANS_OK;
     }
     if (!r->open || r->got != f->offset || r->r.length != f->total)
@@ -196,7 +197,7 @@ static void data_frame(struct conn *c, struct remote *r, const struct frame *f)
     sink_landing(c, r, f);
 }
 
-static bool lands_in(const struct landing *l, const struct sh_mr *s)
+static bool remote_lands_in_region(const struct landing *l, const struct sh_mr *s)
 {
     for (int i = 0; i < l->nseg; i++)
         if (l->seg[i].mr == s)
@@ -208,7 +209,7 @@ static bool lands_in(const struct landing *l, const struct sh_mr *s)
  * the first piece is wrong, and the sender hears it with the next one, or at once. */
 void remote_data_retract(struct remote *r, const struct sh_mr *s)
 {
-    if (!r->open || !lands_in(&r->l, s))
+    if (!r->open || !remote_lands_in_region(&r->l, s))
         return;
     struct conn *c = r->from;
     struct frame f = {.qp_type = r->r.type,
@@ -224,7 +225,7 @@ void remote_data_retract(struct remote *r, const struct sh_mr *s)
         target_fail(&r->t, IBV_EVENT_QP_ACCESS_ERR);
     close_message(r, false);
     if (c && !c->broken) {
-        nak(c, r->q, &f, r->cut, 0);
+        remote_send_nak(c, r->q, &f, r->cut, 0);
         r->cut = ANS_OK;
     }
 }
@@ -244,12 +245,12 @@ void remote_data_done(struct conn *c, struct remote *r)
     uint32_t timer = 0;
     enum answer a = r->stage ? deliver_stage(r, &timer) : ANS_OK;
     if (a != ANS_OK) {
-        nak(c, r->q, f, a, timer);
+        remote_send_nak(c, r->q, f, a, timer);
         return;
     }
     close_message(r, true);
     r->expect = (f->seq + 1) & SEQ_MASK;
-    ack(c, r->q, f);
+    remote_send_ack(c, r->q, f);
 }
 
 void read_job_free(struct read_job *j)
@@ -276,7 +277,7 @@ static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
     struct request req;
     struct target t;
     struct read_job *j = calloc(1, sizeof(*j));
-    request_of(f, &req);
+    remote_decode_request(f, &req);
     if (!j || target_find(proc.self, f->dst_qpn, &req, &t) != ANS_OK) {
         free(j);
         return;
@@ -287,7 +288,7 @@ static void read_frame(struct conn *c, struct remote *r, const struct frame *f)
     target_release(&t);
     if (a != ANS_OK) {
         read_job_free(j);
-        nak(c, r->q, f, a, 0);
+        remote_send_nak(c, r->q, f, a, 0);
         return;
     }
     reply_head(f, FRAME_READ_DATA, &j->head);
@@ -314,7 +315,7 @@ static void atomic_reply(struct conn *c, const struct frame *f, uint64_t old)
 }
 
 /* A repeated atomic gets its first answer again: it must not be done twice. */
-static bool atomic_again(struct conn *c, struct remote *r, const struct frame *f)
+static bool remote_repeat_atomic(struct conn *c, struct remote *r, const struct frame *f)
 {
     unsigned n = r->atomics < MAX_RD_ATOM ? r->atomics : MAX_RD_ATOM;
     for (unsigned i = 0; i < n; i++)
@@ -333,11 +334,11 @@ void remote_atomic_done(struct conn *c, struct remote *r)
     struct rseg s;
     uint64_t operands[2], old;
     if (f->seq != r->expect) {
-        atomic_again(c, r, f);
+        remote_repeat_atomic(c, r, f);
         return;
     }
     memcpy(operands, c->sink.small, 16);
-    request_of(f, &req);
+    remote_decode_request(f, &req);
     if (target_find(proc.self, f->dst_qpn, &req, &t) != ANS_OK)
         return;
     enum answer a = target_source(&t, &req, 8, IBV_ACCESS_REMOTE_ATOMIC, &s);
@@ -350,7 +351,7 @@ void remote_atomic_done(struct conn *c, struct remote *r)
     }
     target_release(&t);
     if (a != ANS_OK) {
-        nak(c, r->q, f, a, 0);
+        remote_send_nak(c, r->q, f, a, 0);
         return;
     }
     r->atomic_seq[r->atomics % MAX_RD_ATOM] = f->seq;
@@ -376,7 +377,7 @@ void remote_request_frame(struct conn *c, struct remote *r, const struct frame *
         c->sink.q = r->q;
     } else if (old && f->type == FRAME_DATA) {
         if (f->offset + f->length == f->total)
-            ack(c, r->q, f);
+            remote_send_ack(c, r->q, f);
     } else if (!ahead) {
         data_frame(c, r, f);
     }

@@ -10,7 +10,7 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 
-static uint32_t seq_of(const struct qp *q, uint64_t index)
+static uint32_t remote_sequence(const struct qp *q, uint64_t index)
 {
     return (q->attr.sq_psn + (uint32_t)index) & SEQ_MASK;
 }
@@ -22,7 +22,7 @@ static bool is_read_like(uint8_t opcode)
 }
 
 /* The latency of the link, one way. */
-static uint64_t latency_of(const struct qp *q)
+static uint64_t remote_latency(const struct qp *q)
 {
     struct fab_place at;
     if (LIKELY(!proc.fab.paced) || !fabric_locate(&proc.fab, q->path.dlid, &at))
@@ -32,7 +32,7 @@ static uint64_t latency_of(const struct qp *q)
 
 /* Completes what is over, in order, and no sooner than its answer would have been here: `now` NEVER waits for
  * no answer. */
-static void reap(struct remote *r, uint64_t now)
+static void remote_reap(struct remote *r, uint64_t now)
 {
     struct qp *q = r->q;
     while (q->done != q->next) {
@@ -92,7 +92,7 @@ static bool may_start(struct remote *r, struct wqe *w)
 }
 
 /* The rate of our port. A piece may start while the port owes nothing; its own time is booked then. */
-static bool paced(struct remote *r, uint32_t bytes)
+static bool remote_is_paced(struct remote *r, uint32_t bytes)
 {
     const struct fab_port *port = &proc.fab.port[r->q->linear];
     if (!port->rate && !port->bus)
@@ -121,7 +121,7 @@ static void fill_head(struct qp *q, struct wqe *w, struct frame *f)
         .arg = w->srqn,
         .dst_qpn = q->attr.dest_qp_num,
         .src_qpn = qp_ibv(q)->qp_num,
-        .seq = seq_of(q, q->next),
+        .seq = remote_sequence(q, q->next),
         .total = w->length,
         .imm = w->imm,
         .rkey = w->rkey,
@@ -138,7 +138,7 @@ static void local_error(struct remote *r, enum ibv_wc_status st)
         sq_error(r->q, st);
 }
 
-static void sent(struct remote *r, struct wqe *w)
+static void remote_mark_sent(struct remote *r, struct wqe *w)
 {
     struct qp *q = r->q;
     uint64_t now = now_ns();
@@ -154,7 +154,8 @@ static void sent(struct remote *r, struct wqe *w)
     }
 }
 
-static bool build(struct remote *r, struct conn *c, struct wqe *w, const struct iovec *iov, int n)
+static bool remote_build_frame(struct remote *r, struct conn *c, struct wqe *w, const struct iovec *iov,
+                               int n)
 {
     struct qp *q = r->q;
     struct frame f;
@@ -170,7 +171,7 @@ static bool build(struct remote *r, struct conn *c, struct wqe *w, const struct 
         f.offset = r->tx_off;
         f.length = w->length - r->tx_off < FRAME_SEGMENT ? w->length - r->tx_off : FRAME_SEGMENT;
     }
-    if (!paced(r, f.length + 30 * packets_of(f.length, (uint32_t)q->attr.path_mtu)))
+    if (!remote_is_paced(r, f.length + 30 * packets_of(f.length, (uint32_t)q->attr.path_mtu)))
         return false;
     frame_encode(&f, net_fabric(), c->head);
     c->out[c->out_n++] = (struct iovec){c->head, FRAME_BYTES + (f.type == FRAME_ATOMIC ? 16 : 0)};
@@ -182,13 +183,13 @@ static bool build(struct remote *r, struct conn *c, struct wqe *w, const struct 
     if (f.type == FRAME_DATA && (r->tx_off += f.length) < w->length)
         r->progress_at = now_ns();
     else
-        sent(r, w);
+        remote_mark_sent(r, w);
     return true;
 }
 
 void remote_reserve(struct qp *q, struct wqe *w)
 {
-    uint64_t latency = latency_of(q);
+    uint64_t latency = remote_latency(q);
     if (latency) /* of a READ, the request's and the answer's */
         w->due = now_ns() + latency * (w->opcode == IBV_WR_RDMA_READ ? 2 : 1);
 }
@@ -197,12 +198,12 @@ bool remote_segment(struct remote *r, struct conn *c)
 {
     struct qp *q = r->q;
     struct iovec iov[MAX_SGE];
-    for (; q->next != q->posted && !port_up(q->linear); sent(r, sq_at(q, q->next)))
+    for (; q->next != q->posted && !port_up(q->linear); remote_mark_sent(r, sq_at(q, q->next)))
         port_count(q->linear, CNT_TX_DROPS,
                    1);   /* the wire swallows it: RC's timer runs, UC's request is done */
     if (r->reap_after) { /* UC: the frame before this call is out */
         r->reap_after = false;
-        reap(r, NEVER);
+        remote_reap(r, NEVER);
     }
     if (qp_ibv(q)->state != IBV_QPS_RTS || q->next == q->posted)
         return false;
@@ -218,13 +219,13 @@ bool remote_segment(struct remote *r, struct conn *c)
         local_error(r, IBV_WC_MW_BIND_ERR);
         return false;
     }
-    return build(r, c, w, iov, n);
+    return remote_build_frame(r, c, w, iov, n);
 }
 
 /* Whether it is the peer that is silent. A process that is not on its processor answers late and is not gone:
  * as long as the network takes bytes of ours it is waited for, and then it is asked. Frames keep their order,
  * so that an answer to the question without one to the request means that the request was dropped. */
-static bool silent(struct remote *r, uint64_t now)
+static bool remote_is_silent(struct remote *r, uint64_t now)
 {
     struct conn *c = r->conn;
     int outq = 0;
@@ -242,7 +243,7 @@ static bool silent(struct remote *r, uint64_t now)
         return true;
     }
     if (!asked)
-        r->asked = conn_ask(c);
+        r->asked = conn_request_number(c);
     r->asked_at = r->progress_at = now;
     return false;
 }
@@ -250,7 +251,7 @@ static bool silent(struct remote *r, uint64_t now)
 static bool timed_out(struct remote *r, uint64_t now)
 {
     uint64_t t = ack_timeout_ns(r->q->attr.timeout);
-    return t && now >= r->progress_at + t && silent(r, now);
+    return t && now >= r->progress_at + t && remote_is_silent(r, now);
 }
 
 static void check_timer(struct remote *r, uint64_t now)
@@ -283,7 +284,7 @@ void remote_progress(struct qp *q, uint64_t unused)
     if (qp_ibv(q)->state == IBV_QPS_RTS) {
         uint64_t now = now_ns();
         if (UNLIKELY(proc.fab.paced))
-            reap(r, now);
+            remote_reap(r, now);
         check_timer(r, now);
         if (q->next != q->posted && qp_ibv(q)->state == IBV_QPS_RTS) {
             if (!r->conn || r->conn->broken)
@@ -300,17 +301,17 @@ void remote_progress(struct qp *q, uint64_t unused)
 void remote_on_ack(struct remote *r, const struct frame *f)
 {
     struct qp *q = r->q;
-    uint32_t ahead = seq_diff(f->seq, seq_of(q, q->done));
+    uint32_t ahead = seq_diff(f->seq, remote_sequence(q, q->done));
     if (ahead >= q->next - q->done)
         return; /* of an earlier attempt */
     if (UNLIKELY(q->alternate))
-        migrate_heard(q, f->flags & FRAME_ARMING);
-    uint64_t now = now_ns(), latency = latency_of(q);
+        migrate_on_peer_state(q, f->flags & FRAME_ARMING);
+    uint64_t now = now_ns(), latency = remote_latency(q);
     for (uint64_t i = max_u64(r->acked, q->done); latency && i <= q->done + ahead; i++)
         sq_at(q, i)->ack_at = is_read_like(sq_at(q, i)->opcode) ? 0 : now + latency;
     r->acked = max_u64(r->acked, q->done + ahead + 1);
     r->progress_at = now;
-    reap(r, now);
+    remote_reap(r, now);
 }
 
 static enum ibv_wc_status nak_status(uint32_t code)
@@ -323,12 +324,12 @@ static enum ibv_wc_status nak_status(uint32_t code)
 void remote_on_nak(struct remote *r, const struct frame *f)
 {
     struct qp *q = r->q;
-    uint32_t ahead = seq_diff(f->seq, seq_of(q, q->done));
+    uint32_t ahead = seq_diff(f->seq, remote_sequence(q, q->done));
     if (ahead >= q->next - q->done + (r->tx_off ? 1 : 0))
         return;
     r->acked = max_u64(r->acked, q->done + ahead);
-    reap(r, NEVER);
-    if (q->done != q->next && seq_of(q, q->done) != f->seq)
+    remote_reap(r, NEVER);
+    if (q->done != q->next && remote_sequence(q, q->done) != f->seq)
         return; /* an RDMA READ before it is still arriving; the timer will bring the refusal again */
     enum ibv_wc_status st = f->arg == ANS_RNR ? sq_retry(q, ANS_RNR, f->imm, now_ns()) : nak_status(f->arg);
     if (st != IBV_WC_SUCCESS) {
@@ -342,10 +343,10 @@ void remote_on_nak(struct remote *r, const struct frame *f)
     engine_defer(&q->task, q->wait_until);
 }
 
-static struct wqe *awaited(struct remote *r, const struct frame *f)
+static struct wqe *remote_find_awaited(struct remote *r, const struct frame *f)
 {
     struct qp *q = r->q;
-    uint32_t ahead = seq_diff(f->seq, seq_of(q, q->done));
+    uint32_t ahead = seq_diff(f->seq, remote_sequence(q, q->done));
     struct wqe *w = ahead < q->next - q->done ? sq_at(q, q->done + ahead) : NULL;
     return w && is_read_like(w->opcode) && !w->executed ? w : NULL;
 }
@@ -353,7 +354,7 @@ static struct wqe *awaited(struct remote *r, const struct frame *f)
 void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f)
 {
     struct iovec iov[MAX_SGE];
-    struct wqe *w = awaited(r, f);
+    struct wqe *w = remote_find_awaited(r, f);
     bool read = f->type == FRAME_READ_DATA;
     if (!w || read != (w->opcode == IBV_WR_RDMA_READ) ||
         (read && (f->total != w->length || f->offset != w->got)))
@@ -373,7 +374,7 @@ void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f
 void remote_answer_retract(struct conn *c, struct remote *r)
 {
     struct iovec iov[MAX_SGE];
-    struct wqe *w = awaited(r, &c->in);
+    struct wqe *w = remote_find_awaited(r, &c->in);
     if (w && sq_gather(r->q, w, IBV_ACCESS_LOCAL_WRITE, iov) >= 0)
         return;
     c->sink.kind = SINK_DROP;
@@ -384,7 +385,7 @@ void remote_answer_retract(struct conn *c, struct remote *r)
 void remote_answer_done(struct conn *c, struct remote *r)
 {
     const struct frame *f = &c->in;
-    struct wqe *w = awaited(r, f);
+    struct wqe *w = remote_find_awaited(r, f);
     if (!w)
         return;
     if (f->type == FRAME_ATOMIC_RESULT) {
@@ -405,8 +406,8 @@ void remote_answer_done(struct conn *c, struct remote *r)
     r->progress_at = now_ns();
     if (w->executed) {
         r->rd_out -= r->rd_out > 0;
-        w->ack_at = w->opcode == IBV_WR_RDMA_READ ? 0 : r->progress_at + latency_of(r->q);
-        reap(r, r->progress_at);
+        w->ack_at = w->opcode == IBV_WR_RDMA_READ ? 0 : r->progress_at + remote_latency(r->q);
+        remote_reap(r, r->progress_at);
         remote_progress(r->q, 0); /* a fence or the READ limit may have held others back */
     }
 }

@@ -21,7 +21,8 @@ struct sender {
 
 static struct sender senders[SENDERS];
 
-static void code_of(const uint8_t *seal, const uint8_t *head, const struct iovec *iov, int n, uint64_t *code)
+static void seal_compute_code(const uint8_t *seal, const uint8_t *head, const struct iovec *iov, int n,
+                              uint64_t *code)
 {
     struct sip s;
     key_sip(&s);
@@ -37,7 +38,7 @@ void seal_make(uint64_t instance, uint64_t number, const uint8_t *head, const st
 {
     uint64_t v[2] = {htobe64(instance), htobe64(number)}, code;
     memcpy(out, v, 16);
-    code_of(out, head, iov, n, &code);
+    seal_compute_code(out, head, iov, n, &code);
     memcpy(out + 16, &code, 8);
 }
 
@@ -45,11 +46,11 @@ bool seal_good(const uint8_t seal[SEAL_BYTES], const uint8_t *head, const uint8_
 {
     struct iovec iov = {(void *)(uintptr_t)payload, len};
     uint64_t code;
-    code_of(seal, head, &iov, 1, &code);
+    seal_compute_code(seal, head, &iov, 1, &code);
     return secret_equal(&code, seal + 16, 8);
 }
 
-static struct sender *sender_of(uint32_t id)
+static struct sender *seal_find_sender(uint32_t id)
 {
     uint32_t at = id * 2654435761u >> 20;
     for (unsigned i = 0; i < PROBES; i++) {
@@ -62,7 +63,7 @@ static struct sender *sender_of(uint32_t id)
     return s;
 }
 
-static void advance(struct sender *s, uint64_t number)
+static void seal_advance(struct sender *s, uint64_t number)
 {
     uint64_t step = number - s->newest;
     if (step >= WINDOW)
@@ -77,13 +78,13 @@ bool seal_fresh(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot)
     uint64_t v[2];
     memcpy(v, seal, 16);
     uint64_t instance = be64toh(v[0]), number = be64toh(v[1]);
-    struct sender *s = sender_of(node << 16 | slot);
+    struct sender *s = seal_find_sender(node << 16 | slot);
     if (s->id && instance < s->instance)
         return false; /* of a process that had this slot before */
     if (!s->id || instance > s->instance)
         *s = (struct sender){.id = node << 16 | slot, .instance = instance, .newest = number};
     else if (number > s->newest)
-        advance(s, number);
+        seal_advance(s, number);
     else if (s->newest - number >= WINDOW || s->seen[number % WINDOW / 64] >> number % 64 & 1)
         return false;
     s->seen[number % WINDOW / 64] |= 1ull << number % 64;

@@ -14,7 +14,7 @@
 static unsigned ticks;           /* how often the switch still looks whether it has to repeat something */
 static struct in_addr switch_at; /* from where the switch answered last */
 
-static void frame_of(const struct softib_packet *p, struct frame *f)
+static void switch_build_frame(const struct softib_packet *p, struct frame *f)
 {
     *f = (struct frame){
         .type = FRAME_SWITCH,
@@ -41,7 +41,7 @@ void net_to_switch(const struct softib_packet *p)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(proc.fab.base_of[0])};
     struct frame f;
-    frame_of(p, &f);
+    switch_build_frame(p, &f);
     net_lock();
     to.sin_addr = next_address();
     udp_send_head(&to, &f);
@@ -51,12 +51,12 @@ void net_to_switch(const struct softib_packet *p)
 void net_from_switch(const struct softib_packet *p)
 {
     struct frame f;
-    frame_of(p, &f);
+    switch_build_frame(p, &f);
     udp_send_head(&proc.reg->sw_addr[p->port], &f);
 }
 
 /* The switch's port of a process, given to it with its first packet; SOFTIB_SWITCH_PORTS: none is left. */
-static uint32_t port_of(uint32_t node, uint32_t slot, const struct sockaddr_in *from)
+static uint32_t switch_find_port(uint32_t node, uint32_t slot, const struct sockaddr_in *from)
 {
     uint32_t host = node << 16 | slot, i = 0;
     while (i < SOFTIB_SWITCH_PORTS && proc.reg->sw_host[i] && proc.reg->sw_host[i] != host)
@@ -68,7 +68,7 @@ static uint32_t port_of(uint32_t node, uint32_t slot, const struct sockaddr_in *
     return i;
 }
 
-static bool from_switch(uint8_t type)
+static bool switch_is_reply(uint8_t type)
 {
     return type == SOFTIB_BARRIER_READY || (type != SOFTIB_BARRIER_READY_ACK && !(type & 1));
 }
@@ -78,7 +78,7 @@ void switch_frame(const struct frame *f, const struct sockaddr_in *from)
     struct softib_packet p = {f->opcode, (uint8_t)f->arg, 0, f->imm};
     struct fab_place at;
     uint32_t slot = f->src_qpn >> QP_BITS;
-    if (from_switch(p.type)) {
+    if (switch_is_reply(p.type)) {
         switch_at = from->sin_addr;
         switch_mail(proc.slot, &p);
         return;
@@ -88,7 +88,7 @@ void switch_frame(const struct frame *f, const struct sockaddr_in *from)
         return;
     }
     shlock_take(&proc.reg->sw_lock);
-    uint32_t port = port_of(at.node, slot, from);
+    uint32_t port = switch_find_port(at.node, slot, from);
     if (port < SOFTIB_SWITCH_PORTS) {
         p.port = (uint16_t)port;
         switch_run(&p);

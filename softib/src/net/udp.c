@@ -35,7 +35,7 @@ static int bound_socket(struct in_addr addr, uint16_t port, bool common)
     return -1;
 }
 
-static void close_all(struct udp_socket *list, unsigned *n)
+static void udp_close_sockets(struct udp_socket *list, unsigned *n)
 {
     for (unsigned i = 0; i < *n; i++)
         close(list[i].fd);
@@ -43,7 +43,7 @@ static void close_all(struct udp_socket *list, unsigned *n)
 }
 
 /* One socket at each address of the node that this machine has. */
-static bool bind_all(struct udp_socket *list, unsigned *n, uint16_t port, bool common)
+static bool udp_bind_sockets(struct udp_socket *list, unsigned *n, uint16_t port, bool common)
 {
     struct in_addr addrs[FAB_NODE_ADDRS];
     unsigned all = fabric_addrs(&proc.fab, proc.fab.node, addrs);
@@ -53,7 +53,7 @@ static bool bind_all(struct udp_socket *list, unsigned *n, uint16_t port, bool c
         if (fd >= 0) {
             list[(*n)++] = (struct udp_socket){{NULL}, fd, addrs[i]};
         } else if (errno != EADDRNOTAVAIL) {
-            close_all(list, n);
+            udp_close_sockets(list, n);
             return false;
         }
     }
@@ -62,10 +62,11 @@ static bool bind_all(struct udp_socket *list, unsigned *n, uint16_t port, bool c
 
 bool udp_bind(uint16_t port)
 {
-    return bind_all(own, &nown, port, false);
+    return udp_bind_sockets(own, &nown, port, false);
 }
 
-static bool watch_all(struct udp_socket *list, unsigned n, void (*ready)(struct watch *w, uint32_t events))
+static bool udp_watch_sockets(struct udp_socket *list, unsigned n,
+                              void (*ready)(struct watch *w, uint32_t events))
 {
     bool ok = true;
     for (unsigned i = 0; ok && i < n; i++) {
@@ -78,19 +79,19 @@ static bool watch_all(struct udp_socket *list, unsigned n, void (*ready)(struct 
 bool udp_start(void (*ready)(struct watch *w, uint32_t events))
 {
     instance = now_ns();
-    if (!proc.fab.node && !bind_all(shared, &nshared, proc.fab.base_of[0], true))
+    if (!proc.fab.node && !udp_bind_sockets(shared, &nshared, proc.fab.base_of[0], true))
         return false;
-    return watch_all(own, nown, ready) && watch_all(shared, nshared, ready);
+    return udp_watch_sockets(own, nown, ready) && udp_watch_sockets(shared, nshared, ready);
 }
 
-void udp_forget(void)
+void udp_reset_after_fork(void)
 {
-    close_all(own, &nown);
-    close_all(shared, &nshared);
+    udp_close_sockets(own, &nown);
+    udp_close_sockets(shared, &nshared);
 }
 
 /* The one from whose address the kernel's routes lead there. Asked once for each address. */
-static int socket_to(struct in_addr to)
+static int udp_socket_to(struct in_addr to)
 {
     static struct {
         _Atomic uint32_t addr;
@@ -147,7 +148,7 @@ static bool send_sealed(int fd, const struct sockaddr_in *to, const uint8_t *hea
     return sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-static void fill(struct frame *f, uint32_t qpn, const struct request *r)
+static void udp_fill_frame(struct frame *f, uint32_t qpn, const struct request *r)
 {
     *f = (struct frame){
         .type = FRAME_DATAGRAM_DATA,
@@ -173,7 +174,7 @@ void udp_send(int fd, const struct sockaddr_in *to, uint32_t qpn, const struct r
     struct iovec v[MAX_SGE + 1];
     struct frame f;
     struct ibv_grh grh = r->grh;
-    fill(&f, qpn, r);
+    udp_fill_frame(&f, qpn, r);
     frame_encode(&f, net_fabric(), head);
     v[0] = (struct iovec){&grh, GRH_BYTES};
     for (int i = 0; i < n; i++)
@@ -189,12 +190,12 @@ void udp_send_port(uint32_t node, uint32_t port, uint32_t qpn, const struct requ
     struct sockaddr_in to = {.sin_family = AF_INET,
                              .sin_port = htons((uint16_t)(proc.fab.base_of[node] + (qpn >> QP_BITS))),
                              .sin_addr = address_of(port)};
-    udp_send(socket_to(to.sin_addr), &to, qpn, r, iov, n);
+    udp_send(udp_socket_to(to.sin_addr), &to, qpn, r, iov, n);
 }
 
 void udp_send_head(const struct sockaddr_in *to, const struct frame *f)
 {
     uint8_t head[FRAME_BYTES];
     frame_encode(f, net_fabric(), head);
-    send_sealed(socket_to(to->sin_addr), to, head, NULL, 0);
+    send_sealed(udp_socket_to(to->sin_addr), to, head, NULL, 0);
 }

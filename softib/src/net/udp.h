@@ -21,7 +21,7 @@ struct udp_socket {
 /* udp.c */
 bool udp_bind(uint16_t port); /* false: the number is taken */
 bool udp_start(void (*ready)(struct watch *w, uint32_t events));
-void udp_forget(void);
+void udp_reset_after_fork(void);
 void udp_send(int fd, const struct sockaddr_in *to, uint32_t qpn, const struct request *r,
               const struct iovec *iov, int n);
 /* To a port whose address is known. */
@@ -45,6 +45,6 @@ void udp_tick(void);
 void group_route(struct in_addr me); /* our address that leads to the others: multicast leaves there */
 void group_send(struct qp *q, const struct path *to, const struct request *r, const struct iovec *iov, int n);
 void group_join(const uint8_t gid[16], bool join); /* takes the lock */
-void group_forget(void);
+void group_reset_after_fork(void);
 
 #endif

@@ -52,7 +52,7 @@ void group_send(struct qp *q, const struct path *to, const struct request *r, co
     udp_send(fd < 0 ? udp_any() : fd, &a, 0xffffff, &copy, iov, n);
 }
 
-static void on_group(struct watch *w, uint32_t ev)
+static void udp_group_on_group(struct watch *w, uint32_t ev)
 {
     struct joined *j = CONTAINER_OF(w, struct joined, s.w);
     (void)ev;
@@ -84,7 +84,7 @@ static bool open_group(struct joined *j)
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &zero, sizeof(zero));
-    j->s.w.ready = on_group;
+    j->s.w.ready = udp_group_on_group;
     j->s.fd = fd;
     if (!bind(fd, (struct sockaddr *)&a, sizeof(a)) && join_everywhere(fd, j->s.addr) &&
         net_watch(fd, &j->s.w, EPOLLIN))
@@ -111,7 +111,7 @@ void group_join(const uint8_t gid[16], bool join)
         joined = j;
     }
     if (j && join && !j->count++ && !open_group(j))
-        say("cannot join an IP multicast group on the network: %s", strerror(errno));
+        softib_log("cannot join an IP multicast group on the network: %s", strerror(errno));
     if (j && !join && j->count && !--j->count && j->s.fd >= 0) {
         close(j->s.fd);
         j->s.fd = -1;
@@ -120,7 +120,7 @@ void group_join(const uint8_t gid[16], bool join)
     net_unlock();
 }
 
-void group_forget(void)
+void group_reset_after_fork(void)
 {
     for (struct joined *j = joined; j; j = j->next)
         if (j->s.fd >= 0)

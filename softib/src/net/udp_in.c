@@ -25,7 +25,7 @@ static void deliver_group(const struct frame *f, const struct request *r, const 
 }
 
 /* A frame of this fabric for a socket like ours, sealed by a member, and not seen before. */
-static bool authentic(const uint8_t *p, size_t n, struct frame *f)
+static bool udp_is_authentic(const uint8_t *p, size_t n, struct frame *f)
 {
     struct fab_place from;
     const uint8_t *seal = p + FRAME_BYTES, *payload = seal + SEAL_BYTES;
@@ -35,13 +35,13 @@ static bool authentic(const uint8_t *p, size_t n, struct frame *f)
            seal_good(seal, p, payload, f->length) && seal_fresh(seal, from.node, f->src_qpn >> QP_BITS);
 }
 
-static void deliver(const uint8_t *p, size_t n, const struct sockaddr_in *from)
+static void udp_deliver(const uint8_t *p, size_t n, const struct sockaddr_in *from)
 {
     struct frame f;
     struct fab_place at;
     struct request r = {0};
     const uint8_t *payload = p + FRAME_BYTES + SEAL_BYTES;
-    if (!authentic(p, n, &f)) {
+    if (!udp_is_authentic(p, n, &f)) {
         port_count(fabric_linear(&proc.fab, proc.fab.node, 0, 1), CNT_BAD_FRAMES, 1);
         return;
     }
@@ -80,7 +80,7 @@ void udp_drain(int fd)
         ssize_t n = recvfrom(fd, buf, sizeof(buf), MSG_DONTWAIT, (struct sockaddr *)&from, &len);
         if (n < 0)
             return;
-        deliver(buf, (size_t)n, &from);
+        udp_deliver(buf, (size_t)n, &from);
     }
 }
 

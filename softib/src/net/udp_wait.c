@@ -20,8 +20,8 @@ static struct lock wait_lock;
 static struct waiting *waiting, **waiting_end = &waiting;
 static unsigned waiting_count;
 
-static void keep(uint32_t node, uint32_t port, uint32_t qpn, const struct request *r, const struct iovec *iov,
-                 int n)
+static void udp_wait_store(uint32_t node, uint32_t port, uint32_t qpn, const struct request *r,
+                           const struct iovec *iov, int n)
 {
     struct waiting *w = malloc(sizeof(*w));
     uint32_t from = (uint32_t)(r->slid >> proc.fab.lmc) - 1;
@@ -54,7 +54,7 @@ enum answer udp_datagram(uint32_t node, uint32_t qpn, const struct request *r, c
     if (LIKELY(address_known(port)))
         udp_send_port(node, port, qpn, r, iov, n);
     else
-        keep(node, port, qpn, r, iov, n);
+        udp_wait_store(node, port, qpn, r, iov, n);
     return ANS_OK;
 }
 

@@ -12,7 +12,7 @@
 static struct lock num_lock;
 static bool used[CHAN_MAX];
 
-static uint32_t num_take(void)
+static uint32_t channel_number_allocate(void)
 {
     uint32_t n = 0;
     lock_take(&num_lock);
@@ -23,7 +23,7 @@ static uint32_t num_take(void)
     return n;
 }
 
-static void num_give(uint32_t n)
+static void channel_number_free(uint32_t n)
 {
     lock_take(&num_lock);
     used[n] = false;
@@ -33,7 +33,7 @@ static void num_give(uint32_t n)
 SOFTIB_API struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *c)
 {
     struct channel *ch = calloc(1, sizeof(*ch));
-    if (!ch || !(ch->num = num_take())) {
+    if (!ch || !(ch->num = channel_number_allocate())) {
         free(ch);
         errno = ENOMEM;
         return NULL;
@@ -41,7 +41,7 @@ SOFTIB_API struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *
     ch->ibv.context = c;
     ch->ibv.fd = chan_open(ch->num);
     if (ch->ibv.fd < 0) {
-        num_give(ch->num);
+        channel_number_free(ch->num);
         free(ch);
         return NULL;
     }
@@ -54,7 +54,7 @@ SOFTIB_API int ibv_destroy_comp_channel(struct ibv_comp_channel *ibv)
     if (ibv->refcnt)
         return EBUSY;
     close(ibv->fd);
-    num_give(ch->num);
+    channel_number_free(ch->num);
     free(ch);
     return 0;
 }
@@ -68,7 +68,7 @@ static bool take_event(struct cq *cq)
 }
 
 /* One pending event, and whether there are more. */
-static struct cq *fetch(struct channel *ch, bool *more)
+static struct cq *channel_fetch_cq(struct channel *ch, bool *more)
 {
     struct cq *hit = NULL, *start = ch->turn && ch->turn->next ? ch->turn->next : ch->cqs;
     *more = false;
@@ -98,7 +98,7 @@ SOFTIB_API int ibv_get_cq_event(struct ibv_comp_channel *ibv, struct ibv_cq **cq
         if (recv(ibv->fd, &token, 1, 0) < 0)
             return -1;
         lock_take(&ch->lock);
-        struct cq *hit = fetch(ch, &more);
+        struct cq *hit = channel_fetch_cq(ch, &more);
         lock_drop(&ch->lock);
         if (more)
             chan_ring(proc.slot, ch->num);

@@ -133,7 +133,7 @@ static uint32_t ring_size(uint32_t entries)
     return size;
 }
 
-static uint32_t table_take(void)
+static uint32_t cq_number_allocate(void)
 {
     lock_take(&table_lock);
     uint32_t found = number_take(taken, 1, CQ_MAX, &table_hint);
@@ -173,7 +173,7 @@ struct cq *cq_make(struct ibv_context *c, uint32_t cqe, void *user, struct ibv_c
     struct cq *cq = calloc(1, sizeof(*cq));
     uint32_t size = ring_size(cqe);
     uint64_t ring = cq ? arena_alloc(size * sizeof(struct sh_cqe)) : 0;
-    uint32_t idx = ring ? table_take() : 0;
+    uint32_t idx = ring ? cq_number_allocate() : 0;
     if (!idx) {
         arena_free(ring, size * sizeof(struct sh_cqe));
         free(cq);

@@ -30,7 +30,7 @@ static struct dm *dm_of(struct ibv_dm *ibv)
     return CONTAINER_OF(ibv, struct dm, ibv);
 }
 
-static bool inside(const struct dm *dm, uint64_t offset, size_t length)
+static bool dm_contains(const struct dm *dm, uint64_t offset, size_t length)
 {
     return offset <= dm->length && length <= dm->length - offset;
 }
@@ -40,10 +40,10 @@ static int copy_check(const struct dm *dm, uint64_t offset, size_t length)
 {
     if ((offset | length) % DM_WORD)
         return EINVAL;
-    return inside(dm, offset, length) ? 0 : EFAULT;
+    return dm_contains(dm, offset, length) ? 0 : EFAULT;
 }
 
-static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
+static int dm_copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t length)
 {
     struct dm *dm = dm_of(ibv);
     int err = copy_check(dm, offset, length);
@@ -52,7 +52,7 @@ static int copy_to(struct ibv_dm *ibv, uint64_t offset, const void *from, size_t
     return err;
 }
 
-static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
+static int dm_copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t length)
 {
     struct dm *dm = dm_of(ibv);
     int err = copy_check(dm, offset, length);
@@ -61,7 +61,7 @@ static int copy_from(void *to, struct ibv_dm *ibv, uint64_t offset, size_t lengt
     return err;
 }
 
-static bool book(size_t length)
+static bool dm_reserve(size_t length)
 {
     if (atomic_fetch_add(&used, length) + length <= DM_BYTES)
         return true;
@@ -69,7 +69,7 @@ static bool book(size_t length)
     return false;
 }
 
-static uint32_t number(struct dm *dm)
+static uint32_t dm_number(struct dm *dm)
 {
     uint32_t handle = 0;
     lock_take(&table_lock);
@@ -83,7 +83,7 @@ static uint32_t number(struct dm *dm)
 }
 
 /* Pages of its own: aligned for every request, and a region of it is mapped as others are. */
-static bool fill(struct dm *dm, struct ibv_context *c, size_t length)
+static bool dm_fill(struct dm *dm, struct ibv_context *c, size_t length)
 {
     dm->memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (dm->memory == MAP_FAILED)
@@ -91,7 +91,7 @@ static bool fill(struct dm *dm, struct ibv_context *c, size_t length)
     dm->length = length;
     dm->origin = dm;
     dm->ibv = (struct ibv_dm){
-        .context = c, .memcpy_to_dm = copy_to, .memcpy_from_dm = copy_from, .handle = number(dm)};
+        .context = c, .memcpy_to_dm = dm_copy_to, .memcpy_from_dm = dm_copy_from, .handle = dm_number(dm)};
     if (dm->ibv.handle)
         return true;
     munmap(dm->memory, length);
@@ -104,12 +104,12 @@ struct ibv_dm *dm_alloc(struct ibv_context *c, struct ibv_alloc_dm_attr *a)
         errno = !ctx_has(ctx_of(c), FEATURE_DM) ? EOPNOTSUPP : EINVAL;
         return NULL;
     }
-    if (a->length > DM_BYTES || !book(a->length)) {
+    if (a->length > DM_BYTES || !dm_reserve(a->length)) {
         errno = ENOMEM;
         return NULL;
     }
     struct dm *dm = calloc(1, sizeof(*dm));
-    if (dm && fill(dm, c, a->length))
+    if (dm && dm_fill(dm, c, a->length))
         return &dm->ibv;
     free(dm);
     atomic_fetch_sub(&used, a->length);
@@ -136,14 +136,14 @@ struct ibv_mr *dm_register(struct ibv_pd *pd, struct ibv_dm *ibv, uint64_t offse
 {
     struct dm *dm = dm_of(ibv);
     const unsigned writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
-    if (access & ~(unsigned)DM_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) || !inside(dm, offset, length) ||
-        ((access & writes) && !(access & IBV_ACCESS_LOCAL_WRITE))) {
+    if (access & ~(unsigned)DM_ACCESS || !(access & IBV_ACCESS_ZERO_BASED) ||
+        !dm_contains(dm, offset, length) || ((access & writes) && !(access & IBV_ACCESS_LOCAL_WRITE))) {
         errno = EINVAL;
         return NULL;
     }
     struct ibv_mr *mr = mr_make(pd, dm->memory + offset, length, 0, access, 0);
     if (mr)
-        mr_count_in(mr, &dm->origin->refs);
+        mr_add_to_count(mr, &dm->origin->refs);
     return mr;
 }
 

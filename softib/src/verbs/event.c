@@ -17,7 +17,7 @@ SOFTIB_API int ibv_get_async_event(struct ibv_context *ctx, struct ibv_async_eve
     }
 }
 
-static void ack(uint32_t *completed, pthread_mutex_t *m, pthread_cond_t *cond)
+static void event_acknowledge(uint32_t *completed, pthread_mutex_t *m, pthread_cond_t *cond)
 {
     pthread_mutex_lock(m);
     ++*completed;
@@ -29,7 +29,8 @@ SOFTIB_API void ibv_ack_async_event(struct ibv_async_event *e)
 {
     switch (e->event_type) {
     case IBV_EVENT_CQ_ERR:
-        ack(&e->element.cq->async_events_completed, &e->element.cq->mutex, &e->element.cq->cond);
+        event_acknowledge(&e->element.cq->async_events_completed, &e->element.cq->mutex,
+                          &e->element.cq->cond);
         break;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
@@ -39,11 +40,11 @@ SOFTIB_API void ibv_ack_async_event(struct ibv_async_event *e)
     case IBV_EVENT_PATH_MIG:
     case IBV_EVENT_PATH_MIG_ERR:
     case IBV_EVENT_QP_LAST_WQE_REACHED:
-        ack(&e->element.qp->events_completed, &e->element.qp->mutex, &e->element.qp->cond);
+        event_acknowledge(&e->element.qp->events_completed, &e->element.qp->mutex, &e->element.qp->cond);
         break;
     case IBV_EVENT_SRQ_ERR:
     case IBV_EVENT_SRQ_LIMIT_REACHED:
-        ack(&e->element.srq->events_completed, &e->element.srq->mutex, &e->element.srq->cond);
+        event_acknowledge(&e->element.srq->events_completed, &e->element.srq->mutex, &e->element.srq->cond);
         break;
     default:
         break;
@@ -53,7 +54,7 @@ SOFTIB_API void ibv_ack_async_event(struct ibv_async_event *e)
 struct ctx *contexts;
 struct lock contexts_lock;
 
-static void tell_contexts(uint32_t hca, const struct ibv_async_event *e)
+static void event_notify_contexts(uint32_t hca, const struct ibv_async_event *e)
 {
     lock_take(&contexts_lock);
     for (struct ctx *c = contexts; c; c = c->next)
@@ -75,7 +76,7 @@ static void lose_adapter(struct qp *q, uint32_t hca)
 void hca_removed(uint32_t hca)
 {
     struct ibv_async_event e = {.event_type = IBV_EVENT_DEVICE_FATAL};
-    tell_contexts(hca, &e);
+    event_notify_contexts(hca, &e);
     qp_each(lose_adapter, hca);
 }
 
@@ -85,5 +86,5 @@ void port_changed(uint32_t linear, bool up)
     fabric_locate(&proc.fab, fabric_lid(&proc.fab, linear), &at);
     struct ibv_async_event e = {.event_type = up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR};
     e.element.port_num = (int)at.port;
-    tell_contexts(at.hca, &e);
+    event_notify_contexts(at.hca, &e);
 }

@@ -4,20 +4,20 @@
 #include "fabric/gid.h"
 #include "verbs/verbs.h"
 
-static uint32_t linear_of(struct ibv_context *ctx, uint32_t port)
+static uint32_t gid_linear_index(struct ibv_context *ctx, uint32_t port)
 {
     return fabric_linear(&proc.fab, proc.fab.node, ctx_of(ctx)->hca, port);
 }
 
-static bool find(struct ibv_context *ctx, uint32_t port, uint32_t index, struct gid *out)
+static bool gid_find(struct ibv_context *ctx, uint32_t port, uint32_t index, struct gid *out)
 {
-    return ctx_has_port(ctx, port) && gid_table_entry(&proc.fab, linear_of(ctx, port), index, out);
+    return ctx_has_port(ctx, port) && gid_table_entry(&proc.fab, gid_linear_index(ctx, port), index, out);
 }
 
 SOFTIB_API int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, union ibv_gid *gid)
 {
     struct gid found;
-    if (index < 0 || !find(ctx, port, (uint32_t)index, &found)) {
+    if (index < 0 || !gid_find(ctx, port, (uint32_t)index, &found)) {
         errno = EINVAL;
         return -1;
     }
@@ -29,7 +29,7 @@ SOFTIB_API int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, u
 static void copy_entry(struct ibv_context *ctx, uint32_t port, uint32_t index, const struct gid *g, void *out,
                        size_t size)
 {
-    const struct fab_port *p = &proc.fab.port[linear_of(ctx, port)];
+    const struct fab_port *p = &proc.fab.port[gid_linear_index(ctx, port)];
     struct ibv_gid_entry e = {
         .gid_index = index, .port_num = port, .gid_type = g->type, .ndev_ifindex = p->interface_index};
     memcpy(e.gid.raw, g->raw, sizeof(e.gid.raw));
@@ -43,7 +43,7 @@ SOFTIB_API int _ibv_query_gid_ex(struct ibv_context *ctx, uint32_t port, uint32_
     struct gid found;
     if (flags || !ctx_has_port(ctx, port))
         return EINVAL;
-    if (!find(ctx, port, index, &found))
+    if (!gid_find(ctx, port, index, &found))
         return ENODATA;
     copy_entry(ctx, port, index, &found, e, size);
     return 0;
@@ -57,7 +57,7 @@ SOFTIB_API ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_
     if (flags)
         return -EINVAL;
     for (uint32_t port = 1; ctx_has_port(ctx, port); port++)
-        for (uint32_t i = 0; find(ctx, port, i, &found); i++, n++) {
+        for (uint32_t i = 0; gid_find(ctx, port, i, &found); i++, n++) {
             if (n == max)
                 return -EINVAL;
             copy_entry(ctx, port, i, &found, (char *)out + n * size, size);
@@ -69,7 +69,7 @@ SOFTIB_API ssize_t _ibv_query_gid_table(struct ibv_context *ctx, struct ibv_gid_
 SOFTIB_API int ibv_query_gid_type(struct ibv_context *ctx, uint8_t port, unsigned index, int *type)
 {
     struct gid found;
-    if (!find(ctx, port, index, &found)) {
+    if (!gid_find(ctx, port, index, &found)) {
         errno = EINVAL;
         return -1;
     }
@@ -84,7 +84,7 @@ SOFTIB_API int ibv_resolve_eth_l2_from_gid(struct ibv_context *ctx, struct ibv_a
     struct gid mine;
     struct fab_place at;
     struct path p;
-    if (!path_attr_legal(a, ctx_of(ctx)->hca) || !find(ctx, a->port_num, a->grh.sgid_index, &mine) ||
+    if (!path_attr_legal(a, ctx_of(ctx)->hca) || !gid_find(ctx, a->port_num, a->grh.sgid_index, &mine) ||
         mine.type == GID_INFINIBAND)
         return -EINVAL;
     path_from_attr(a, ctx_of(ctx)->hca, &p);

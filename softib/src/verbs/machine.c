@@ -59,7 +59,7 @@ static void run_plan(struct task *t)
     check_ports();
 }
 
-static void on_bell(struct watch *w, uint32_t ev)
+static void machine_on_bell(struct watch *w, uint32_t ev)
 {
     char buf[16];
     (void)w, (void)ev;
@@ -75,30 +75,30 @@ static void on_bell(struct watch *w, uint32_t ev)
     }
 }
 
-static bool far(void)
+static bool machine_has_remote_nodes(void)
 {
     return proc.fab.wire == WIRE_TCP;
 }
 
-static bool ready(void)
+static bool machine_is_ready(void)
 {
-    return !far() || net_ready();
+    return !machine_has_remote_nodes() || net_ready();
 }
 
-static bool listen_at(uint32_t slot)
+static bool machine_listen(uint32_t slot)
 {
-    return !far() || net_listen(slot);
+    return !machine_has_remote_nodes() || net_listen(slot);
 }
 
-static bool start(void)
+static bool machine_start(void)
 {
-    static struct watch bell = {on_bell};
+    static struct watch bell = {machine_on_bell};
     plan = (struct task){.run = run_plan};
     if (!engine_open() || !engine_add(proc.bell_fd, &bell, EPOLLIN))
         return false;
     wire_near = &local_wire;
     engine_attend(&local_attendant);
-    if (far()) {
+    if (machine_has_remote_nodes()) {
         if (!net_start())
             return false;
         wire_far = &net_wire;
@@ -108,12 +108,15 @@ static bool start(void)
     return engine_run();
 }
 
-static void forget(void)
+static void machine_reset_after_fork(void)
 {
-    engine_forget();
-    lane_forget();
+    engine_reset_after_fork();
+    lane_reset_after_fork();
     if (wire_far)
-        net_forget();
+        net_reset_after_fork();
 }
 
-const struct machine machine = {.ready = ready, .listen = listen_at, .start = start, .forget = forget};
+const struct machine machine = {.ready = machine_is_ready,
+                                .listen = machine_listen,
+                                .start = machine_start,
+                                .forget = machine_reset_after_fork};

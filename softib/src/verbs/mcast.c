@@ -6,7 +6,7 @@
 #include "fabric/gid.h"
 #include "local/lane.h"
 
-static int row_of(const struct reg_group *g)
+static int mcast_row(const struct reg_group *g)
 {
     return (int)(g - proc.reg->group);
 }
@@ -26,13 +26,13 @@ static struct reg_group *group_find(const union ibv_gid *gid, bool make)
         return NULL;
     for (int i = 0; i < GROUP_QPS; i++)
         atomic_store(&spare->qpn[i], 0);
-    lane_rename(row_of(spare), gid->raw);
+    lane_rename(mcast_row(spare), gid->raw);
     atomic_store(&spare->used, 1);
     return spare;
 }
 
 /* Rows may hold QPs of processes that were killed. */
-static void sweep(struct reg_group *g)
+static void mcast_remove_dead(struct reg_group *g)
 {
     for (int i = 0; i < GROUP_QPS; i++) {
         uint32_t qpn = atomic_load(&g->qpn[i]), slot = qpn >> QP_BITS;
@@ -52,11 +52,11 @@ static int group_put(struct reg_group *g, struct ibv_qp *v)
         if (!at && room < 0)
             room = i;
     }
-    if (room < 0 || !lane_open(row_of(g), room, v))
+    if (room < 0 || !lane_open(mcast_row(g), room, v))
         return ENOMEM;
     atomic_store(&g->port[room], qp_of(v)->linear);
     atomic_store(&g->qpn[room], qpn);
-    lane_settle(row_of(g));
+    lane_settle(mcast_row(g));
     return 0;
 }
 
@@ -71,7 +71,7 @@ SOFTIB_API int ibv_attach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
     struct reg_group *g = group_find(gid, true);
     int r = g ? group_put(g, v) : ENOMEM;
     if (g && r) {
-        sweep(g);
+        mcast_remove_dead(g);
         r = group_put(g, v);
     }
     shlock_drop(&proc.reg->lock);
@@ -91,14 +91,14 @@ SOFTIB_API int ibv_detach_mcast(struct ibv_qp *v, const union ibv_gid *gid, uint
         uint32_t at = atomic_load(&g->qpn[i]);
         if (at == v->qp_num) {
             atomic_store(&g->qpn[i], 0);
-            lane_close(row_of(g), i);
+            lane_close(mcast_row(g), i);
             r = 0;
         } else {
             left |= at != 0;
         }
     }
     if (g)
-        lane_settle(row_of(g));
+        lane_settle(mcast_row(g));
     if (g && !left)
         atomic_store(&g->used, 0);
     shlock_drop(&proc.reg->lock);

@@ -42,7 +42,7 @@ static uint16_t some_bits(void)
 }
 
 /* The table's lock is held. 0: all entries of the window are in use. */
-static uint32_t window_take(void)
+static uint32_t mr_window_allocate(void)
 {
     for (uint32_t i = 0; i < window; i++) {
         uint32_t offset = (window_hint + i) % window, at = (window_start + offset) % MR_MAX;
@@ -56,14 +56,14 @@ static uint32_t window_take(void)
     return 0;
 }
 
-uint32_t mr_table_take(void)
+uint32_t mr_number_allocate(void)
 {
     lock_take(&table_lock);
     if (!window_start)
         window_start = 1 + (uint32_t)(random_u64() % (MR_MAX - 1)); /* the first key is nobody's guess */
     if (2 * regions >= window && window < MR_MAX)
         window *= 2;
-    uint32_t found = window_take();
+    uint32_t found = mr_window_allocate();
     lock_drop(&table_lock);
     return found;
 }
@@ -101,7 +101,7 @@ uint32_t mr_key_make(uint32_t idx)
     return key;
 }
 
-static void publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, uint32_t access)
+static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, uint32_t access)
 {
     struct sh_mr *s = mr->sh;
     struct mapping m;
@@ -193,7 +193,7 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
 {
     struct mr *mr = slab_new(sizeof(*mr));
     bool claimed = mr && key && table_claim(key >> MR_SHIFT);
-    uint32_t idx = claimed ? key >> MR_SHIFT : mr ? mr_table_take() : 0;
+    uint32_t idx = claimed ? key >> MR_SHIFT : mr ? mr_number_allocate() : 0;
     if (!idx) {
         slab_free(mr, sizeof(*mr));
         errno = ENOMEM;
@@ -211,12 +211,13 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
         variant[idx] = key & MR_VARIANT;
         lock_drop(&table_lock);
     }
-    publish(mr, claimed ? key : mr_key_make(idx), pd_key(pd), iova, access);
+    mr_publish(mr, claimed ? key : mr_key_make(idx), pd_key(pd), iova, access);
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
     return &mr->ibv;
 }
 
-static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, uint64_t access)
+static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                  uint64_t access)
 {
     if (!access_offered(pd, access)) {
         errno = EOPNOTSUPP;
@@ -240,19 +241,19 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, uint64_t
 
 SOFTIB_API struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-    return reg(pd, addr, length, (uintptr_t)addr, (unsigned)access);
+    return mr_register(pd, addr, length, (uintptr_t)addr, (unsigned)access);
 }
 
 SOFTIB_API struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                           int access)
 {
-    return reg(pd, addr, length, iova, (unsigned)access);
+    return mr_register(pd, addr, length, iova, (unsigned)access);
 }
 
 SOFTIB_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                            unsigned access)
 {
-    return reg(pd, addr, length, iova, access);
+    return mr_register(pd, addr, length, iova, access);
 }
 
 /* Memory of another device, by the descriptor of a dma-buf that processors can map. Others (memory of a real GPU) are refused. */
@@ -318,11 +319,11 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
     }
     if (flags & IBV_REREG_MR_CHANGE_ACCESS)
         mr->access = (uint32_t)access;
-    publish(mr, key, pd_key(ibv->pd), iova, mr->access);
+    mr_publish(mr, key, pd_key(ibv->pd), iova, mr->access);
     return 0;
 }
 
-void mr_count_in(struct ibv_mr *ibv, atomic_int *count)
+void mr_add_to_count(struct ibv_mr *ibv, atomic_int *count)
 {
     CONTAINER_OF(ibv, struct mr, ibv)->device_memory = count;
     atomic_fetch_add(count, 1);

@@ -15,10 +15,10 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
                        uint32_t key);
 
 /* The region is counted there until it is deregistered. */
-void mr_count_in(struct ibv_mr *ibv, atomic_int *count);
+void mr_add_to_count(struct ibv_mr *ibv, atomic_int *count);
 
 /* The table of regions and windows. An index: 0 when it is full. A key that the entry did not have before. */
-uint32_t mr_table_take(void);
+uint32_t mr_number_allocate(void);
 void mr_table_give_back(uint32_t idx);
 uint32_t mr_key_make(uint32_t idx);
 

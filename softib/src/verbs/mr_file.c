@@ -20,7 +20,7 @@ static bool same_file(int fd, const struct mapping *m)
 
 /* A region keeps a descriptor. A quarter of those that the process may have are left to the program: regions beyond are reached
  * like private memory. */
-static int keep(int fd)
+static int mr_file_store(int fd)
 {
     struct rlimit most;
     if (fd < 0 || getrlimit(RLIMIT_NOFILE, &most) || (rlim_t)fd < most.rlim_cur - most.rlim_cur / 4)
@@ -85,5 +85,5 @@ int mr_open_mapping(const struct mapping *m)
     } else {
         close(folder);
     }
-    return keep(fd);
+    return mr_file_store(fd);
 }

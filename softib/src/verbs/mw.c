@@ -6,7 +6,7 @@
 #include "verbs/mr.h"
 #include "verbs/send.h"
 
-static void publish(struct sh_mr *s, uint32_t pd, enum ibv_mw_type type)
+static void mw_publish(struct sh_mr *s, uint32_t pd, enum ibv_mw_type type)
 {
     s->pd = pd;
     s->access = (uint32_t)type << WINDOW_SHIFT;
@@ -19,7 +19,7 @@ struct ibv_mw *mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
     const bool known = type == IBV_MW_TYPE_1 || type == IBV_MW_TYPE_2,
                offered = ctx_has(ctx_of(pd->context), FEATURE_MW);
     struct mw *mw = known && offered ? slab_new(sizeof(*mw)) : NULL;
-    uint32_t idx = mw ? mr_table_take() : 0;
+    uint32_t idx = mw ? mr_number_allocate() : 0;
     if (!idx) {
         slab_free(mw, sizeof(*mw));
         errno = !offered ? EOPNOTSUPP : known ? ENOMEM : EINVAL;
@@ -28,7 +28,7 @@ struct ibv_mw *mw_alloc(struct ibv_pd *pd, enum ibv_mw_type type)
     mw->sh = &proc.arena->mr[idx];
     mw->ibv = (struct ibv_mw){
         .context = pd->context, .pd = pd, .rkey = mr_key_make(idx), .handle = idx, .type = type};
-    publish(mw->sh, pd_key(pd), type);
+    mw_publish(mw->sh, pd_key(pd), type);
     atomic_fetch_add(&((struct pd *)pd)->refs, 1);
     return &mw->ibv;
 }

@@ -26,7 +26,7 @@ void odp_fill_caps(struct ibv_device_attr_ex *a)
     a->xrc_odp_caps = reliable;
 }
 
-static struct sh_mr *region_of(struct ibv_pd *pd, const struct ibv_sge *s)
+static struct sh_mr *odp_find_region(struct ibv_pd *pd, const struct ibv_sge *s)
 {
     const uint32_t idx = s->lkey >> MR_SHIFT;
     struct sh_mr *r = idx && idx < MR_MAX ? &proc.arena->mr[idx] : NULL;
@@ -57,7 +57,7 @@ int odp_advise(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t fla
         flags & ~(uint32_t)IBV_ADVISE_MR_FLAG_FLUSH || !n)
         return EINVAL;
     for (uint32_t i = 0; i < n; i++) {
-        const struct sh_mr *r = region_of(pd, &s[i]);
+        const struct sh_mr *r = odp_find_region(pd, &s[i]);
         if (!r)
             return ENOENT;
         if (write && !(r->access & IBV_ACCESS_LOCAL_WRITE))

@@ -10,7 +10,7 @@
 static struct lock lock;
 static struct pd *domains; /* that this process allocated */
 
-static struct ibv_pd *make(struct ibv_context *c, uint32_t handle, struct pd *parent)
+static struct ibv_pd *pd_create(struct ibv_context *c, uint32_t handle, struct pd *parent)
 {
     struct pd *p = calloc(1, sizeof(*p));
     if (!p)
@@ -31,7 +31,7 @@ SOFTIB_API struct ibv_pd *ibv_alloc_pd(struct ibv_context *c)
         return NULL;
     }
     const uint32_t count = (atomic_fetch_add(&next, 1) + 1) & ((1u << COUNT_BITS) - 1);
-    struct ibv_pd *v = make(c, proc.slot << COUNT_BITS | count, NULL);
+    struct ibv_pd *v = pd_create(c, proc.slot << COUNT_BITS | count, NULL);
     struct pd *p = (struct pd *)v;
     lock_take(&lock);
     if (p) {
@@ -60,7 +60,7 @@ SOFTIB_API struct ibv_pd *ibv_import_pd(struct ibv_context *c, uint32_t handle)
         errno = ENOENT;
         return NULL;
     }
-    return make(c, handle, NULL);
+    return pd_create(c, handle, NULL);
 }
 
 SOFTIB_API void ibv_unimport_pd(struct ibv_pd *pd)
@@ -75,7 +75,7 @@ struct ibv_pd *pd_parent(struct ibv_context *c, struct ibv_parent_domain_init_at
         errno = EINVAL;
         return NULL;
     }
-    return make(c, a->pd->handle, (struct pd *)a->pd);
+    return pd_create(c, a->pd->handle, (struct pd *)a->pd);
 }
 
 SOFTIB_API int ibv_dealloc_pd(struct ibv_pd *ibv)

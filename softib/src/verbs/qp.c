@@ -44,7 +44,7 @@ static int objects_check(const struct ibv_qp_init_attr_ex *a)
     return a->pd && a->send_cq && a->recv_cq && (!a->srq || !((struct srq *)a->srq)->xrc) ? 0 : EINVAL;
 }
 
-static void publish(struct qp *q, const struct ibv_qp_init_attr_ex *a)
+static void qp_publish(struct qp *q, const struct ibv_qp_init_attr_ex *a)
 {
     struct sh_qp *s = q->sh;
     struct srq *srq = (struct srq *)a->srq;
@@ -75,7 +75,7 @@ static void hold_objects(struct qp *q, int n)
         atomic_fetch_add(&((struct srq *)v->srq)->refs, n);
 }
 
-static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
+static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
 {
     int err = objects_check(a);
     if (!err)
@@ -95,14 +95,14 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
         room = a->cap.max_inline_data;
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
     q->sq = slab_new(q->stride * a->cap.max_send_wr);
-    q->idx = q->sq ? qp_number_take(&nth) : 0;
+    q->idx = q->sq ? qp_number_allocate(&nth) : 0;
     struct ibv_qp *v = qp_ibv(q);
     v->qp_type = a->qp_type;
     v->srq = a->srq;
     if (!q->idx ||
         (qp_has_rq(q) && !rq_make(&proc.arena->rq[q->idx], a->cap.max_recv_wr, a->cap.max_recv_sge))) {
         if (q->idx)
-            qp_number_give(q->idx);
+            qp_number_free(q->idx);
         slab_free(q->sq, q->stride * a->cap.max_send_wr);
         slab_free(q, sizeof(*q));
         errno = ENOMEM;
@@ -128,7 +128,7 @@ static struct ibv_qp *create(struct ibv_qp_init_attr_ex *a)
     q->task.run = sq_run;
     q->sh = &proc.arena->qp[q->idx];
     q->rng = (proc.fab.seed * 0x9E3779B97F4A7C15ull) ^ (((uint64_t)proc.slot << QP_BITS | nth) << 20 | 1);
-    publish(q, a);
+    qp_publish(q, a);
     hold_objects(q, 1);
     qp_table_add(q);
     return v;
@@ -138,7 +138,7 @@ SOFTIB_API struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_at
 {
     struct ibv_qp_init_attr_ex x = {.pd = pd, .comp_mask = IBV_QP_INIT_ATTR_PD};
     memcpy(&x, a, offsetof(struct ibv_qp_init_attr, sq_sig_all) + sizeof(int));
-    struct ibv_qp *q = create(&x);
+    struct ibv_qp *q = qp_create(&x);
     if (q)
         a->cap = x.cap;
     return q;
@@ -163,7 +163,7 @@ struct ibv_qp *qp_create_ex(struct ibv_context *c, struct ibv_qp_init_attr_ex *a
         errno = EOPNOTSUPP;
         return NULL;
     }
-    struct ibv_qp *v = create(a);
+    struct ibv_qp *v = qp_create(a);
     if (!v)
         return NULL;
     struct qp *q = qp_of(v);
@@ -179,7 +179,7 @@ SOFTIB_API struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *v)
     return qp_of(v)->has_ex ? &qp_of(v)->ex : NULL;
 }
 
-static void reset(struct qp *q)
+static void qp_reset(struct qp *q)
 {
     struct rwqe w;
     atomic_store(&q->sh->state, IBV_QPS_RESET);
@@ -245,7 +245,7 @@ static int attrs_check(struct qp *q, const struct ibv_qp_attr *a, int mask)
     return 0;
 }
 
-static void attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)
+static void qp_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask)
 {
     struct ibv_qp_attr *d = &q->attr;
     struct sh_qp *s = q->sh;
@@ -287,7 +287,7 @@ static void attrs_take(struct qp *q, const struct ibv_qp_attr *a, int mask)
     if (mask & IBV_QP_EN_SQD_ASYNC_NOTIFY)
         d->en_sqd_async_notify = a->en_sqd_async_notify;
     if (mask & (IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE))
-        migrate_attrs_take(q, a, mask);
+        migrate_set_attrs(q, a, mask);
 }
 
 /* Its peer is known now, and with it the wire that leads there. */
@@ -350,11 +350,11 @@ SOFTIB_API int ibv_modify_qp(struct ibv_qp *v, struct ibv_qp_attr *a, int mask)
         return EIO;
     if (to == IBV_QPS_RESET) {
         engine_forsake(&q->task);
-        reset(q);
+        qp_reset(q);
         return 0;
     }
     if (to != IBV_QPS_ERR)
-        attrs_take(q, a, mask);
+        qp_set_attrs(q, a, mask);
     return to == from && to != IBV_QPS_ERR ? 0 : enter_state(q, from, to);
 }
 
@@ -402,7 +402,7 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
     if (mcast_attached(v->qp_num))
         return EBUSY;
     engine_forsake(&q->task);
-    reset(q);
+    qp_reset(q);
     atomic_store(&q->sh->state, QP_NONE);
     atomic_store(&q->sh->qpn, 0);
     qp_table_remove(q);
@@ -416,7 +416,7 @@ SOFTIB_API int ibv_destroy_qp(struct ibv_qp *v)
     hold_objects(q, -1);
     pthread_mutex_destroy(&v->mutex);
     pthread_cond_destroy(&v->cond);
-    qp_number_give(q->idx);
+    qp_number_free(q->idx);
     slab_free(q->sq, q->stride * q->cap.max_send_wr);
     slab_free(q, sizeof(*q));
     return 0;

@@ -127,7 +127,7 @@ int sq_commit(struct qp *q, struct wqe *w)
     return 0;
 }
 
-static int from_wr(struct qp *q, const struct ibv_send_wr *wr)
+static int send_wqe_from_wr(struct qp *q, const struct ibv_send_wr *wr)
 {
     int err = 0;
     struct wqe *w = sq_begin(q, &err);
@@ -194,7 +194,7 @@ int qp_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr 
     int r = 0;
     sq_enter(q);
     for (; wr; wr = wr->next)
-        if (UNLIKELY((r = from_wr(q, wr)))) {
+        if (UNLIKELY((r = send_wqe_from_wr(q, wr)))) {
             *bad = wr;
             break;
         }

@@ -9,7 +9,7 @@ static uint32_t table_hint;
 static struct srq *table[SRQ_MAX];
 static bool taken[SRQ_MAX];
 
-static uint32_t table_take(void)
+static uint32_t srq_number_allocate(void)
 {
     uint32_t found = SRQ_MAX;
     lock_take(&table_lock);
@@ -33,7 +33,7 @@ static void table_set(uint32_t idx, struct srq *s)
     lock_drop(&table_lock);
 }
 
-static struct srq *make(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
+static struct srq *srq_create(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
     if (!ctx_has(ctx_of(pd->context), FEATURE_SRQ)) {
         errno = EOPNOTSUPP;
@@ -44,7 +44,7 @@ static struct srq *make(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
         return NULL;
     }
     struct srq *s = calloc(1, sizeof(*s));
-    uint32_t idx = s ? table_take() : SRQ_MAX;
+    uint32_t idx = s ? srq_number_allocate() : SRQ_MAX;
     if (idx == SRQ_MAX) {
         free(s);
         errno = ENOMEM;
@@ -74,7 +74,7 @@ static struct srq *make(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 
 SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
-    struct srq *s = make(pd, a);
+    struct srq *s = srq_create(pd, a);
     return s ? &s->ibv : NULL;
 }
 
@@ -121,7 +121,7 @@ struct ibv_srq *srq_create_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex
         return NULL;
     }
     struct ibv_srq_init_attr plain = {.srq_context = a->srq_context, .attr = a->attr};
-    struct srq *s = make(a->pd, &plain);
+    struct srq *s = srq_create(a->pd, &plain);
     if (!s)
         return NULL;
     a->attr = plain.attr;

@@ -6,7 +6,7 @@
 #include "hca/send_queue.h"
 #include "verbs/verbs.h"
 
-static struct qp *qx(struct ibv_qp_ex *e)
+static struct qp *wr_ex_qp(struct ibv_qp_ex *e)
 {
     return CONTAINER_OF(e, struct qp, ex);
 }
@@ -19,9 +19,9 @@ static void commit_open(struct qp *q)
     q->build_wqe = NULL;
 }
 
-static struct wqe *begin(struct ibv_qp_ex *e, enum ibv_wr_opcode op)
+static struct wqe *wr_ex_begin(struct ibv_qp_ex *e, enum ibv_wr_opcode op)
 {
-    struct qp *q = qx(e);
+    struct qp *q = wr_ex_qp(e);
     commit_open(q);
     if (q->build_err)
         return NULL;
@@ -37,9 +37,9 @@ static struct wqe *begin(struct ibv_qp_ex *e, enum ibv_wr_opcode op)
     return w;
 }
 
-static void start(struct ibv_qp_ex *e)
+static void wr_ex_start(struct ibv_qp_ex *e)
 {
-    struct qp *q = qx(e);
+    struct qp *q = wr_ex_qp(e);
     sq_enter(q);
     atomic_store_explicit(&q->builder, thread_mark(), memory_order_relaxed);
     sq_give_wire(q); /* until the batch ends: the program may do anything in between */
@@ -47,9 +47,9 @@ static void start(struct ibv_qp_ex *e)
     q->build_wqe = NULL;
 }
 
-static int complete(struct ibv_qp_ex *e)
+static int wr_ex_complete(struct ibv_qp_ex *e)
 {
-    struct qp *q = qx(e);
+    struct qp *q = wr_ex_qp(e);
     commit_open(q);
     int r = q->build_err;
     sq_take_wire(q);
@@ -60,9 +60,9 @@ static int complete(struct ibv_qp_ex *e)
     return r;
 }
 
-static void discard(struct ibv_qp_ex *e)
+static void wr_ex_discard(struct ibv_qp_ex *e)
 {
-    struct qp *q = qx(e);
+    struct qp *q = wr_ex_qp(e);
     q->build_wqe = NULL;
     sq_take_wire(q);
     q->tail = q->posted;
@@ -70,7 +70,7 @@ static void discard(struct ibv_qp_ex *e)
     sq_leave(q);
 }
 
-static void with_remote(struct wqe *w, uint32_t rkey, uint64_t addr)
+static void wr_ex_set_remote(struct wqe *w, uint32_t rkey, uint64_t addr)
 {
     if (!w)
         return;
@@ -80,45 +80,45 @@ static void with_remote(struct wqe *w, uint32_t rkey, uint64_t addr)
 
 static void wr_send(struct ibv_qp_ex *e)
 {
-    begin(e, IBV_WR_SEND);
+    wr_ex_begin(e, IBV_WR_SEND);
 }
 
 static void wr_send_imm(struct ibv_qp_ex *e, __be32 imm)
 {
-    struct wqe *w = begin(e, IBV_WR_SEND_WITH_IMM);
+    struct wqe *w = wr_ex_begin(e, IBV_WR_SEND_WITH_IMM);
     if (w)
         w->imm = imm;
 }
 
 static void wr_send_inv(struct ibv_qp_ex *e, uint32_t rkey)
 {
-    struct wqe *w = begin(e, IBV_WR_SEND_WITH_INV);
+    struct wqe *w = wr_ex_begin(e, IBV_WR_SEND_WITH_INV);
     if (w)
         w->imm = rkey;
 }
 
 static void wr_write(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr)
 {
-    with_remote(begin(e, IBV_WR_RDMA_WRITE), rkey, addr);
+    wr_ex_set_remote(wr_ex_begin(e, IBV_WR_RDMA_WRITE), rkey, addr);
 }
 
 static void wr_write_imm(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr, __be32 imm)
 {
-    struct wqe *w = begin(e, IBV_WR_RDMA_WRITE_WITH_IMM);
-    with_remote(w, rkey, addr);
+    struct wqe *w = wr_ex_begin(e, IBV_WR_RDMA_WRITE_WITH_IMM);
+    wr_ex_set_remote(w, rkey, addr);
     if (w)
         w->imm = imm;
 }
 
 static void wr_read(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr)
 {
-    with_remote(begin(e, IBV_WR_RDMA_READ), rkey, addr);
+    wr_ex_set_remote(wr_ex_begin(e, IBV_WR_RDMA_READ), rkey, addr);
 }
 
 static void wr_cas(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr, uint64_t compare, uint64_t swap)
 {
-    struct wqe *w = begin(e, IBV_WR_ATOMIC_CMP_AND_SWP);
-    with_remote(w, rkey, addr);
+    struct wqe *w = wr_ex_begin(e, IBV_WR_ATOMIC_CMP_AND_SWP);
+    wr_ex_set_remote(w, rkey, addr);
     if (w) {
         w->compare = compare;
         w->swap = swap;
@@ -127,19 +127,19 @@ static void wr_cas(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr, uint64_t c
 
 static void wr_fadd(struct ibv_qp_ex *e, uint32_t rkey, uint64_t addr, uint64_t add)
 {
-    struct wqe *w = begin(e, IBV_WR_ATOMIC_FETCH_AND_ADD);
-    with_remote(w, rkey, addr);
+    struct wqe *w = wr_ex_begin(e, IBV_WR_ATOMIC_FETCH_AND_ADD);
+    wr_ex_set_remote(w, rkey, addr);
     if (w)
         w->compare = add;
 }
 
 static void set_ud(struct ibv_qp_ex *e, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
 {
-    if (qx(e)->build_wqe)
-        sq_path(qx(e)->build_wqe, ah, qpn, qkey);
+    if (wr_ex_qp(e)->build_wqe)
+        sq_path(wr_ex_qp(e)->build_wqe, ah, qpn, qkey);
 }
 
-static void note(struct qp *q, int err)
+static void wr_ex_record_error(struct qp *q, int err)
 {
     if (err && !q->build_err)
         q->build_err = err;
@@ -147,9 +147,9 @@ static void note(struct qp *q, int err)
 
 static void set_inline_list(struct ibv_qp_ex *e, size_t n, const struct ibv_data_buf *buf)
 {
-    struct qp *q = qx(e);
+    struct qp *q = wr_ex_qp(e);
     if (q->build_wqe)
-        note(q, sq_inline(q, q->build_wqe, buf, n));
+        wr_ex_record_error(q, sq_inline(q, q->build_wqe, buf, n));
 }
 
 static void set_inline(struct ibv_qp_ex *e, void *addr, size_t length)
@@ -160,9 +160,9 @@ static void set_inline(struct ibv_qp_ex *e, void *addr, size_t length)
 
 static void set_sge_list(struct ibv_qp_ex *e, size_t n, const struct ibv_sge *sge)
 {
-    struct qp *q = qx(e);
+    struct qp *q = wr_ex_qp(e);
     if (q->build_wqe)
-        note(q, sq_sges(q, q->build_wqe, sge, n));
+        wr_ex_record_error(q, sq_sges(q, q->build_wqe, sge, n));
 }
 
 static void set_sge(struct ibv_qp_ex *e, uint32_t lkey, uint64_t addr, uint32_t length)
@@ -171,15 +171,15 @@ static void set_sge(struct ibv_qp_ex *e, uint32_t lkey, uint64_t addr, uint32_t 
     set_sge_list(e, 1, &s);
 }
 
-static void unsupported(struct qp *q)
+static void wr_ex_unsupported(struct qp *q)
 {
     commit_open(q);
-    note(q, EOPNOTSUPP);
+    wr_ex_record_error(q, EOPNOTSUPP);
 }
 
 static void wr_local_inv(struct ibv_qp_ex *e, uint32_t rkey)
 {
-    struct wqe *w = begin(e, IBV_WR_LOCAL_INV);
+    struct wqe *w = wr_ex_begin(e, IBV_WR_LOCAL_INV);
     if (w)
         w->imm = rkey;
 }
@@ -187,30 +187,30 @@ static void wr_local_inv(struct ibv_qp_ex *e, uint32_t rkey)
 static void wr_bind_mw(struct ibv_qp_ex *e, struct ibv_mw *mw, uint32_t rkey,
                        const struct ibv_mw_bind_info *i)
 {
-    struct qp *q = qx(e);
-    struct wqe *w = begin(e, IBV_WR_BIND_MW);
+    struct qp *q = wr_ex_qp(e);
+    struct wqe *w = wr_ex_begin(e, IBV_WR_BIND_MW);
     if (w)
-        note(q, mw->type == IBV_MW_TYPE_2 ? sq_bind(q, w, mw, rkey, i) : EINVAL);
+        wr_ex_record_error(q, mw->type == IBV_MW_TYPE_2 ? sq_bind(q, w, mw, rkey, i) : EINVAL);
 }
 
 static void wr_tso(struct ibv_qp_ex *e, void *hdr, uint16_t hdr_sz, uint16_t mss)
 {
     (void)hdr, (void)hdr_sz, (void)mss;
-    unsupported(qx(e));
+    wr_ex_unsupported(wr_ex_qp(e));
 }
 
 static void set_xrc(struct ibv_qp_ex *e, uint32_t srqn)
 {
-    if (qx(e)->build_wqe)
-        qx(e)->build_wqe->srqn = srqn;
+    if (wr_ex_qp(e)->build_wqe)
+        wr_ex_qp(e)->build_wqe->srqn = srqn;
 }
 
 void qp_bind_wr_ops(struct qp *q)
 {
     struct ibv_qp_ex *e = &q->ex;
-    e->wr_start = start;
-    e->wr_complete = complete;
-    e->wr_abort = discard;
+    e->wr_start = wr_ex_start;
+    e->wr_complete = wr_ex_complete;
+    e->wr_abort = wr_ex_discard;
     e->wr_send = wr_send;
     e->wr_send_imm = wr_send_imm;
     e->wr_send_inv = wr_send_inv;

@@ -113,7 +113,7 @@ int xrc_close_domain(struct ibv_xrcd *ibv)
 /* --- receive QPs opened by number --- */
 
 /* The QP in its owner's arena, if it is a receive QP of that domain; *owner is to be put back. */
-static struct sh_qp *find(uint32_t qpn, uint64_t key, struct peer **owner)
+static struct sh_qp *xrc_find_qp(uint32_t qpn, uint64_t key, struct peer **owner)
 {
     *owner = peer_get(qpn >> QP_BITS);
     if (!*owner)
@@ -136,7 +136,7 @@ struct ibv_qp *xrc_open_qp(struct ibv_context *c, struct ibv_qp_open_attr *a)
         return NULL;
     }
     struct xrcd *x = (struct xrcd *)a->xrcd;
-    if (!find(a->qp_num, x->key, &owner)) {
+    if (!xrc_find_qp(a->qp_num, x->key, &owner)) {
         errno = EINVAL;
         return NULL;
     }
@@ -171,7 +171,7 @@ int xrc_query_remote(struct qp *q, struct ibv_qp_attr *a, struct ibv_qp_init_att
 {
     uint32_t qpn = qp_ibv(q)->qp_num;
     struct peer *owner;
-    struct sh_qp *s = find(qpn, q->xrcd->key, &owner);
+    struct sh_qp *s = xrc_find_qp(qpn, q->xrcd->key, &owner);
     if (!s)
         return EINVAL;
     *a = (struct ibv_qp_attr){.dest_qp_num = atomic_load(&s->dest_qpn),

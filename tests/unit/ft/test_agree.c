@@ -126,7 +126,7 @@ static void hear(struct world *w, const struct event *e, struct post *p, const s
     m->data[4] = l.dead;
     p->round = l.round;
     if (l.round >= w->forgot[e->at])
-        agree_hear(machine(w, e->at, l.round), e->from, m, out);
+        agree_receive(machine(w, e->at, l.round), e->from, m, out);
 }
 
 /* How many messages it sent; `most` < 0: all of them, else it dies after so many. */

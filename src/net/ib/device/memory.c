@@ -98,7 +98,7 @@ int ib_memory_open(struct ib *ib)
     static const struct regcache_ops ops = {.pin = memory_register, .unpin = memory_deregister};
     int rc = regcache_open(&ops, ib, regcache_budget(ib->base.net->boot->nlocal), &ib->regcache);
     if (rc == 0 && regcache_watch(ib->regcache))
-        keepheap(); /* else each large block that a program frees loses its registration [Liu04 4.1.2] */
+        keepheap_apply(); /* else each large block that a program frees loses its registration [Liu04 4.1.2] */
     return rc;
 }
 

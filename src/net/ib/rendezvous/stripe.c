@@ -332,7 +332,7 @@ void ib_stripes_forget(struct ib_endpoint *ep)
 }
 
 /* The home's lanes stay for a moment: what is left there must not tell messages that are gone. */
-static void lane_forget(struct ib_lane *lane)
+static void lane_reset_after_fork(struct ib_lane *lane)
 {
     for (uint32_t at = lane->tail; at != lane->head; at++) {
         struct ib_work *w = &lane->work[at & (lane->depth - 1)];
@@ -347,7 +347,7 @@ void ib_stripes_fail(struct ib_endpoint *ep)
     if (!j)
         return;
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
-        lane_forget(&ep->lanes[k]);
+        lane_reset_after_fork(&ep->lanes[k]);
     struct list lost;
     list_init(&lost);
     list_foreach_safe(pos, after, &j->under_way)
