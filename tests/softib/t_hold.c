@@ -1,5 +1,5 @@
-/* t_hold.c: after ibv_dereg_mr nothing touches the memory, between processes of one machine: a sender that is
- * stopped in the middle of a copy is waited for, one that is killed there is not.
+/* t_hold.c: after ibv_dereg_mr, and after a queue pair is reset, nothing touches the memory, between processes of one machine: a sender
+ * that is stopped in the middle of a copy is waited for, one that is killed there is not.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "../verbs/vt.h"
@@ -15,7 +15,7 @@
 
 static atomic_bool returned;
 
-/* Lets the sender go on once ibv_dereg_mr has returned, or after a second and a bit: it may be waited for. */
+/* Lets the sender go on once the call has returned, or after a second and a bit: it may be waited for. */
 static void *let_go(void *arg)
 {
     struct timespec tick = {0, 1000000};
@@ -58,7 +58,20 @@ static void write_for_ever(struct vt *t, struct vt_qp *q, const struct vt_addr *
     munmap(from, BYTES);
 }
 
-static void stopped(struct vt *t)
+enum call { DEREG, RESET };
+
+static void end_writes(enum call call, struct vt_qp *q, struct ibv_mr **mr)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RESET};
+    if (call == RESET)
+        CHECK(!ibv_modify_qp(q->qp, &a, IBV_QP_STATE));
+    else
+        CHECK(!ibv_dereg_mr(*mr));
+    if (call == DEREG)
+        *mr = NULL;
+}
+
+static void stopped(struct vt *t, enum call call)
 {
     struct vt_qp q;
     struct vt_addr me = {0}, other;
@@ -72,7 +85,10 @@ static void stopped(struct vt *t)
         me.buf = (uintptr_t)p;
         me.rkey = mr->rkey;
     }
-    vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
+    struct vt_opts impatient = vt_defaults(IBV_QPT_RC);
+    impatient.timeout = 8; /* a millisecond, three times: then a queue pair that is reset is found out */
+    impatient.retry = 2;
+    vt_qp_make(t, impatient, &q);
     vt_swap(t, &me, &other, sizeof(me));
     vt_swap(t, &pid, &sender, sizeof(pid));
     if (t->side == 1) {
@@ -85,7 +101,7 @@ static void stopped(struct vt *t)
         kill(sender, SIGSTOP);
         atomic_store(&returned, false);
         CHECK(!pthread_create(&thread, NULL, let_go, &sender));
-        CHECK(!ibv_dereg_mr(mr));
+        end_writes(call, &q, &mr);
         memset(p, 0x11, BYTES);
         atomic_store(&returned, true);
         pthread_join(thread, NULL);
@@ -93,7 +109,9 @@ static void stopped(struct vt *t)
     vt_sync(t); /* the sender was refused */
     if (t->side == 0) {
         for (size_t i = 0; i < BYTES; i++)
-            CHECK(p[i] == 0x11, "byte %zu was written after ibv_dereg_mr", i);
+            CHECK(p[i] == 0x11, "byte %zu was written after %s", i,
+                  call == RESET ? "the queue pair was reset" : "ibv_dereg_mr");
+        CHECK(!mr || !ibv_dereg_mr(mr));
         munmap(p, BYTES);
         close(fd);
     }
@@ -103,7 +121,7 @@ static void stopped(struct vt *t)
 static void test(struct vt *t)
 {
     for (int i = 0; i < 2; i++) /* where the copy is when it is stopped differs */
-        stopped(t);
+        stopped(t, DEREG), stopped(t, RESET);
 }
 
 int main(void)

@@ -7,6 +7,7 @@
 
 struct wait {
     uint64_t since;
+    uint32_t index;
     bool said;
 };
 
@@ -19,9 +20,11 @@ static bool hold_is_owner_gone(struct wait *w, uint32_t slot, unsigned turn)
     w->since = w->since ? w->since : now_ns();
     if (!w->said && now_ns() - w->since > SAY_NS) {
         softib_log(
-            "ibv_dereg_mr waits for process %d, which is copying to or from the region. If that process "
-            "is stopped, continue it (kill -CONT) or end it",
-            proc.reg->member[slot].pid);
+            "%s waits for process %d, which is %s. If that process is stopped, continue it (kill -CONT) or "
+            "end it",
+            w->index < HOLD_QP ? "ibv_dereg_mr" : "A queue pair or shared receive queue",
+            proc.reg->member[slot].pid,
+            w->index < HOLD_QP ? "copying to or from the region" : "delivering a message to it");
         w->said = true;
     }
     return false;
@@ -44,7 +47,7 @@ bool hold_wait(uint32_t index)
 {
     uint64_t name = (uint64_t)proc.slot << 32 | index;
     uint32_t slots = atomic_load(&proc.reg->slots);
-    struct wait w = {0};
+    struct wait w = {.index = index};
     bool died = false;
     for (uint32_t m = 1; m < slots; m++) {
         struct reg_hold *h = &proc.reg->hold[m];

@@ -1,14 +1,20 @@
-/* hold.h: makes sure that nothing touches a memory region after it was deregistered. A process that copies to
- * or from another member's region first writes the region's name into its row of the registry, then checks
- * the key. A process that deregisters a region first clears the key, then waits until no living process has
+/* hold.h: makes sure that no other process touches an object (memory region, QP, SRQ of an XRC domain) after its owner destroyed it or
+ * changed its state. A process that uses another member's object first writes the object's name into its row of the registry, then checks
+ * the key or the state. The owner first clears the key or changes the state, then waits until no living process has
  * that name in its row. It does not wait for a process that has died, and it does wait for one that is only
- * stopped.
+ * stopped. Uses by the owner's own threads are not in the row: they cannot outlive the owner.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_HOLD_H
 #define SOFTIB_HOLD_H
 
 #include "fabric/proc.h"
+
+/* Indexes of a member's objects: regions begin at 0. */
+#define HOLD_QP  (1u << 24)
+#define HOLD_XRC (1u << 25)
+
+_Static_assert(MR_MAX <= HOLD_QP && QP_MAX <= HOLD_QP && SRQ_MAX <= HOLD_XRC, "the names of objects differ");
 
 static inline _Atomic uint64_t *hold_take(uint32_t owner, uint32_t index)
 {
@@ -32,7 +38,7 @@ static inline void hold_drop(_Atomic uint64_t *word)
         atomic_fetch_sub_explicit(word, 1, memory_order_release);
 }
 
-/* Waits until no other living process holds our region. True: one died with it in its hands. */
+/* Waits until no other living process holds our object. True: a process died while it held the object. */
 bool hold_wait(uint32_t index);
 
 #endif

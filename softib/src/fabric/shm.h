@@ -118,8 +118,8 @@ struct reg_lane {
     _Alignas(CACHELINE) struct reg_packet packet[LANE_PACKETS];
 };
 
-/* The memory regions a member is copying to or from just now, as owner << 32 | index, 0: free. Whoever
- * deregisters one waits for the living that hold it. The last word counts holds that found no room. */
+/* The objects of other members that a member uses just now, as owner << 32 | index, 0: free (hold.h). The last word counts
+ * holds that found no room. */
 struct reg_hold {
     _Atomic uint64_t at[HOLDS], more;
 } __attribute__((aligned(CACHELINE)));
@@ -204,9 +204,8 @@ struct sh_rq {
     _Alignas(CACHELINE) _Atomic uint64_t head;
 };
 
-/* The XRC side of an SRQ: senders find the SRQ by its number. A sender counts itself in `users` before it
- * compares number and domain; ibv_destroy_srq clears both and then waits for `users`. Never set to zero as a whole,
- * because a late sender may still hold a count. */
+/* The XRC side of an SRQ: senders find the SRQ by its number. A sender holds it, or counts itself in `users` if it is a thread of
+ * the owner, before it compares number and domain; ibv_destroy_srq clears both and then waits for holds and `users`. */
 struct sh_xrc {
     _Alignas(CACHELINE) atomic_uint users;
     atomic_uint number, pd, cq;
@@ -242,8 +241,8 @@ static inline unsigned mr_window_type(const struct sh_mr *s)
 
 struct sh_qp {
     _Alignas(CACHELINE) atomic_uint state; /* enum ibv_qp_state; QP_NONE: no such QP */
-    atomic_uint users;
-    atomic_uint mig; /* enum ibv_mig_state */
+    atomic_uint users; /* deliveries by the owner's threads; those of other processes are holds (hold.h) */
+    atomic_uint mig;   /* enum ibv_mig_state */
     atomic_uint qpn, type, pd, port, dest_qpn, dlid, qkey, access, rcq, rq, is_srq, rnr_timer, max_dest_rd,
         mtu;
     atomic_uint roce_v2;            /* which packets it takes, on a port of RoCE */

@@ -277,7 +277,9 @@ static inline void qp_release(struct qp *q)
 }
 
 /* qp_error.c; the locks are held except where it says otherwise */
-bool qp_quiet(const struct qp *q); /* false: who delivers to it does not go on, and has probably died */
+void qp_quiet(
+    const struct qp
+        *q); /* its state admits no message: waits for those that are being delivered; needs no lock */
 void qp_to_error(struct qp *q);
 void qp_fail(struct qp *q, enum ibv_event_type why); /* takes the locks */
 void qp_drained(struct qp *q);

@@ -2,6 +2,7 @@
  * and the events that report it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "fabric/hold.h"
 #include "hca/migrate.h"
 
 void qp_flush_receives(struct qp *q)
@@ -16,18 +17,13 @@ void qp_flush_receives(struct qp *q)
     }
 }
 
-bool qp_quiet(const struct qp *q)
+/* A delivery by another process ends, or ends with its process; one by our own threads ends, because the wire has given up what was
+ * half received. */
+void qp_quiet(const struct qp *q)
 {
-    unsigned turn = 0;
-    uint64_t start = 0;
-    while (atomic_load(&q->sh->users)) {
-        uint64_t now = now_ns();
-        start = start ? start : now;
-        if (now - start > NS_S)
-            return false;
+    for (unsigned turn = 0; atomic_load(&q->sh->users);)
         spin_wait(&turn);
-    }
-    return true;
+    hold_wait(HOLD_QP | q->idx);
 }
 
 /* A message that is being delivered has taken its receive request: its completion comes before those of the requests behind it,
@@ -36,8 +32,8 @@ void qp_to_error(struct qp *q)
 {
     q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_ERR;
     atomic_exchange(&q->sh->state, IBV_QPS_ERR);
-    qp_quiet(q);
     q->wire->quiet(q);
+    qp_quiet(q);
     sq_flush(q);
     if (qp_has_rq(q))
         qp_flush_receives(q);

@@ -2,6 +2,7 @@
  * ready, whether a receive is posted, whether the data fits, whether it may be written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "fabric/hold.h"
 #include "hca/migrate.h"
 #include "hca/window.h"
 
@@ -44,6 +45,23 @@ static bool responder_check_path(struct target *t, const struct request *r)
     return right_path(t->qp, r);
 }
 
+/* Before the state is read: the owner changes the state and then waits for uses. */
+static _Atomic uint64_t *responder_use_begin(const struct peer *owner, uint32_t index, atomic_uint *users)
+{
+    if (!owner->self)
+        return hold_take(owner->slot, index);
+    atomic_fetch_add(users, 1);
+    return NULL;
+}
+
+static void responder_use_end(_Atomic uint64_t *hold, atomic_uint *users)
+{
+    if (hold)
+        hold_drop(hold);
+    else
+        atomic_fetch_sub_explicit(users, 1, memory_order_release);
+}
+
 enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *r, struct target *t)
 {
     struct sh_qp *q = &owner->arena->qp[qpn & (QP_MAX - 1)];
@@ -54,11 +72,11 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
                  atomic_load_explicit(&owner->mapped, memory_order_relaxed)) &&
         !peer_extend(owner))
         return ANS_REFUSED;
-    atomic_fetch_add(&q->users, 1); /* before the look at the state: destroy looks in the other order */
+    t->hold = responder_use_begin(owner, HOLD_QP | (qpn & (QP_MAX - 1)), &q->users);
     if (LIKELY(responder_can_receive(atomic_load(&q->state)) && responder_accepts(q, qpn, r) &&
                responder_check_path(t, r)))
         return ANS_OK;
-    atomic_fetch_sub(&q->users, 1);
+    responder_use_end(t->hold, &q->users);
     return ANS_DROP;
 }
 
@@ -70,7 +88,7 @@ static bool xrc_find(struct target *t, const struct request *r)
     if (!p)
         return false;
     struct sh_xrc *x = &p->arena->xrc[r->srqn & (SRQ_MAX - 1)];
-    atomic_fetch_add(&x->users, 1);
+    t->xrc_hold = responder_use_begin(p, HOLD_XRC | (r->srqn & (SRQ_MAX - 1)), &x->users);
     uint64_t domain = atomic_load(&x->domain);
     bool extended = atomic_load_explicit(&p->arena->top, memory_order_relaxed) <=
                         atomic_load_explicit(&p->mapped, memory_order_relaxed) ||
@@ -80,7 +98,7 @@ static bool xrc_find(struct target *t, const struct request *r)
         t->xrc = x;
         return true;
     }
-    atomic_fetch_sub(&x->users, 1);
+    responder_use_end(t->xrc_hold, &x->users);
     peer_put(p);
     return false;
 }
@@ -115,11 +133,11 @@ static bool target_pop(struct target *t, struct rwqe *w)
 void target_release(struct target *t)
 {
     if (UNLIKELY(t->xrc != NULL)) {
-        atomic_fetch_sub_explicit(&t->xrc->users, 1, memory_order_release);
+        responder_use_end(t->xrc_hold, &t->xrc->users);
         peer_put(t->memory);
         t->xrc = NULL;
     }
-    atomic_fetch_sub_explicit(&t->qp->users, 1, memory_order_release);
+    responder_use_end(t->hold, &t->qp->users);
 }
 
 void target_fail(struct target *t, enum ibv_event_type why)

@@ -45,7 +45,8 @@ struct target {
     struct sh_qp *qp;
     struct peer
         *memory; /* whose receive requests and memory it uses: the owner, or with XRC the owner of the SRQ */
-    struct sh_xrc *xrc; /* the SRQ that an XRC request names, else NULL */
+    struct sh_xrc *xrc;                /* the SRQ that an XRC request names, else NULL */
+    _Atomic uint64_t *hold, *xrc_hold; /* of another process's QP and SRQ; NULL: ours, which `users` counts */
 };
 
 /* Where a request's data lands. */

@@ -57,10 +57,11 @@ static void stop_sink(struct remote *r)
     r->from = NULL;
 }
 
-/* An XRC request whose SRQ belongs to another process of this node: frames cannot be received into its memory. */
-static bool is_foreign(const struct request *r)
+/* An XRC request is delivered when all of its bytes are here: its SRQ may belong to another process of this node, into whose memory no
+ * frames can be received, and an SRQ that is being destroyed does not wait for the rest of a message. */
+static bool is_staged(const struct request *r)
 {
-    return r->type == IBV_QPT_XRC_RECV && r->srqn >> SRQ_BITS != proc.slot;
+    return r->type == IBV_QPT_XRC_RECV;
 }
 
 static void drop_stage(struct remote *r)
@@ -158,7 +159,7 @@ static void sink_landing(struct conn *c, struct remote *r, const struct frame *f
 static enum answer open_message(struct remote *r, const struct frame *f, uint32_t *timer)
 {
     remote_decode_request(f, &r->r);
-    if (is_foreign(&r->r)) {
+    if (is_staged(&r->r)) {
         r->l.nseg = 0;
         r->stage = malloc(f->total + 1ull);
         return r->stage ? ANS_OK : ANS_DROP;

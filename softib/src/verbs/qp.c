@@ -189,8 +189,7 @@ static void qp_reset(struct qp *q)
     qp_ibv(q)->state = IBV_QPS_RESET;
     q->tail = q->posted = q->next = q->done = 0;
     lock_drop(&q->lock);
-    if (!qp_quiet(q))
-        atomic_store(&q->sh->users, 0);
+    qp_quiet(q);
     engine_forsake(&q->task); /* again: its wire may have deferred it meanwhile */
     lock_take(&q->lock);
     atomic_store(&q->freed, 0);

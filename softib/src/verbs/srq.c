@@ -1,6 +1,7 @@
 /* srq.c: shared receive queues. The ring itself, which a QP's own queue has too, is in hca/rq_ring.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "fabric/hold.h"
 #include "verbs/verbs.h"
 #include <stdlib.h>
 
@@ -92,15 +93,14 @@ static void join_domain(struct srq *s, struct xrcd *x, struct cq *cq)
     atomic_store(&s->xrc->domain, x->key);
 }
 
-/* After this no sender uses the queue. One that dies in between leaves its count behind and is not waited for. */
+/* After this no sender uses the queue. */
 static void leave_domain(struct srq *s)
 {
-    unsigned turn = 0;
-    uint64_t start = now_ns();
     atomic_store(&s->xrc->domain, 0);
     atomic_store(&s->xrc->number, 0);
-    while (atomic_load(&s->xrc->users) && now_ns() - start < NS_S)
+    for (unsigned turn = 0; atomic_load(&s->xrc->users);)
         spin_wait(&turn);
+    hold_wait(HOLD_XRC | s->idx);
     atomic_fetch_sub(&s->xrcd->refs, 1);
     atomic_fetch_sub(&s->cq->refs, 1);
 }
