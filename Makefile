@@ -7,7 +7,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # of 109 under the address sanitizer took 119 s with three on two cores, which were idle for a seventh of it, and 104 s with four.
 TEST_JOBS ?= 4
 
-.PHONY: all configure run lab test gpu clang clang-build fresh rig asan asan-build tsan tsan-build coverage faults soak fuzz install deb dist docs format format-check setup setup-all setup-deb \
+.PHONY: all configure run lab test gpu clang clang-build fresh rig asan asan-build tsan tsan-build coverage faults soak fuzz fuzz-long install deb dist docs format format-check setup setup-all setup-deb \
         setup-rig clean help
 .NOTPARALLEL:
 
@@ -146,7 +146,14 @@ fuzz: setup
 	    tools/configure build-fuzz -DFISHPLATE_SANITIZE=address,undefined; \
 	fi
 	@cmake --build build-fuzz --parallel $(JOBS) --target fuzz_targets
-	@python3 -B tests/fuzz/fuzz.py --build build-fuzz --seconds $(if $(filter file,$(origin SECONDS)),60,$(SECONDS))
+	@python3 -B tests/fuzz/fuzz.py --build build-fuzz $(if $(RUNS),--runs $(RUNS) --record build-fuzz/fuzz.txt,--seconds $(if $(filter file,$(origin SECONDS)),60,$(SECONDS)))
+
+# The long walk of docs/fuzzing.md, some hours: 10^7 inputs to each target without sanitizers, then 10^6 with them. Figures go to
+# $(BUILD)/fuzz.txt and build-fuzz/fuzz.txt as each target ends.
+fuzz-long: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target fuzz_targets
+	@nice -n 19 python3 -B tests/fuzz/fuzz.py --build $(BUILD) --runs 10000000 --seed 13 --record $(BUILD)/fuzz.txt
+	@nice -n 19 $(MAKE) --no-print-directory fuzz RUNS=1000000
 
 install: all
 	@cmake -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) $(BUILD) >/dev/null

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Runs every fuzz target for some seconds, with a progress line; keeps the input of a failure.
+"""Runs every fuzz target for some seconds or for a number of inputs, with a progress line; keeps the input of a failure.
 
     fuzz.py --build build-fuzz --seconds 60 [--only link ...]
+    fuzz.py --build build --runs 10000000 --record FILE
+
+--record appends a line to FILE as each target ends: target, inputs, seconds of processor time, seconds, result.
 
 New inputs that libFuzzer finds interesting go to FOLDER/fuzz-corpus/TARGET of the build; `--merge` adds those that reach new
 code to the kept corpus beside this file. The kept corpus stays under 500 KiB.
@@ -11,8 +14,10 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import os
 import re
+import resource
 import subprocess
 import sys
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -21,6 +26,8 @@ def arguments():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--build", default="build-fuzz")
     p.add_argument("--seconds", type=int, default=60, help="for each target")
+    p.add_argument("--runs", type=int, default=0, help="inputs for each target, in place of --seconds")
+    p.add_argument("--record", help="file that gets a line of figures for each target")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--only", nargs="*", default=[])
     p.add_argument("--merge", action="store_true", help="needs libFuzzer")
@@ -34,20 +41,31 @@ def targets(args):
 
 
 def run(folder, name, args):
-    """(inputs, passed): the target's own words are shown when it fails."""
+    """(inputs, processor seconds, passed): the target's messages are shown if the target fails."""
     kept, found = os.path.join(HERE, "corpus", name), os.path.join(folder, "corpus", name)
     os.makedirs(found, exist_ok=True)
     env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0", UBSAN_OPTIONS="print_stacktrace=1")
-    command = [os.path.join(folder, "fuzz_" + name), f"-max_total_time={args.seconds}", f"-seed={args.seed}", "-max_len=2048",
-               "-rss_limit_mb=4096", "-timeout=60", "-print_final_stats=1", found, kept]
+    limit = f"-runs={args.runs}" if args.runs else f"-max_total_time={args.seconds}"
+    command = [os.path.join(folder, "fuzz_" + name), limit, f"-seed={args.seed}", "-max_len=2048", "-rss_limit_mb=4096",
+               "-timeout=60", "-print_final_stats=1", found, kept]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, errors="replace")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     counts = re.findall(r"Done (\d+) runs|number_of_executed_units: (\d+)", done.stderr)
     runs = max((int(a or b) for a, b in counts), default=0)
     if done.returncode != 0:
         print(f"\n{name} FAILED; the input is in {folder}\n{done.stderr[-4000:]}")
     elif args.merge:
         subprocess.run([command[0], "-merge=1", kept, found], cwd=folder, env=env, check=True, capture_output=True)
-    return runs, done.returncode == 0
+    return runs, processor, done.returncode == 0
+
+
+def record(args, name, runs, processor, seconds, passed):
+    """A line for each target at once: a long run that is ended early leaves its figures."""
+    if args.record:
+        with open(args.record, "a", encoding="utf-8") as f:
+            f.write(f"{name} {runs} {processor:.0f} {seconds:.0f} {'passed' if passed else 'FAILED'}\n")
 
 
 def main():
@@ -57,8 +75,11 @@ def main():
         sys.exit(f"fuzz: no targets in {folder}; build fuzz_targets first")
     total, failed = 0, []
     for i, name in enumerate(names):
-        print(f"[{i + 1}/{len(names)}] {name}: {args.seconds} s ...", end="", flush=True)
-        runs, passed = run(folder, name, args)
+        limit = f"{args.runs} inputs" if args.runs else f"{args.seconds} s"
+        print(f"[{i + 1}/{len(names)}] {name}: {limit} ...", end="", flush=True)
+        began = time.monotonic()
+        runs, processor, passed = run(folder, name, args)
+        record(args, name, runs, processor, time.monotonic() - began, passed)
         total += runs
         failed += [] if passed else [name]
         print(f" {runs} inputs, {'no failure' if passed else 'FAILED'}", flush=True)

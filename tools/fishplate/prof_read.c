@@ -430,6 +430,8 @@ void prof_job_sum_up(struct prof_job *job)
     find_nodes(job);
     for (int r = 0; r < job->size; r++) {
         struct prof_rank *rank = &job->ranks[r];
+        if (!rank->there) /* a record may claim a million ranks: their memory stays untouched */
+            continue;
         double known = 0;
         for (int k = 0; k < PROF_OTHER; k++)
             known += rank->kinds[k];
