@@ -161,6 +161,7 @@ static void make_plans(struct run *r)
                            .local_rank = l->local_rank[rank],
                            .local_size = l->node_size[node],
                            .vnode = r->opt->vnodes ? (int32_t)node : -1,
+                           .slots = l->slots ? l->slots[rank] : NULL,
                            .stdin_from = stdin_for(r, rank)};
     }
 }

@@ -83,6 +83,9 @@ static void job_on_escalate(void *ctx)
 
 static void end_job(struct job *j, int first, uint64_t grace_ms)
 {
+    /* gdb prints a traceback of its own Python code when SIGTERM interrupts it. */
+    if (first == SIGTERM && j->opt->debug == DEBUG_GDB)
+        first = SIGKILL;
     j->ending = true;
     j->grace_ms = grace_ms;
     j->next_signal = first == SIGKILL ? 0 : first == SIGTERM ? SIGKILL : SIGTERM;

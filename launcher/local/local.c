@@ -350,6 +350,35 @@ static void local_print_binding(const struct place *at, const struct cpus *set)
                   at->local_rank, at->local_size, text);
 }
 
+static bool plan_has_slots(const struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->nranks; i++)
+        if (plan->ranks[i].slots && *plan->ranks[i].slots)
+            return true;
+    return false;
+}
+
+/* Ranks without slots keep all processors. */
+static struct cpus *bind_by_file(struct local *h, bool *ok)
+{
+    const struct plan *plan = h->plan;
+    struct cpus *sets = xcalloc(plan->nranks, sizeof(*sets));
+    *ok = true;
+    for (uint32_t i = 0; i < plan->nranks && *ok; i++) {
+        const char *slots = plan->ranks[i].slots;
+        slots = slots && *slots ? slots : "*";
+        char *why = topo_parse_slots(slots, &sets[i]);
+        *ok = why == NULL;
+        if (why) {
+            char *text = xstrf("slot=%s of the rank file: %s", slots, why);
+            h->ev->failed(h->ctx, plan->ranks[i].rank, STATUS_USAGE, text);
+            free(text);
+            free(why);
+        }
+    }
+    return sets;
+}
+
 /* An explicit -bind-to core that would put several ranks on one core is refused, as other launchers do. */
 static struct cpus *bind_ranks(struct local *h, bool *ok)
 {
@@ -380,7 +409,8 @@ void local_start(struct local *h)
 {
     const struct plan *plan = h->plan;
     bool ok;
-    struct cpus *sets = bind_ranks(h, &ok);
+    struct cpus *sets =
+        plan_has_slots(plan) && plan->bind != BIND_NONE ? bind_by_file(h, &ok) : bind_ranks(h, &ok);
     int *fds = xcalloc(plan->nranks, sizeof(*fds));
     uint32_t *nodes = xcalloc(plan->nranks, sizeof(*nodes)), n = 0;
     for (uint32_t i = 0; i < plan->nranks && ok && !h->ended; i++) {

@@ -100,6 +100,12 @@ static void map_modifier(struct opt_parse *p, const char *name, const char *word
                      name, word);
 }
 
+static void set_rankfile(struct opt_parse *p, const char *name, const char *value)
+{
+    (void)name;
+    p->o->rankfile = value;
+}
+
 static void set_ppr(struct opt_parse *p, const char *name, const char *count, const char *of)
 {
     static const char *const words[] = {"node", "socket", "numa", "l3", "l3cache", "core"};
@@ -425,6 +431,11 @@ const struct optdef optdefs[] = {
      "core: fill each host before the next (default); node: one rank per host in turn; socket; ppr:N:WHAT: N "
      "ranks on each node, socket, numa, l3 or core; core:PE=2: 2 cores per rank",
      opt_set_map_by, "core node socket ppr:1:node ppr:1:socket ppr:1:numa core:PE=2"},
+    {"rankfile|rf", ARG_ONE, "FILE",
+     "host and processors of each rank, one line per rank: `rank 0=n1 slot=0-3` (cores), `slot=1:0,2` (cores "
+     "of "
+     "socket 1), `slot=1:*`",
+     set_rankfile, "@file"},
     {"rank-by", ARG_ONE, "WHAT", "number the ranks slot by slot or node by node, however they were mapped",
      opt_set_rank_by, "slot node"},
     {"cpus-per-rank|cpus-per-proc", ARG_ONE, "N", "bind each rank to N cores; a host takes fewer ranks",

@@ -195,6 +195,10 @@ void options_parse(int argc, char **argv, struct options *o)
     for (unsigned i = 0; i < o->genv.n; i++)
         if (strncmp(o->genv.v[i], "FISHPLATE_INIT_TIMEOUT=", 23) == 0)
             parse_number(o->genv.v[i] + 23, 1, 86400, &o->init_timeout);
+    if (o->rankfile &&
+        (o->vnodes || o->ppn || o->ppr || o->map_by != MAP_BLOCK || o->rank_by_said || o->cpus_per_rank > 1))
+        launcher_die(STATUS_USAGE, "-rankfile places every rank: -map-by, -rank-by, -ppn, -cpus-per-rank and "
+                                   "-vnodes contradict it.");
     if (o->vnodes && (o->hosts.n || o->hostfile))
         launcher_die(STATUS_USAGE,
                      "-vnodes divides this machine and cannot be combined with a list of hosts.");

@@ -40,7 +40,7 @@ struct options {
     struct app_spec *apps;
     unsigned napps;
     struct strings hosts; /* "name" or "name:slots" */
-    const char *hostfile;
+    const char *hostfile, *rankfile;
     long ppn, vnodes;
     const char *hcas; /* adapters of a virtual node; NULL: not said */
     long universe;    /* MPI_UNIVERSE_SIZE; 0: as many as there are slots */

@@ -13,6 +13,7 @@
 
 #include "core/address.h"
 #include "plan/batch.h"
+#include "plan/rankfile.h"
 #include "plan/slurm.h"
 #include "plan/topo.h"
 
@@ -122,9 +123,21 @@ static void add_batch_host(void *hosts, const char *host, long slots, const char
     add_word(hosts, host, where, slots);
 }
 
+/* Without another list the hosts are those that the rank file names, in its order. */
+static void add_hosts_of_ranks(struct hosts *h, const char *file)
+{
+    for (uint32_t r = 0; h->ranks && r < h->ranks->n; r++) {
+        if (h->ranks->host[r][0] == '+')
+            launcher_die(STATUS_USAGE,
+                         "The rank file %s places rank %u on %s of a host list: give -hosts or -hostfile.",
+                         file, r, h->ranks->host[r]);
+        add_host(h, h->ranks->host[r], 1, true);
+    }
+}
+
 void hosts_list(const struct options *o, struct hosts *out)
 {
-    *out = (struct hosts){0};
+    *out = (struct hosts){.ranks = o->rankfile ? rankfile_read(o->rankfile) : NULL};
     for (unsigned i = 0; i < o->hosts.n; i++)
         add_word(out, o->hosts.v[i], "-hosts", 0);
     if (o->hostfile)
@@ -135,6 +148,8 @@ void hosts_list(const struct options *o, struct hosts *out)
     }
     if (out->n == 0 && !o->vnodes)
         batch_hosts(add_batch_host, out);
+    if (out->n == 0)
+        add_hosts_of_ranks(out, o->rankfile);
     if (out->n == 0) {
         char self[256] = "localhost";
         gethostname(self, sizeof(self) - 1);

@@ -17,6 +17,7 @@ struct host {
 struct hosts {
     struct host *v;
     uint32_t n;
+    struct rankfile *ranks; /* -rankfile; else NULL */
 };
 
 /* From -hosts and -hostfile, or the job of Slurm, PBS, LSF or Grid Engine, or this machine with a slot per core. */
@@ -31,6 +32,7 @@ struct layout {
     uint32_t *host_of, *node_of, *app_of; /* [size] */
     uint32_t *local_rank;                 /* [size] among the ranks of its node */
     uint32_t *node_size;                  /* [nnodes] */
+    char **slots;                         /* [size] of a rank file; NULL without one */
 };
 
 /* MPI_UNIVERSE_SIZE: what the user said, else the slots; at least the ranks there are. */

@@ -10,6 +10,7 @@
 #include "boot/nodemap.h"
 #include "plan/batch.h"
 #include "plan/hosts.h"
+#include "plan/rankfile.h"
 #include "plan/slurm.h"
 #include "plan/topo.h"
 
@@ -104,6 +105,8 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
     uint64_t size = 0, slots = 0;
     for (uint32_t i = 0; i < h->n; i++)
         slots += ppn ? ppn : map_host_capacity(o, &h->v[i]);
+    if (h->ranks)
+        slots = h->ranks->n;
     for (unsigned i = 0; i < o->napps; i++) {
         if (o->apps[i].n == 0)
             o->apps[i].n = o->napps > 1 ? 1 : (long)slots;
@@ -157,6 +160,30 @@ static void number_nodes(struct layout *l, const uint32_t *bin_of, uint32_t nbin
                          l->node_size[i], NODE_RANKS_MAX);
 }
 
+static uint32_t find_host(const struct options *o, const struct hosts *h, uint32_t rank)
+{
+    const char *name = h->ranks->host[rank];
+    long index;
+    if (strncmp(name, "+n", 2) == 0 && parse_number(name + 2, 0, (long)h->n - 1, &index))
+        return (uint32_t)index;
+    for (uint32_t i = 0; i < h->n; i++)
+        if (strcmp(h->v[i].name, name) == 0)
+            return i;
+    launcher_die(STATUS_USAGE,
+                 "The rank file %s places rank %u on %s, which is not one of the job's %u host%s.",
+                 o->rankfile, rank, name, h->n, h->n == 1 ? "" : "s");
+}
+
+static void place_by_file(const struct options *o, const struct hosts *h, struct layout *l, uint32_t *bin_of)
+{
+    if (l->size > h->ranks->n)
+        launcher_die(STATUS_USAGE, "The rank file %s places %u rank%s, and the job has %u.", o->rankfile,
+                     h->ranks->n, h->ranks->n == 1 ? "" : "s", l->size);
+    l->slots = h->ranks->slots;
+    for (uint32_t r = 0; r < l->size; r++)
+        bin_of[r] = find_host(o, h, r);
+}
+
 uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size)
 {
     uint64_t slots = (uint64_t)o->universe;
@@ -174,7 +201,10 @@ void hosts_layout(const struct options *o, const struct hosts *h, struct layout 
     l->node_of = xcalloc(l->size, sizeof(*l->node_of));
     l->app_of = xcalloc(l->size, sizeof(*l->app_of));
     l->local_rank = xcalloc(l->size, sizeof(*l->local_rank));
-    map_place_ranks(o, l->size, nbins, share, bin_of);
+    if (h->ranks)
+        place_by_file(o, h, l, bin_of);
+    else
+        map_place_ranks(o, l->size, nbins, share, bin_of);
     for (uint32_t r = 0; r < l->size && !o->vnodes; r++)
         l->host_of[r] = bin_of[r];
     number_nodes(l, bin_of, nbins);

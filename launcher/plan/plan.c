@@ -39,6 +39,7 @@ void plan_encode(const struct plan *p, struct buf *out)
                         r->stdin_from};
         for (size_t k = 0; k < COUNT_OF(v); k++)
             pack_u32(out, v[k]);
+        pack_str(out, r->slots ? r->slots : "");
     }
 }
 
@@ -52,6 +53,7 @@ static struct place get_place(struct unpack *r, const struct plan *p)
     at.local_size = unpack_u32(r);
     at.vnode = (int32_t)unpack_u32(r);
     at.stdin_from = unpack_u32(r);
+    at.slots = unpack_str(r);
     if (at.rank >= p->size || at.app >= p->napps || at.local_rank >= at.local_size ||
         at.stdin_from > STDIN_PIPE)
         r->bad = true;
@@ -85,7 +87,7 @@ struct plan *plan_decode(const char *data, size_t len)
         p->apps[i].number = unpack_u32(&r);
         r.bad = r.bad || !p->apps[i].argv[0];
     }
-    p->nranks = unpack_count(&r, 28);
+    p->nranks = unpack_count(&r, 32);
     p->ranks = xcalloc(p->nranks, sizeof(*p->ranks));
     for (uint32_t i = 0; i < p->nranks && !r.bad; i++)
         p->ranks[i] = get_place(&r, p);
@@ -114,6 +116,8 @@ void plan_free(struct plan *p)
         free(p->apps[i].wdir);
     }
     free(p->apps);
+    for (uint32_t i = 0; i < p->nranks && p->ranks; i++)
+        free(p->ranks[i].slots);
     free(p->ranks);
     free(p->job);
     free(p->host);

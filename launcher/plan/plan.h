@@ -25,6 +25,7 @@ struct place {
     uint32_t local_rank, local_size;
     int32_t vnode; /* -1: not virtual */
     uint32_t stdin_from;
+    char *slots; /* of a rank file; "": none */
 };
 
 struct plan {

@@ -232,6 +232,59 @@ struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of)
     return sets;
 }
 
+static void cpus_add(struct cpus *to, const struct cpus *from)
+{
+    for (size_t w = 0; w < COUNT_OF(to->bits); w++)
+        to->bits[w] |= from->bits[w];
+}
+
+/* "3" or "3-5" or "*" of the groups of one kind within `within`; *text moves on. */
+static char *add_slots(const char **text, const struct cpus *within, enum bind_to unit, struct cpus *out)
+{
+    struct cpus *list;
+    const unsigned n = topo_list_groups(within, unit, &list);
+    const char *what = unit == BIND_SOCKET ? "socket" : "core";
+    unsigned long first = 0, last = n ? n - 1 : 0;
+    char *end = (char *)*text + 1, *why = NULL;
+    if (**text != '*') {
+        first = last = strtoul(*text, &end, 10);
+        if (*end == '-' && isdigit((unsigned char)end[1]))
+            last = strtoul(end + 1, &end, 10);
+    }
+    if (**text != '*' && !isdigit((unsigned char)**text))
+        why = xstrf("\"%s\" is no list of cores such as 0-3, 1:0,2 or 1:*", *text);
+    else if (first > last || last >= n)
+        why = xstrf("%s %lu is requested, and there %s %u, from 0", what, last, n == 1 ? "is" : "are", n);
+    for (unsigned long i = first; i <= last && !why; i++)
+        cpus_add(out, &list[i]);
+    *text = end;
+    free(list);
+    return why;
+}
+
+char *topo_parse_slots(const char *text, struct cpus *out)
+{
+    struct cpus allowed, within;
+    char *why = NULL;
+    cpus_read_allowed(&allowed);
+    within = allowed;
+    memset(out, 0, sizeof(*out));
+    while (*text && !why) {
+        if (text[strcspn(text, ":,")] == ':') { /* the socket of what follows */
+            memset(&within, 0, sizeof(within));
+            why = add_slots(&text, &allowed, BIND_SOCKET, &within);
+            if (!why && *text != ':')
+                why = xstrf("\"%s\" should be a socket and a colon", text);
+            if (!why)
+                text++;
+        }
+        why = why ? why : add_slots(&text, &within, BIND_CORE, out);
+        if (!why && *text && *text++ != ',')
+            why = xstrf("\"%s\" should follow a comma", text - 1);
+    }
+    return why;
+}
+
 void topo_format(const struct cpus *s, char *out, size_t size)
 {
     size_t used = 0;

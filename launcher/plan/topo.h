@@ -41,6 +41,10 @@ struct topo_request {
  */
 struct cpus *topo_bind(const struct topo_request *q, unsigned *short_of);
 
+/* Processors of a rank file's slots: "0", "0-3", "0,2" or "*" count the cores that this process may use, "1:0-2" and "1:*" the cores
+ * of a socket, from 0. 0, or a text that states the mistake, for free(). */
+char *topo_parse_slots(const char *text, struct cpus *out);
+
 /* "0-3,8": for -v. */
 void topo_format(const struct cpus *set, char *out, size_t size);
 

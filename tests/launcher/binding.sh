@@ -43,6 +43,14 @@ run -n 5000 true
 expect_rc 2
 expect_err "5000 ranks on one node: shared memory connects at most 4096"
 [ "$cores" -ge 2 ] || finish
+# A rank file names cores by their number among those that are allowed.
+printf 'rank 0=localhost slot=1\nrank 1=localhost slot=0:0\nrank 2=localhost slot=0-1\nrank 3=localhost\n' >"$T/ranks"
+run -rankfile "$T/ranks" -prepend-pattern '%r ' sh -c "$mask"
+expect_rc 0
+one() { sed -n "s/^$1 //p" "$T/out"; }
+[ "$(one 1)" != "$(one 0)" ] && [ "$(one 2)" != "$(one 0)" ] && [ "$(one 3)" = "$all" ] || { cat "$T/out"; fail "$last: the slots"; }
+run -rankfile "$T/ranks" -bind-to none sh -c "$mask"
+expect_out "$all" "$all" "$all" "$all"
 run -n 2 -bind-to hwthread sh -c "$mask"
 [ "$(sort -u "$T/out" | wc -l)" -eq 2 ] || fail "$last: both ranks are on the same processor"
 finish

@@ -111,6 +111,10 @@ if command -v gdb >/dev/null && gdb -q -batch -ex run --args true 2>&1 | grep -q
     run -gdb -n 2 "$CLIENT" crash 1
     [ $rc -ne 0 ] || fail "$last: a crash went unnoticed"
     grep -q 'main (argc=' "$T/out" || fail "$last: no backtrace"
+    if grep -q 'Traceback\|KeyboardInterrupt' "$T/err"; then
+        cat "$T/err"
+        fail "$last: a debugger of another rank prints its own traceback"
+    fi
     last="commands for gdb of one rank"
     printf 'run\nprint 40 + 2\nquit\n' | "$MPIEXEC" -l -gdb=1 -n 2 "$CLIENT" exchange >"$T/out" 2>"$T/err"
     grep -q '^\[1\].* = 42' "$T/out" || fail "$last: they were not obeyed"

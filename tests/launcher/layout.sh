@@ -33,6 +33,38 @@ run -hosts=-oProxyCommand=true true
 expect_rc 2
 expect_err "not a host name"
 
+# Rank files: host and processors of each rank; the hosts come from the file unless there is a list.
+printf '# two\nrank 1=c slot=0\nrank 0=d slot=*\n\nrank 2 = d slots = 0:0\nrank 3=c\n' >"$T/ranks"
+remote -rankfile "$T/ranks"
+expect_out "0 d 0/2" "1 c 0/2" "2 d 1/2" "3 c 1/2"
+remote --rankfile "$T/ranks" -n 2 -hosts c,d,e
+expect_out "0 d 0/1" "1 c 0/1"
+printf 'rank 0=+n1 slot=0\nrank 1=+n0 slot=0\n' >"$T/relative"
+remote -rf "$T/relative" -hosts c,d
+expect_out "0 d 0/1" "1 c 0/1"
+bad_ranks() { # text of the file, message, options...
+    printf '%b' "$1" >"$T/ranks"
+    want=$2
+    shift 2
+    run "$@" -rankfile "$T/ranks" true
+    expect_rc 2
+    expect_err "$want"
+}
+bad_ranks 'rank 0=c slot=0\nrank=c slot=1\n' "Line 2 of the rank file"
+bad_ranks 'rank 0=c slot=0 1\n' "Line 1 of the rank file"
+bad_ranks 'rank 0=c slot\n' "slot=LIST"
+bad_ranks 'rank 0=c slot=0\nrank 0=d slot=0\n' "the rank has a line already"
+bad_ranks 'rank 1=c slot=0\n' "has no line for rank 0"
+bad_ranks '# nobody\n' "names no rank"
+bad_ranks 'rank 0=c slot=0\n' "is not one of the job's 1 host" -hosts d
+bad_ranks 'rank 0=c slot=0\n' "places 1 rank, and the job has 2" -n 2
+bad_ranks 'rank 0=+n0 slot=0\n' "give -hosts or -hostfile"
+bad_ranks 'rank 0=c slot=0\n' "-rankfile places every rank" -map-by node
+bad_ranks 'rank 0=localhost slot=0-9999\n' "core 9999 is requested"
+bad_ranks 'rank 0=localhost slot=99:0\n' "socket 99 is requested"
+bad_ranks 'rank 0=localhost slot=0,x\n' "is no list of cores"
+bad_ranks 'rank 0=localhost slot=0;1\n' "should follow a comma"
+
 # Jobs of other batch systems: PBS and LSF repeat a host for each slot, Grid Engine counts them. -hosts comes first.
 printf 'a\na\nb\n' >"$T/slots"
 printf 'c 2 all.q@c UNDEFINED\nd 1 all.q@d UNDEFINED\n' >"$T/counts"
