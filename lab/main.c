@@ -22,7 +22,7 @@
 #include "tools/fishplate/command.h"
 
 /* Curves of `rails` and `bcast`. */
-static void draw(const struct ib_curves *c, FILE *out)
+static void main_draw(const struct ib_curves *c, FILE *out)
 {
     struct chart chart = {
         .id = c->id, .title = c->title, .x_name = c->x_name, .y_name = c->y_name, .format = "%.0f"};
@@ -39,12 +39,12 @@ static void draw(const struct ib_curves *c, FILE *out)
 
 static int run_rails(int argc, char **argv)
 {
-    return bench_rails_main(draw, argc, argv);
+    return bench_rails_main(main_draw, argc, argv);
 }
 
 static int run_bcast(int argc, char **argv)
 {
-    return bench_bcast_main(draw, argc, argv);
+    return bench_bcast_main(main_draw, argc, argv);
 }
 
 static int run_barrier(int argc, char **argv)

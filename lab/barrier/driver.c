@@ -67,7 +67,7 @@ static const struct cli_option options[] = {
                   "also write an HTML page with tables and charts"),
     CLI_END};
 
-static void usage(void)
+static void print_usage(void)
 {
     puts("Usage: fishplate-lab barrier [options]\n\n"
          "Compares all barrier algorithms and their parameters. It starts its own jobs on virtual nodes "
@@ -149,7 +149,7 @@ int bench_barrier_main(const struct bench_host *host, int argc, char **argv)
     const int next = cli_parse(&c, argc, argv, s);
     int status = 0;
     if (next == CLI_HELP)
-        usage();
+        print_usage();
     if (next < 0) {
         free(s);
         return next == CLI_HELP ? 0 : 2;

@@ -39,7 +39,7 @@ static const char *const measured_lines[] = {"",         "central",   "combining
                                              "bst",      "butterfly", "dissemination", "nway:n=2",
                                              "rdma:n=1", "switch",    "multicast",     "wires"};
 
-static int setting_of(const char *text)
+static int figures_find_setting(const char *text)
 {
     for (int i = 0; i < barrier_nsettings; i++)
         if (strcmp(barrier_settings[i].text, text) == 0)
@@ -58,7 +58,7 @@ void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct
                         .format = "%.1f",
                         .by_factors = true};
     for (size_t l = 0; l < sizeof(measured_lines) / sizeof(measured_lines[0]); l++)
-        chart_line(c, barrier_label(setting_of(measured_lines[l])));
+        chart_line(c, barrier_label(figures_find_setting(measured_lines[l])));
     for (int i = 0; i < s->nshapes; i++) {
         const struct barrier_shape *shape = &s->shape[i];
         if ((shape->ranks == shape->nodes) != one_each || shape->nodes < 2 ||
@@ -66,7 +66,7 @@ void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct
             continue;
         c->x[c->points] = shape->ranks;
         for (int l = 0; l < c->lines; l++)
-            c->y[l][c->points] = shape->of[setting_of(measured_lines[l])].us;
+            c->y[l][c->points] = shape->of[figures_find_setting(measured_lines[l])].us;
         c->points++;
     }
 }

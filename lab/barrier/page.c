@@ -9,7 +9,7 @@
 #include "tools/fishplate/html.h"
 #include "barrier.h"
 
-static void cell(FILE *out, double value, int digits)
+static void page_print_cell(FILE *out, double value, int digits)
 {
     if (isnan(value))
         html_put(out, "td", NULL, "-");
@@ -17,7 +17,7 @@ static void cell(FILE *out, double value, int digits)
         html_put(out, "td", NULL, "%.*f", digits, value);
 }
 
-static void times(FILE *out, const struct barrier_shape *shape)
+static void page_times(FILE *out, const struct barrier_shape *shape)
 {
     static const char *const head[] = {
         "barrier", "us", "operations, all ranks", "in the schedule", "operations, one rank", "bytes", NULL};
@@ -36,18 +36,19 @@ static void times(FILE *out, const struct barrier_shape *shape)
             continue;
         fputs("<tr>", out);
         html_put(out, i == best ? "th" : "td", NULL, "%s", barrier_label(i));
-        cell(out, f->us, 2);
-        cell(out, f->messages, 1);
-        cell(out, barrier_count(&barrier_settings[i], shape->ranks, &c) ? (double)c.messages : NAN, 0);
-        cell(out, f->most, 1);
-        cell(out, f->bytes, 0);
+        page_print_cell(out, f->us, 2);
+        page_print_cell(out, f->messages, 1);
+        page_print_cell(out, barrier_count(&barrier_settings[i], shape->ranks, &c) ? (double)c.messages : NAN,
+                        0);
+        page_print_cell(out, f->most, 1);
+        page_print_cell(out, f->bytes, 0);
         fputs("</tr>\n", out);
     }
     html_table_end(out);
     html_section_end(out);
 }
 
-static void show(FILE *out, const struct chart *c)
+static void page_print(FILE *out, const struct chart *c)
 {
     if (c->points == 0)
         return;
@@ -56,22 +57,22 @@ static void show(FILE *out, const struct chart *c)
     html_section_end(out);
 }
 
-static void charts(FILE *out, const struct barrier_study *s, struct chart *c)
+static void page_charts(FILE *out, const struct barrier_study *s, struct chart *c)
 {
     barrier_chart_measured(s, true, c);
-    show(out, c);
+    page_print(out, c);
     barrier_chart_measured(s, false, c);
-    show(out, c);
+    page_print(out, c);
     barrier_chart_kinds(s, c);
-    show(out, c);
+    page_print(out, c);
     barrier_chart_lop(2, c);
-    show(out, c);
+    page_print(out, c);
     barrier_chart_lop(5000, c);
-    show(out, c);
+    page_print(out, c);
     barrier_chart_nway(true, c);
-    show(out, c);
+    page_print(out, c);
     barrier_chart_nway(false, c);
-    show(out, c);
+    page_print(out, c);
 }
 
 bool barrier_page(const struct barrier_study *s)
@@ -97,9 +98,9 @@ bool barrier_page(const struct barrier_study *s)
         "%s, %d cores. Time of the library's choice divided by that of the fastest barrier, geometric mean: "
         "%.3f. With more ranks than cores the ranks take turns: compare figures of the same shape only.",
         s->driver.adapter, s->driver.cores, barrier_regret_mean(s));
-    charts(out, s, c);
+    page_charts(out, s, c);
     for (int k = 0; k < s->nshapes; k++)
-        times(out, &s->shape[k]);
+        page_times(out, &s->shape[k]);
     fputs("</body></html>\n", out);
     free(c);
     if (fclose(out) == 0)

@@ -77,7 +77,7 @@ static bool is_usable(const struct ib_rank *r, const struct barrier_setting *s, 
     return false;
 }
 
-static void choose(const struct ib_rank *r, int setting)
+static void rank_choose(const struct ib_rank *r, int setting)
 {
     char text[96] = "";
     if (setting > 0 && setting < barrier_nsettings)
@@ -86,7 +86,7 @@ static void choose(const struct ib_rank *r, int setting)
         MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static double run(MPI_Comm comm, int n)
+static double rank_run(MPI_Comm comm, int n)
 {
     double start = MPI_Wtime();
     for (int i = 0; i < n; i++)
@@ -95,7 +95,7 @@ static double run(MPI_Comm comm, int n)
 }
 
 /* Messages, RDMA writes (a byte each), packets to the switch or to a group and changes of a wire by this rank so far. */
-static double operations(void)
+static double rank_operations(void)
 {
     return ib_counter("p2p_eager_sent") + ib_counter("ib_put_bytes") + ib_counter("coll_barrier_switch") +
            ib_counter("mcast_packets") + ib_counter("coll_barrier_wires");
@@ -109,60 +109,60 @@ static void open_comm(const struct ib_rank *r, struct candidate *c)
         MPI_Comm_dup(r->bench.comm, &c->comm);
 }
 
-static void count(struct ib_rank *r, struct candidate *c)
+static void rank_count(struct ib_rank *r, struct candidate *c)
 {
     const char *label = barrier_label(c->setting);
     double before = ib_counter("coll_bytes");
-    choose(r, c->setting);
-    run(c->comm, WARM);
+    rank_choose(r, c->setting);
+    rank_run(c->comm, WARM);
     const double bytes = ib_highest(r, ib_counter("coll_bytes") - before);
-    before = operations();
-    run(c->comm, COUNTED);
+    before = rank_operations();
+    rank_run(c->comm, COUNTED);
     /* The last barrier has sent all it sends when the next one begins; half a barrier too many or too few goes in rounding. */
-    const double mine = (operations() - before) / COUNTED;
+    const double mine = (rank_operations() - before) / COUNTED;
     const double most = ib_highest(r, mine), all = ib_together(r, mine);
-    ib_tell(r, IB_COUNT, all, "messages/%s", label);
-    ib_tell(r, IB_COUNT, most, "most/%s", label);
-    ib_tell(r, IB_COUNT, bytes, "bytes/%s", label);
+    ib_report(r, IB_COUNT, all, "messages/%s", label);
+    ib_report(r, IB_COUNT, most, "most/%s", label);
+    ib_report(r, IB_COUNT, bytes, "bytes/%s", label);
     const double slice = r->quick ? 0.5e-3 : 4e-3;
-    const double one = ib_highest(r, run(c->comm, 4));
+    const double one = ib_highest(r, rank_run(c->comm, 4));
     c->batch = (int)(slice / one) < 4 ? 4 : (int)(slice / one);
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Of every step-th sample from `first` on. */
-static double median(const struct candidate *c, int first, int step)
+static double rank_median(const struct candidate *c, int first, int step)
 {
     double some[PASSES_MAX] = {0};
     int n = 0;
     for (int i = first; i < c->samples; i += step)
         some[n++] = c->sample[i];
-    qsort(some, (size_t)n, sizeof(*some), by_value);
+    qsort(some, (size_t)n, sizeof(*some), compare_by_value);
     return n == 0 ? 0 : n % 2 ? some[n / 2] : (some[n / 2 - 1] + some[n / 2]) / 2;
 }
 
-static void measure(struct ib_rank *r, struct candidate *list, int n)
+static void rank_measure(struct ib_rank *r, struct candidate *list, int n)
 {
     const double end = MPI_Wtime() + (double)ib_number(r, "ms", 2000) * 1e-3;
     const int least = r->quick ? 2 : PASSES_LEAST, most = r->quick ? 4 : PASSES_MAX;
     for (int pass = 0, more = 1; pass < most && more; pass++) {
         for (int i = 0; i < n; i++) {
             struct candidate *c = &list[(i + pass) % n];
-            choose(r, c->setting);
-            run(c->comm, 2);
-            c->sample[c->samples++] = ib_highest(r, run(c->comm, c->batch));
+            rank_choose(r, c->setting);
+            rank_run(c->comm, 2);
+            c->sample[c->samples++] = ib_highest(r, rank_run(c->comm, c->batch));
         }
         more = pass + 1 < least || MPI_Wtime() < end;
         MPI_Bcast(&more, 1, MPI_INT, 0, r->bench.comm);
     }
 }
 
-static void rank(struct ib_rank *r)
+static void rank_run_study(struct ib_rank *r)
 {
     struct candidate *list = calloc((size_t)barrier_nsettings, sizeof(*list));
     const bool several = ib_number(r, "nodes", 1) > 1;
@@ -175,21 +175,22 @@ static void rank(struct ib_rank *r)
             open_comm(r, &list[n++]);
         }
     for (int i = 0; i < n; i++)
-        count(r, &list[i]);
-    measure(r, list, n);
+        rank_count(r, &list[i]);
+    rank_measure(r, list, n);
     /* Over which path frames went: rings are written, all else is sent. */
-    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("ib_frames_sent")), "frames");
-    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("ib_ring_frames_sent")), "ring_frames");
-    choose(r, 0);
+    ib_report(r, IB_COUNT, ib_together(r, ib_counter("ib_frames_sent")), "frames");
+    ib_report(r, IB_COUNT, ib_together(r, ib_counter("ib_ring_frames_sent")), "ring_frames");
+    rank_choose(r, 0);
     for (int i = 0; i < n; i++) {
         const char *label = barrier_label(list[i].setting);
-        ib_tell(r, IB_TIME, median(&list[i], 0, 1) * 1e6, "us/%s", label);
-        ib_tell(r, IB_TIME, median(&list[i], 0, 2) * 1e6, "choose/%s", label);
-        ib_tell(r, IB_TIME, median(&list[i], 1, 2) * 1e6, "judge/%s", label);
+        ib_report(r, IB_TIME, rank_median(&list[i], 0, 1) * 1e6, "us/%s", label);
+        ib_report(r, IB_TIME, rank_median(&list[i], 0, 2) * 1e6, "choose/%s", label);
+        ib_report(r, IB_TIME, rank_median(&list[i], 1, 2) * 1e6, "judge/%s", label);
         if (list[i].comm != MPI_COMM_WORLD)
             MPI_Comm_free(&list[i].comm);
     }
     free(list);
 }
 
-const struct ib_topic barrier_topic = {.name = "barrier", .doc = "all barrier algorithms", .rank = rank};
+const struct ib_topic barrier_topic = {
+    .name = "barrier", .doc = "all barrier algorithms", .rank = rank_run_study};

@@ -6,7 +6,7 @@
 
 #include "barrier.h"
 
-static void number(double value, int width, int digits)
+static void tables_print_number(double value, int width, int digits)
 {
     if (isnan(value))
         printf(" %*s", width, "-");
@@ -39,12 +39,12 @@ static void text_operations(const struct barrier_study *s)
         if (isnan(f->messages))
             continue;
         printf("%-20s", barrier_label(i));
-        number(f->messages, 10, 1);
-        number(known ? (double)c.messages : NAN, 10, 0);
-        number(f->most, 10, 1);
-        number(known ? (double)c.most : NAN, 10, 0);
-        number(known ? (double)c.rounds : NAN, 7, 0);
-        number(f->bytes, 10, 0);
+        tables_print_number(f->messages, 10, 1);
+        tables_print_number(known ? (double)c.messages : NAN, 10, 0);
+        tables_print_number(f->most, 10, 1);
+        tables_print_number(known ? (double)c.most : NAN, 10, 0);
+        tables_print_number(known ? (double)c.rounds : NAN, 7, 0);
+        tables_print_number(f->bytes, 10, 0);
         putchar('\n');
     }
 }
@@ -62,7 +62,7 @@ static void text_times(const struct barrier_study *s)
         for (int k = 0; k < s->nshapes; k++) {
             int best;
             barrier_regret(&s->shape[k], &best);
-            number(s->shape[k].of[i].us, 10, 2);
+            tables_print_number(s->shape[k].of[i].us, 10, 2);
             putchar(i == best ? '*' : ' ');
         }
     }
@@ -110,7 +110,7 @@ void barrier_text(const struct barrier_study *s)
     free(c);
 }
 
-static void real(struct json *j, const char *key, double value)
+static void tables_print_real(struct json *j, const char *key, double value)
 {
     if (isfinite(value))
         json_real(j, key, value);
@@ -122,7 +122,7 @@ static void json_shape(struct json *j, const struct barrier_shape *shape)
     json_object(j, NULL);
     json_int(j, "ranks", shape->ranks);
     json_int(j, "nodes", shape->nodes);
-    real(j, "regret", barrier_regret(shape, &best));
+    tables_print_real(j, "regret", barrier_regret(shape, &best));
     json_string(j, "best", barrier_label(best));
     json_array(j, "barriers");
     for (int i = 0; i < barrier_nsettings; i++) {
@@ -132,10 +132,10 @@ static void json_shape(struct json *j, const struct barrier_shape *shape)
             continue;
         json_object(j, NULL);
         json_string(j, "setting", barrier_label(i));
-        real(j, "us", f->us);
-        real(j, "operations", f->messages);
-        real(j, "operations_of_one_rank", f->most);
-        real(j, "bytes", f->bytes);
+        tables_print_real(j, "us", f->us);
+        tables_print_real(j, "operations", f->messages);
+        tables_print_real(j, "operations_of_one_rank", f->most);
+        tables_print_real(j, "bytes", f->bytes);
         if (barrier_count(&barrier_settings[i], shape->ranks, &c)) {
             json_int(j, "messages_of_schedule", c.messages);
             json_int(j, "rounds_of_schedule", c.rounds);
@@ -160,7 +160,7 @@ void barrier_json(const struct barrier_study *s)
     for (int k = 0; k < s->nshapes; k++)
         json_shape(&j, &s->shape[k]);
     json_end(&j);
-    real(&j, "regret", barrier_regret_mean(s));
+    tables_print_real(&j, "regret", barrier_regret_mean(s));
     json_array(&j, "figures");
     barrier_chart_kinds(s, c);
     chart_json(c, &j);
@@ -176,7 +176,7 @@ void barrier_json(const struct barrier_study *s)
     json_int(&j, "skipped", s->skipped);
     json_int(&j, "jobs", s->driver.jobs);
     json_int(&j, "failures", s->driver.failures);
-    real(&j, "seconds", ib_now() - s->driver.started);
+    tables_print_real(&j, "seconds", ib_now() - s->driver.started);
     json_end(&j);
     putchar('\n');
     free(c);

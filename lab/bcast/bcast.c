@@ -22,11 +22,15 @@ enum { NTOPICS = sizeof(topics) / sizeof(topics[0]) };
 static const char *const peers[] = {"bench/pattern.c", "bench/measure.c", "bench/transports.c",   "cli/*.c",
                                     "lab/ib/*.c",      "lab/bcast/*.c",   "lab/programs/bcast.c", NULL};
 
-static void usage(void);
-static const struct ib_command command = {
-    .name = "bcast", .topics = topics, .ntopics = NTOPICS, .usage = usage, .draws = true, .peers = peers};
+static void print_usage(void);
+static const struct ib_command command = {.name = "bcast",
+                                          .topics = topics,
+                                          .ntopics = NTOPICS,
+                                          .usage = print_usage,
+                                          .draws = true,
+                                          .peers = peers};
 
-static void usage(void)
+static void print_usage(void)
 {
     printf("Usage: fishplate-lab bcast [options] [topics]\n\n"
            "Measures MPI_Bcast by the network's multicast against a tree of messages, and prints it beside "
@@ -67,12 +71,12 @@ void bcast_check(struct ib_rank *r, char *data, int bytes)
     }
 }
 
-void bcast_tell_used(const struct ib_rank *r)
+void bcast_report_used(const struct ib_rank *r)
 {
     static const char *const names[] = {"coll_bcast_multicast", "mcast_resent_to_all", "mcast_resent_to_one",
                                         "mcast_window_waits"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        ib_tell(r, IB_COUNT, ib_counter(names[i]), "%s", names[i]); /* of rank 0, the root */
+        ib_report(r, IB_COUNT, ib_counter(names[i]), "%s", names[i]); /* of rank 0, the root */
 }
 
 double bcast_median(double *samples, int n)
@@ -136,7 +140,7 @@ void bcast_figures_free(struct bcast_figures *f)
             ib_figures_free(f->of[i]);
 }
 
-void bcast_say_used(struct ib_table *t, const struct bcast_figures *f)
+void bcast_print_used(struct ib_table *t, const struct bcast_figures *f)
 {
     const struct ib_figures *w = f->of[BCAST_WINDOW];
     const double again = ib_figure(w, "mcast_resent_to_all") + ib_figure(w, "mcast_resent_to_one");
@@ -179,8 +183,8 @@ static int best_of(const struct bcast_figures *f, int from, int to, const char *
     return best;
 }
 
-void bcast_say_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
-                     const char *figure, const char *where, bool higher)
+void bcast_print_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
+                       const char *figure, const char *where, bool higher)
 {
     const int ours = best_of(f, BCAST_ORIGINAL + 1, BCAST_DESIGNS, figure, higher);
     const int other = best_of(f, BCAST_DESIGNS, f->n, figure, higher);

@@ -26,7 +26,7 @@ enum { BCAST_NODES = 8 };
 
 /* One broadcast from each of two roots, whose data is checked. */
 void bcast_check(struct ib_rank *r, char *data, int bytes);
-void bcast_tell_used(const struct ib_rank *r); /* what multicast did at the root */
+void bcast_report_used(const struct ib_rank *r); /* what multicast did at the root */
 double bcast_median(double *samples, int n);
 
 /* ---- in the driver ---- */
@@ -44,14 +44,14 @@ void bcast_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bc
 void bcast_jobs_of(struct ib_driver *d, const char *topic, unsigned mask, int nodes, struct bcast_figures *f);
 void bcast_figures_free(struct bcast_figures *f);
 /* Says in one line of a table what multicast did in the job of Window. */
-void bcast_say_used(struct ib_table *t, const struct bcast_figures *f);
+void bcast_print_used(struct ib_table *t, const struct bcast_figures *f);
 void bcast_columns(struct ib_table *t, const struct bcast_figures *f);
 /* A row: one value of each job, times `factor`; also as a point of the curves. */
 void bcast_row(struct ib_table *t, const struct bcast_figures *f, struct ib_curves *c, int point,
                double factor, int digits, const char *figure);
 /* Says which is the best of ours and of the others at one point, and who is not there. */
-void bcast_say_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
-                     const char *figure, const char *where, bool higher);
+void bcast_print_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
+                       const char *figure, const char *where, bool higher);
 /* By how much is `ours` better than `original`, in percent, as the paper counts. */
 double bcast_gain(double original, double ours);
 

@@ -42,7 +42,7 @@ static void one_pass(char *data, MPI_Comm among, bool is_root, double *processor
     MPI_Barrier(among);
 }
 
-static void measure(struct ib_rank *r, char *data, long n)
+static void cost_measure(struct ib_rank *r, char *data, long n)
 {
     double processor[PASSES], elapsed[PASSES];
     const int passes = r->quick ? 5 : PASSES;
@@ -52,21 +52,21 @@ static void measure(struct ib_rank *r, char *data, long n)
         for (int p = 0; p < passes; p++)
             one_pass(data, among, r->bench.rank == 0, &processor[p], &elapsed[p]);
         MPI_Comm_free(&among);
-        ib_tell(r, IB_TIME, bcast_median(processor, passes) * 1e6, "processor.%ld", n);
-        ib_tell(r, IB_TIME, bcast_median(elapsed, passes) * 1e6, "elapsed.%ld", n);
+        ib_report(r, IB_TIME, bcast_median(processor, passes) * 1e6, "processor.%ld", n);
+        ib_report(r, IB_TIME, bcast_median(elapsed, passes) * 1e6, "elapsed.%ld", n);
     }
     MPI_Barrier(r->bench.comm);
 }
 
-static void rank(struct ib_rank *r)
+static void cost_run_rank(struct ib_rank *r)
 {
     char data[BYTES];
     const long *list;
     const int n = nodes_of(r->quick, &list);
     bcast_check(r, data, BYTES);
     for (int i = 0; i < n; i++)
-        measure(r, data, list[i]);
-    bcast_tell_used(r);
+        cost_measure(r, data, list[i]);
+    bcast_report_used(r);
 }
 
 static const struct cost_column {
@@ -80,7 +80,7 @@ static const struct cost_column {
              {BCAST_AGGREGATE, "elapsed", "Aggregate10, in the call"}};
 enum { SHOWN = sizeof(shown) / sizeof(shown[0]) };
 
-static void tables(struct ib_driver *d)
+static void cost_print_tables(struct ib_driver *d)
 {
     static const char title[] = "What a broadcast of 64 bytes costs its root, us, by nodes";
     const long *list;
@@ -108,11 +108,13 @@ static void tables(struct ib_driver *d)
     for (int i = 0; i < SHOWN; i++)
         ib_ours(t, "%s: %+.2f us for each node more.", shown[i].title,
                 (c.y[i][n - 1] - c.y[i][0]) / (c.x[n - 1] - c.x[0]));
-    bcast_say_used(t, &f);
+    bcast_print_used(t, &f);
     ib_table_close(t);
     ib_draw(d, &c);
     bcast_figures_free(&f);
 }
 
-const struct ib_topic bcast_cost = {
-    .name = "cost", .doc = "what a broadcast costs its root, by nodes", .rank = rank, .tables = tables};
+const struct ib_topic bcast_cost = {.name = "cost",
+                                    .doc = "what a broadcast costs its root, by nodes",
+                                    .rank = cost_run_rank,
+                                    .tables = cost_print_tables};

@@ -29,15 +29,15 @@ static struct sizes sizes_of(bool quick, bool large)
 /* Seconds of an empty message, one way, between the root and each receiver in turn. */
 static double one_way(const struct ib_rank *r, int calls)
 {
-    const int others = r->bench.size - 1, rank = r->bench.rank;
+    const int others = r->bench.size - 1, latency_run_rank = r->bench.rank;
     MPI_Barrier(r->bench.comm);
     const double start = MPI_Wtime();
     for (int i = 0; i < calls; i++) {
         const int peer = i % others + 1;
-        if (rank == 0) {
+        if (latency_run_rank == 0) {
             MPI_Send(NULL, 0, MPI_BYTE, peer, 1, r->bench.comm);
             MPI_Recv(NULL, 0, MPI_BYTE, peer, 1, r->bench.comm, MPI_STATUS_IGNORE);
-        } else if (rank == peer) {
+        } else if (latency_run_rank == peer) {
             MPI_Recv(NULL, 0, MPI_BYTE, 0, 1, r->bench.comm, MPI_STATUS_IGNORE);
             MPI_Send(NULL, 0, MPI_BYTE, 0, 1, r->bench.comm);
         }
@@ -46,7 +46,7 @@ static double one_way(const struct ib_rank *r, int calls)
 }
 
 /* Seconds of a broadcast and one receiver's answer. */
-static double answered(const struct ib_rank *r, char *data, int bytes, int calls)
+static double latency_answered(const struct ib_rank *r, char *data, int bytes, int calls)
 {
     const struct bench *bench = &r->bench;
     const int others = bench->size - 1;
@@ -63,27 +63,27 @@ static double answered(const struct ib_rank *r, char *data, int bytes, int calls
     return (MPI_Wtime() - start) / calls;
 }
 
-static void measure(struct ib_rank *r, char *data, long bytes)
+static void latency_measure(struct ib_rank *r, char *data, long bytes)
 {
     double sample[PASSES];
     const int passes = r->quick ? 3 : PASSES, calls = r->quick ? CALLS_QUICK : CALLS;
     bcast_check(r, data, (int)bytes);
     for (int p = 0; p < passes; p++) {
         const double answer = one_way(r, calls);
-        sample[p] = answered(r, data, (int)bytes, calls) - answer;
+        sample[p] = latency_answered(r, data, (int)bytes, calls) - answer;
     }
-    ib_tell(r, IB_TIME, bcast_median(sample, passes) * 1e6, "us.%ld", bytes);
+    ib_report(r, IB_TIME, bcast_median(sample, passes) * 1e6, "us.%ld", bytes);
 }
 
-static void rank(struct ib_rank *r)
+static void latency_run_rank(struct ib_rank *r)
 {
     char *data = bench_alloc(LARGEST);
     for (int large = 0; large < 2; large++) {
         const struct sizes s = sizes_of(r->quick, large);
         for (int i = 0; i < s.n; i++)
-            measure(r, data, s.list[i]);
+            latency_measure(r, data, s.list[i]);
     }
-    bcast_tell_used(r);
+    bcast_report_used(r);
     free(data);
 }
 
@@ -92,7 +92,8 @@ struct figure {
     bool large;
 };
 
-static void table(struct ib_driver *d, const struct bcast_figures *f, const struct figure *about)
+static void latency_print_table(struct ib_driver *d, const struct bcast_figures *f,
+                                const struct figure *about)
 {
     struct ib_table *t = ib_table_open(d, about->title, about->paper);
     const struct sizes s = sizes_of(d->quick, about->large);
@@ -117,14 +118,14 @@ static void table(struct ib_driver *d, const struct bcast_figures *f, const stru
         }
     }
     ib_ours(t, "Window is at most %+.0f %% better than Original, at %ld bytes.", best, where);
-    bcast_say_used(t, f);
-    bcast_say_peers(t, d, f, s.list[0] < 2048 ? "us.64" : "us.8192", s.list[0] < 2048 ? "64 bytes" : "8 KiB",
-                    false);
+    bcast_print_used(t, f);
+    bcast_print_peers(t, d, f, s.list[0] < 2048 ? "us.64" : "us.8192",
+                      s.list[0] < 2048 ? "64 bytes" : "8 KiB", false);
     ib_table_close(t);
     ib_draw(d, &c);
 }
 
-static void tables(struct ib_driver *d)
+static void latency_print_tables(struct ib_driver *d)
 {
     static const struct figure small = {
         "7.5", "Latency of MPI_Bcast in us, small messages, 8 nodes [Liu04 fig. 7.5]",
@@ -136,12 +137,12 @@ static void tables(struct ib_driver *d)
         "Window is 210 % better than Original at 2 KiB, 86 % at 8 KiB, and better up to 32 KiB.", true};
     struct bcast_figures f;
     bcast_jobs(d, "latency", BCAST_ALL, &f);
-    table(d, &f, &small);
-    table(d, &f, &large);
+    latency_print_table(d, &f, &small);
+    latency_print_table(d, &f, &large);
     bcast_figures_free(&f);
 }
 
 const struct ib_topic bcast_latency = {.name = "latency",
                                        .doc = "until a broadcast has arrived, by size (figs. 7.5 and 7.6)",
-                                       .rank = rank,
-                                       .tables = tables};
+                                       .rank = latency_run_rank,
+                                       .tables = latency_print_tables};

@@ -43,7 +43,7 @@ static double in_bcast(const struct ib_rank *r, char *data, long skew, int calls
     return ib_together(r, inside) / calls / (r->bench.size - 1);
 }
 
-static void rank(struct ib_rank *r)
+static void skew_run_rank(struct ib_rank *r)
 {
     char data[BYTES];
     unsigned short random[3] = {1, 2, (unsigned short)r->bench.rank};
@@ -56,12 +56,12 @@ static void rank(struct ib_rank *r)
         double sample[PASSES];
         for (int p = 0; p < passes; p++)
             sample[p] = in_bcast(r, data, list[i], calls, random);
-        ib_tell(r, IB_TIME, bcast_median(sample, passes) * 1e6, "us.%ld", list[i]);
+        ib_report(r, IB_TIME, bcast_median(sample, passes) * 1e6, "us.%ld", list[i]);
     }
-    bcast_tell_used(r);
+    bcast_report_used(r);
 }
 
-static void tables(struct ib_driver *d)
+static void skew_print_tables(struct ib_driver *d)
 {
     static const char title[] =
         "Time in MPI_Bcast in us, receivers late by a random time, 64 bytes, 8 nodes [Liu04 fig. 7.7]";
@@ -90,8 +90,8 @@ static void tables(struct ib_driver *d)
             "times better.",
             list[n - 1], original[0], original[n - 1], window[0], window[n - 1],
             original[n - 1] / window[n - 1]);
-    bcast_say_used(t, &f);
-    bcast_say_peers(t, d, &f, figure, "the longest skew", false);
+    bcast_print_used(t, &f);
+    bcast_print_peers(t, d, &f, figure, "the longest skew", false);
     ib_table_close(t);
     ib_draw(d, &c);
     bcast_figures_free(&f);
@@ -99,5 +99,5 @@ static void tables(struct ib_driver *d)
 
 const struct ib_topic bcast_skew = {.name = "skew",
                                     .doc = "time in MPI_Bcast when ranks come late (fig. 7.7)",
-                                    .rank = rank,
-                                    .tables = tables};
+                                    .rank = skew_run_rank,
+                                    .tables = skew_print_tables};

@@ -26,7 +26,7 @@ static double back_to_back(const struct ib_rank *r, char *data, long bytes, int 
     return calls / ib_highest(r, MPI_Wtime() - start);
 }
 
-static void rank(struct ib_rank *r)
+static void throughput_run_rank(struct ib_rank *r)
 {
     const int passes = r->quick ? 3 : PASSES, calls = r->quick ? CALLS_QUICK : CALLS;
     const long *list;
@@ -37,13 +37,13 @@ static void rank(struct ib_rank *r)
         bcast_check(r, data, (int)list[i]);
         for (int p = 0; p < passes; p++)
             sample[p] = back_to_back(r, data, list[i], calls);
-        ib_tell(r, IB_RATE, bcast_median(sample, passes), "rate.%ld", list[i]);
+        ib_report(r, IB_RATE, bcast_median(sample, passes), "rate.%ld", list[i]);
     }
-    bcast_tell_used(r);
+    bcast_report_used(r);
     free(data);
 }
 
-static void tables(struct ib_driver *d)
+static void throughput_print_tables(struct ib_driver *d)
 {
     static const char title[] = "Throughput of MPI_Bcast, thousands in a second, 8 nodes [Liu04 fig. 7.8]";
     const long *list;
@@ -76,12 +76,14 @@ static void tables(struct ib_driver *d)
             "at most, against Original: Basic %+.0f %%, Window %+.0f %%, Co-root2 %+.0f %%, Aggregate10 "
             "%+.0f %%.",
             most[BCAST_BASIC], most[BCAST_WINDOW], most[BCAST_COROOT], most[BCAST_AGGREGATE]);
-    bcast_say_used(t, &f);
-    bcast_say_peers(t, d, &f, "rate.64", "64 bytes", true);
+    bcast_print_used(t, &f);
+    bcast_print_peers(t, d, &f, "rate.64", "64 bytes", true);
     ib_table_close(t);
     ib_draw(d, &c);
     bcast_figures_free(&f);
 }
 
-const struct ib_topic bcast_throughput = {
-    .name = "throughput", .doc = "broadcasts one after the other (fig. 7.8)", .rank = rank, .tables = tables};
+const struct ib_topic bcast_throughput = {.name = "throughput",
+                                          .doc = "broadcasts one after the other (fig. 7.8)",
+                                          .rank = throughput_run_rank,
+                                          .tables = throughput_print_tables};

@@ -10,36 +10,36 @@ enum { WARM = 2000, MESSAGES = 200 };
 
 static int rank;
 
-static void send(void)
+static void messages_send(void)
 {
     double x = 0;
     MPI_Send(&x, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD);
 }
 
-static void receive(void)
+static void messages_receive(void)
 {
     double x;
     MPI_Recv(&x, 1, MPI_DOUBLE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void messages(int n, bool answered)
+static void messages_run(int n, bool answered)
 {
     for (int i = 0; i < n; i++) {
         if (rank == 0)
-            send();
+            messages_send();
         if (rank == 1 || answered)
-            receive();
+            messages_receive();
         if (rank == 1 && answered)
-            send();
+            messages_send();
     }
 }
 
-static void counted(bool answered)
+static void messages_counted(bool answered)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
         raise(SIGUSR2);
-    messages(MESSAGES, answered);
+    messages_run(MESSAGES, answered);
     if (rank == 0)
         raise(SIGUSR2);
 }
@@ -48,9 +48,9 @@ int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    messages(WARM, true);
-    counted(true);
-    counted(false);
+    messages_run(WARM, true);
+    messages_counted(true);
+    messages_counted(false);
     MPI_Finalize();
     return 0;
 }

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void run(char **argv)
+static void step_run(char **argv)
 {
     execv(argv[1], argv + 1);
     perror(argv[1]);
@@ -20,7 +20,7 @@ static void run(char **argv)
 }
 
 /* Until the program ends; its exit status. */
-static int count(pid_t pid)
+static int step_count(pid_t pid)
 {
     int status;
     long steps = 0;
@@ -48,11 +48,11 @@ int main(int argc, char **argv)
         return 2;
     }
     if (strcmp(rank, "0") != 0)
-        run(argv);
+        step_run(argv);
     pid_t pid = fork();
     if (pid == 0) {
         ptrace(PTRACE_TRACEME, 0, NULL, NULL);
-        run(argv);
+        step_run(argv);
     }
-    return pid < 0 ? 1 : count(pid);
+    return pid < 0 ? 1 : step_count(pid);
 }

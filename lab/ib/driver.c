@@ -17,11 +17,11 @@ static const struct ib_topic *const ib_topics[] = {&ib_small,      &ib_polling, 
                                                    &ib_rendezvous, &ib_memory,  &ib_reuse};
 enum { NTOPICS = sizeof(ib_topics) / sizeof(ib_topics[0]) };
 
-static void usage(void);
+static void print_usage(void);
 static const struct ib_command ib_command = {
-    .name = "ib", .topics = ib_topics, .ntopics = NTOPICS, .usage = usage};
+    .name = "ib", .topics = ib_topics, .ntopics = NTOPICS, .usage = print_usage};
 
-static void usage(void)
+static void print_usage(void)
 {
     printf(
         "Usage: fishplate-lab ib [options] [topics]\n\n"
@@ -107,7 +107,7 @@ void ib_print_options(const struct ib_command *c)
     cli_print_options(options_of(c), stdout);
 }
 
-static int parse(struct ib_driver *d, int argc, char **argv)
+static int driver_parse(struct ib_driver *d, int argc, char **argv)
 {
     char program[64];
     snprintf(program, sizeof(program), "fishplate-lab %s", d->command);
@@ -187,7 +187,7 @@ int ib_command_main(const struct ib_command *command, struct ib_driver *d, int a
     d->started = ib_now();
     if (argc > 2 && strcmp(argv[1], "rank") == 0)
         return ib_rank_main(command, argc - 2, argv + 2);
-    const int next = parse(d, argc, argv);
+    const int next = driver_parse(d, argc, argv);
     if (next == CLI_HELP)
         command->usage();
     if (next < 0)

@@ -12,7 +12,7 @@ static const int windows[] = {1, 4, 10, 20, 50, 100};
 static const size_t sizes[] = {4, 32 * KI};
 enum { NWINDOWS = sizeof(windows) / sizeof(windows[0]) };
 
-struct stream {
+struct flow_stream {
     int me, bytes, window;
     bool blocking;
     char *buffer;
@@ -20,9 +20,9 @@ struct stream {
 };
 
 /* The window, then a reply when all has arrived. */
-static void stream(void *arg, int n)
+static void flow_stream(void *arg, int n)
 {
-    struct stream *s = arg;
+    struct flow_stream *s = arg;
     for (int i = 0; i < n; i++) {
         for (int w = 0; w < s->window; w++) {
             char *at = s->buffer + (size_t)w * (size_t)s->bytes;
@@ -46,7 +46,7 @@ static void stream(void *arg, int n)
 
 static void windows_rank(struct ib_rank *r)
 {
-    struct stream s = {.me = r->bench.rank, .buffer = bench_alloc(WINDOW_MAX * 32 * KI)};
+    struct flow_stream s = {.me = r->bench.rank, .buffer = bench_alloc(WINDOW_MAX * 32 * KI)};
     for (int z = 0; z < 2; z++)
         for (int b = 0; b < 2; b++)
             for (int w = 0; w < NWINDOWS; w += r->quick ? 3 : 1) {
@@ -56,18 +56,18 @@ static void windows_rank(struct ib_rank *r)
                 s.window = windows[w];
                 if (s.me == 0)
                     bench_fill(s.buffer, (size_t)s.window * sizes[z], (unsigned)(z + b + w));
-                bench_measure(&r->bench, MPI_COMM_WORLD, false, stream, &s, &stats);
+                bench_measure(&r->bench, MPI_COMM_WORLD, false, flow_stream, &s, &stats);
                 if (s.me == 1)
                     r->bench.errors +=
                         bench_check(s.buffer, (size_t)s.window * sizes[z], (unsigned)(z + b + w));
-                ib_tell(r, IB_RATE, s.window * (double)sizes[z] / stats.min / 1e6, "bw.%zu.%d.%d", sizes[z],
-                        b, s.window);
+                ib_report(r, IB_RATE, s.window * (double)sizes[z] / stats.min / 1e6, "bw.%zu.%d.%d", sizes[z],
+                          b, s.window);
             }
     free(s.buffer);
 }
 
 /* Asymmetric: work flows from the first rank to the last, as the wave fronts of LU do; nothing goes back. */
-static void pipeline(struct ib_rank *r, int steps)
+static void flow_pipeline(struct ib_rank *r, int steps)
 {
     char work[STEP_BYTES] = {0};
     int me = r->bench.rank, last = r->bench.size - 1;
@@ -80,7 +80,7 @@ static void pipeline(struct ib_rank *r, int steps)
 }
 
 /* Symmetric: neighbours in a ring exchange. */
-static void exchange(struct ib_rank *r, int steps)
+static void flow_exchange(struct ib_rank *r, int steps)
 {
     char out[STEP_BYTES] = {0}, in[STEP_BYTES];
     int me = r->bench.rank, n = r->bench.size;
@@ -96,17 +96,17 @@ static void pattern_rank(struct ib_rank *r)
 {
     int steps = r->quick ? STEPS_QUICK : STEPS;
     if (ib_number(r, "symmetric", 0))
-        exchange(r, steps);
+        flow_exchange(r, steps);
     else
-        pipeline(r, steps);
+        flow_pipeline(r, steps);
     double frames = ib_counter("ib_frames_sent"), credits = ib_counter("ib_credit_messages"),
            most = ib_counter("ib_receives_posted_max"), waits = ib_counter("ib_credit_waits"),
            starved = ib_counter("p2p_starved_rendezvous");
-    ib_tell(r, IB_COUNT, ib_together(r, frames), "frames");
-    ib_tell(r, IB_COUNT, ib_together(r, credits), "credits");
-    ib_tell(r, IB_COUNT, ib_highest(r, most), "most");
-    ib_tell(r, IB_COUNT, ib_together(r, waits), "waits");
-    ib_tell(r, IB_COUNT, ib_together(r, starved), "starved");
+    ib_report(r, IB_COUNT, ib_together(r, frames), "frames");
+    ib_report(r, IB_COUNT, ib_together(r, credits), "credits");
+    ib_report(r, IB_COUNT, ib_highest(r, most), "most");
+    ib_report(r, IB_COUNT, ib_together(r, waits), "waits");
+    ib_report(r, IB_COUNT, ib_together(r, starved), "starved");
 }
 
 static void flow_rank(struct ib_rank *r)
@@ -120,7 +120,7 @@ static void flow_rank(struct ib_rank *r)
 static const char *const schemes[] = {"hw", "static", "dynamic"};
 static const int buffers[] = {10, 100};
 
-static int nbuffers(const struct ib_driver *d)
+static int flow_nbuffers(const struct ib_driver *d)
 {
     return d->quick ? 1 : 2;
 }
@@ -139,12 +139,12 @@ static void windows_table(struct ib_driver *d, struct ib_figures *f[2][3], int z
                                           "better than blocking."};
     struct ib_table *t = ib_table_open(d, titles[z][blocking], papers[z]);
     ib_column(t, "window");
-    for (int b = 0; b < nbuffers(d); b++)
+    for (int b = 0; b < flow_nbuffers(d); b++)
         for (int s = 0; s < 3; s++)
             ib_column(t, "%s/%d", schemes[s], buffers[b]);
     for (int w = 0; w < NWINDOWS; w += d->quick ? 3 : 1) {
         ib_cell(t, "%d", windows[w]);
-        for (int b = 0; b < nbuffers(d); b++)
+        for (int b = 0; b < flow_nbuffers(d); b++)
             for (int s = 0; s < 3; s++)
                 ib_cell_number(t, ib_figure(f[b][s], "bw.%zu.%d.%d", sizes[z], blocking, windows[w]), 1);
     }
@@ -162,7 +162,7 @@ static void windows_tables(struct ib_driver *d)
 {
     struct ib_figures *f[2][3];
     char settings[256];
-    for (int b = 0; b < nbuffers(d); b++)
+    for (int b = 0; b < flow_nbuffers(d); b++)
         for (int s = 0; s < 3; s++) {
             snprintf(settings, sizeof(settings),
                      "FISHPLATE_EAGER_MAX=2k FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_BUFFERS=%d "
@@ -174,7 +174,7 @@ static void windows_tables(struct ib_driver *d)
     for (int z = 0; z < 2; z++)
         for (int blocking = 1; blocking >= 0; blocking--)
             windows_table(d, f, z, blocking);
-    for (int b = 0; b < nbuffers(d); b++)
+    for (int b = 0; b < flow_nbuffers(d); b++)
         for (int s = 0; s < 3; s++)
             ib_figures_free(f[b][s]);
 }

@@ -34,7 +34,7 @@ int ib_rank_main(const struct ib_command *command, int argc, char **argv);
 int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv);
 long ib_number(const struct ib_rank *r, const char *name, long otherwise);
 /* Rank 0 tells the driver. */
-void ib_tell(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...) IB_FORMAT(4);
+void ib_report(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...) IB_FORMAT(4);
 /* Between MPI_Init and MPI_Finalize of a program that reads counters. */
 void ib_counters_start(void);
 void ib_counters_stop(void);

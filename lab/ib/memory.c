@@ -14,7 +14,7 @@ struct stage {
     double buffers, resident, connections;
 };
 
-static void note(struct stage *s)
+static void memory_record(struct stage *s)
 {
     s->buffers = ib_counter("ib_buffer_bytes");
     s->resident = ib_resident();
@@ -26,10 +26,10 @@ static void barrier_rank(struct ib_rank *r)
 {
     struct stage s;
     MPI_Barrier(MPI_COMM_WORLD);
-    note(&s);
-    ib_tell(r, IB_COUNT, ib_highest(r, s.buffers), "buffers");
-    ib_tell(r, IB_COUNT, ib_highest(r, s.resident), "resident");
-    ib_tell(r, IB_COUNT, ib_highest(r, s.connections), "connections");
+    memory_record(&s);
+    ib_report(r, IB_COUNT, ib_highest(r, s.buffers), "buffers");
+    ib_report(r, IB_COUNT, ib_highest(r, s.resident), "resident");
+    ib_report(r, IB_COUNT, ib_highest(r, s.connections), "connections");
 }
 
 static void memory_rank(struct ib_rank *r)
@@ -40,20 +40,20 @@ static void memory_rank(struct ib_rank *r)
         return;
     }
     int me = r->bench.rank, n = r->bench.size, out = 1, in;
-    note(&stages[0]);
+    memory_record(&stages[0]);
     for (int i = 0; i < MESSAGES && (me ^ 1) < n; i++)
         MPI_Sendrecv(&out, 1, MPI_INT, me ^ 1, 1, &in, 1, MPI_INT, me ^ 1, 1, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
-    note(&stages[1]);
+    memory_record(&stages[1]);
     for (int k = 1; k < n; k++)
         for (int i = 0; i < MESSAGES; i++)
             MPI_Sendrecv(&out, 1, MPI_INT, (me + k) % n, 2, &in, 1, MPI_INT, (me + n - k) % n, 2,
                          MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    note(&stages[2]);
+    memory_record(&stages[2]);
     for (int s = 0; s < STAGES; s++) {
-        ib_tell(r, IB_COUNT, ib_highest(r, stages[s].buffers), "buffers.%d", s);
-        ib_tell(r, IB_COUNT, ib_highest(r, stages[s].resident), "resident.%d", s);
-        ib_tell(r, IB_COUNT, ib_highest(r, stages[s].connections), "connections.%d", s);
+        ib_report(r, IB_COUNT, ib_highest(r, stages[s].buffers), "buffers.%d", s);
+        ib_report(r, IB_COUNT, ib_highest(r, stages[s].resident), "resident.%d", s);
+        ib_report(r, IB_COUNT, ib_highest(r, stages[s].connections), "connections.%d", s);
     }
 }
 

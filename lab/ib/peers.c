@@ -28,14 +28,14 @@ static const struct known {
     {"MPICH, UCX", "mpich", "", UCX "MPIR_CVAR_NOLOCAL=1"}, /* no shared memory between its ranks */
 };
 
-static void miss(struct ib_peers *p, const char *name, const char *why)
+static void peers_report_missing(struct ib_peers *p, const char *name, const char *why)
 {
     if (p->nmissing < IB_PEERS)
         snprintf(p->missing[p->nmissing++], sizeof(p->missing[0]), "%s is not measured: %s", name, why);
 }
 
 /* Runs a command with its messages in `errors`; true when it succeeded. */
-static bool run(char *const *argv, const char *errors)
+static bool peers_run(char *const *argv, const char *errors)
 {
     int status = -1;
     fflush(NULL);
@@ -53,7 +53,7 @@ static bool run(char *const *argv, const char *errors)
 }
 
 /* The sources beside this installation, and a folder for programs. */
-static bool prepare(struct ib_peers *p, const struct ib_driver *d)
+static bool peers_prepare(struct ib_peers *p, const struct ib_driver *d)
 {
     const char *tmp = getenv("TMPDIR");
     char header[sizeof(p->sources) + 16];
@@ -69,7 +69,7 @@ static bool prepare(struct ib_peers *p, const struct ib_driver *d)
     return p->folder[0];
 }
 
-static bool compile(struct ib_peers *p, const char *vendor, const char *const *sources)
+static bool peers_compile(struct ib_peers *p, const char *vendor, const char *const *sources)
 {
     char include[sizeof(p->sources) + 8], mpicc[32], out[sizeof(p->folder) + 32],
         errors[sizeof(p->folder) + 32], pattern[sizeof(p->sources) + 64];
@@ -91,7 +91,7 @@ static bool compile(struct ib_peers *p, const char *vendor, const char *const *s
         argv[n++] = found.gl_pathv[i];
     argv[n++] = "-lm";
     argv[n] = NULL;
-    const bool ok = run(argv, errors);
+    const bool ok = peers_run(argv, errors);
     globfree(&found);
     return ok;
 }
@@ -117,21 +117,21 @@ void ib_peers_open(struct ib_peers *p, const struct ib_driver *d, const char *co
     *p = (struct ib_peers){0};
     if (d->no_peers)
         return;
-    const bool ready = prepare(p, d);
+    const bool ready = peers_prepare(p, d);
     for (int i = 0; i < IB_PEERS; i++) {
         const struct known *k = &known[i];
         const bool same = i > 0 && strcmp(known[i - 1].vendor, k->vendor) == 0;
         char why[192];
         if (!is_installed(k->vendor)) {
             snprintf(why, sizeof(why), "mpicc.%s and mpiexec.%s are not installed.", k->vendor, k->vendor);
-            miss(p, k->name, why);
+            peers_report_missing(p, k->name, why);
             continue;
         }
-        compiled = same ? compiled : ready && compile(p, k->vendor, sources);
+        compiled = same ? compiled : ready && peers_compile(p, k->vendor, sources);
         if (!compiled) {
-            miss(p, k->name,
-                 ready ? "mpicc cannot compile the benchmark."
-                       : "this installation has no softib or no sources in share/fishplate.");
+            peers_report_missing(p, k->name,
+                                 ready ? "mpicc cannot compile the benchmark."
+                                       : "this installation has no softib or no sources in share/fishplate.");
             continue;
         }
         struct ib_peer *peer = &p->of[p->n++];
@@ -209,5 +209,5 @@ void ib_peers_failed(const struct ib_peer *peer)
     if (f)
         fclose(f);
     snprintf(why, sizeof(why), "its job failed%s%s", said[0] ? ": " : "", said);
-    miss(p, peer->name, why);
+    peers_report_missing(p, peer->name, why);
 }

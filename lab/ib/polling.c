@@ -9,7 +9,7 @@
 
 enum { MOST = 128, MOST_QUICK = 2, GREETINGS = 4, TAG_GO = 1, TAG_HELLO = 2 };
 
-static void probe(void *arg, int n)
+static void polling_probe(void *arg, int n)
 {
     (void)arg;
     for (int i = 0; i < n; i++) {
@@ -20,7 +20,7 @@ static void probe(void *arg, int n)
 
 /* A peer sends a few messages, which gets it into the polling set; once more, so that it has heard of that.
  */
-static void greet(int peer)
+static void polling_greet(int peer)
 {
     int word = 1;
     for (int round = 0; round < 2; round++) {
@@ -30,7 +30,7 @@ static void greet(int peer)
     }
 }
 
-static void answer(void)
+static void polling_answer(void)
 {
     for (;;) {
         int word;
@@ -45,17 +45,17 @@ static void answer(void)
 static void polling_rank(struct ib_rank *r)
 {
     if (r->bench.rank != 0) {
-        answer();
+        polling_answer();
         return;
     }
     int members = 0;
     for (int wanted = 1; wanted < r->bench.size; wanted *= 2) {
         struct bench_stats s;
         while (members < wanted)
-            greet(++members);
-        bench_measure(&r->bench, MPI_COMM_SELF, false, probe, NULL, &s);
-        ib_tell(r, IB_TIME, s.min * 1e6, "poll.%d", wanted);
-        ib_tell(r, IB_COUNT, ib_counter("ib_rings_added"), "rings.%d", wanted);
+            polling_greet(++members);
+        bench_measure(&r->bench, MPI_COMM_SELF, false, polling_probe, NULL, &s);
+        ib_report(r, IB_TIME, s.min * 1e6, "poll.%d", wanted);
+        ib_report(r, IB_COUNT, ib_counter("ib_rings_added"), "rings.%d", wanted);
     }
     for (int peer = 1, stop = 0; peer < r->bench.size; peer++)
         MPI_Send(&stop, 1, MPI_INT, peer, TAG_GO, MPI_COMM_WORLD);

@@ -71,7 +71,7 @@ void ib_counters_stop(void)
 }
 
 /* What the job runs on, as the library tells (MPI_T): figures mean nothing without. */
-static void tell_adapter(const struct ib_rank *r)
+static void rank_report_adapter(const struct ib_rank *r)
 {
     MPI_T_pvar_handle handle;
     int index, count;
@@ -131,7 +131,7 @@ long ib_number(const struct ib_rank *r, const char *name, long otherwise)
     return otherwise;
 }
 
-void ib_tell(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...)
+void ib_report(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...)
 {
     va_list ap;
     if (r->bench.rank != 0)
@@ -156,12 +156,12 @@ int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int
     MPI_Comm_size(MPI_COMM_WORLD, &r.bench.size);
     r.quick = ib_number(&r, "quick", 0) != 0;
     r.bench.options.seconds = r.quick ? 0.01 : 0.1;
-    tell_adapter(&r);
+    rank_report_adapter(&r);
     topic->rank(&r);
     double wrong = ib_together(&r, (double)r.bench.errors);
     if (wrong > 0 && r.bench.rank == 0)
         fprintf(stderr, "fishplate-lab: %.0f bytes differ from what was sent\n", wrong);
-    ib_tell(&r, IB_COUNT, wrong, "wrong");
+    ib_report(&r, IB_COUNT, wrong, "wrong");
     ib_counters_stop();
     MPI_Finalize();
     return wrong > 0;

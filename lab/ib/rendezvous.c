@@ -28,7 +28,7 @@ static void set_last_byte(struct tie *t)
     t->out[t->bytes - 1] = t->change ? (char)++t->turn : PUTNR_CONSTANT;
 }
 
-static void bowtie(void *arg, int n)
+static void rendezvous_bowtie(void *arg, int n)
 {
     struct tie *t = arg;
     for (int i = 0; i < n; i++) {
@@ -64,7 +64,7 @@ static void check_bowtie(struct ib_rank *r, struct tie *t)
     for (unsigned round = 0; round < 3; round++) {
         bench_fill(t->out, bytes, 2 * round + (unsigned)t->me);
         memset(t->in, (int)round, bytes);
-        bowtie(t, 1);
+        rendezvous_bowtie(t, 1);
         r->bench.errors += bench_check(t->in, bytes - 1, 2 * round + (unsigned)t->peer);
         const char last = t->change ? (char)t->turn : PUTNR_CONSTANT; /* ends are in step */
         r->bench.errors += t->in[bytes - 1] != last;
@@ -92,21 +92,21 @@ static void rendezvous_rank(struct ib_rank *r)
         t.out = bench_alloc(sizes[i]);
         t.in = bench_alloc(sizes[i] * (all ? (size_t)t.size : 1));
         (all ? check_all_to_all : check_bowtie)(r, &t);
-        bench_measure(&r->bench, MPI_COMM_WORLD, true, all ? all_to_all : bowtie, &t, &s);
+        bench_measure(&r->bench, MPI_COMM_WORLD, true, all ? all_to_all : rendezvous_bowtie, &t, &s);
         (all ? check_all_to_all : check_bowtie)(r, &t);
-        ib_tell(r, IB_TIME, s.min * 1e6, "time.%zu", sizes[i]);
+        ib_report(r, IB_TIME, s.min * 1e6, "time.%zu", sizes[i]);
         free(t.in);
         free(t.out);
     }
     double offered = ib_counter("p2p_rendezvous_put") + ib_counter("p2p_rendezvous_putnr");
-    ib_tell(r, IB_COUNT, ib_together(r, offered), "offered");
-    ib_tell(r, IB_COUNT, ib_together(r, ib_counter("p2p_offer_notifications")), "notified");
+    ib_report(r, IB_COUNT, ib_together(r, offered), "offered");
+    ib_report(r, IB_COUNT, ib_together(r, ib_counter("p2p_offer_notifications")), "notified");
 }
 
 static const char *const protocols[] = {"rput", "getcqe", "get", "putnr", "put", "r3"};
 enum { RPUT, GETCQE, GET, PUTNR, PUT, R3, NPROTOCOLS };
 
-static struct ib_figures *run(struct ib_driver *d, int protocol, int ranks, bool all, bool change)
+static struct ib_figures *rendezvous_run(struct ib_driver *d, int protocol, int ranks, bool all, bool change)
 {
     char settings[160];
     snprintf(settings, sizeof(settings), "FISHPLATE_EAGER_MAX=64 FISHPLATE_RENDEZVOUS=%s%s",
@@ -117,7 +117,7 @@ static struct ib_figures *run(struct ib_driver *d, int protocol, int ranks, bool
 }
 
 /* The largest part by which `a` is faster than `b`, in percent. */
-static double gain(struct ib_figures *a, struct ib_figures *b)
+static double rendezvous_speedup(struct ib_figures *a, struct ib_figures *b)
 {
     double most = -1000;
     for (int i = 0; i < NSIZES; i++) {
@@ -130,8 +130,8 @@ static double gain(struct ib_figures *a, struct ib_figures *b)
 
 /* What put and putnr gain by is that nobody tells the receiver: is that what was measured? Where ranks share cores the
  * library by itself does not poll for the last byte, so there it is made to. */
-static void say_polling(struct ib_table *t, const struct ib_driver *d, int ranks,
-                        const struct ib_figures *putnr, const struct ib_figures *put)
+static void rendezvous_print_polling(struct ib_table *t, const struct ib_driver *d, int ranks,
+                                     const struct ib_figures *putnr, const struct ib_figures *put)
 {
     ib_ours(t,
             "putnr told its receivers of %.0f %% of the messages, put of %.0f %%: the rest was found by "
@@ -146,14 +146,14 @@ static void say_polling(struct ib_table *t, const struct ib_driver *d, int ranks
             ranks, d->cores);
 }
 
-static void six(struct ib_driver *d, int ranks, bool all, const char *title, const char *paper)
+static void rendezvous_run_six(struct ib_driver *d, int ranks, bool all, const char *title, const char *paper)
 {
     struct ib_figures *f[NPROTOCOLS];
     struct ib_table *t = ib_table_open(d, title, paper);
     ib_column(t, "bytes");
     for (int p = 0; p < NPROTOCOLS; p++) {
         ib_column(t, "%s", protocols[p]);
-        f[p] = run(d, p, ranks, all, true);
+        f[p] = rendezvous_run(d, p, ranks, all, true);
     }
     for (int i = 0; i < NSIZES; i += d->quick ? QUICK_STEP : 1) {
         ib_cell(t, "%zu", sizes[i]);
@@ -164,8 +164,9 @@ static void six(struct ib_driver *d, int ranks, bool all, const char *title, con
             "at its best put is %.0f %% faster than get, get %.0f %% faster than getcqe; against rput, put "
             "%.0f %% "
             "and get %.0f %%.",
-            gain(f[PUT], f[GET]), gain(f[GET], f[GETCQE]), gain(f[PUT], f[RPUT]), gain(f[GET], f[RPUT]));
-    say_polling(t, d, ranks, f[PUTNR], f[PUT]);
+            rendezvous_speedup(f[PUT], f[GET]), rendezvous_speedup(f[GET], f[GETCQE]),
+            rendezvous_speedup(f[PUT], f[RPUT]), rendezvous_speedup(f[GET], f[RPUT]));
+    rendezvous_print_polling(t, d, ranks, f[PUTNR], f[PUT]);
     ib_table_close(t);
     for (int p = 0; p < NPROTOCOLS; p++)
         ib_figures_free(f[p]);
@@ -182,7 +183,7 @@ static void worst_case(struct ib_driver *d, int ranks, const char *title)
         "up to 24.6 % faster.");
     ib_column(t, "bytes");
     for (int i = 0; i < 4; i++) {
-        f[i] = run(d, i % 2 ? PUT : PUTNR, ranks, false, i >= 2);
+        f[i] = rendezvous_run(d, i % 2 ? PUT : PUTNR, ranks, false, i >= 2);
         ib_column(t, "%s", names[i]);
     }
     for (int i = 0; i < NSIZES; i += d->quick ? QUICK_STEP : 1) {
@@ -191,7 +192,7 @@ static void worst_case(struct ib_driver *d, int ranks, const char *title)
             ib_cell_number(t, ib_figure(f[k], "time.%zu", sizes[i]), 2);
     }
     ib_ours(t, "with the same byte put is up to %.0f %% faster than putnr; with another, up to %.0f %%.",
-            gain(f[1], f[0]), gain(f[3], f[2]));
+            rendezvous_speedup(f[1], f[0]), rendezvous_speedup(f[3], f[2]));
     for (int i = 0; i < 4; i++)
         ib_ours(t, "%s: one more message for %.0f of %.0f.", names[i], ib_figure(f[i], "notified"),
                 ib_figure(f[i], "offered"));
@@ -205,17 +206,18 @@ static void rendezvous_tables(struct ib_driver *d)
     static const char *const bowtie_paper = "get is like getcqe; put is up to 16 % faster than get; put and "
                                             "get up to 38 % and 26 % faster than rput "
                                             "(as MVAPICH2 does it).";
-    six(d, 2, false, "BOWTIE, 1 pair: us for a message each way [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_run_six(d, 2, false, "BOWTIE, 1 pair: us for a message each way [Takagi13 figs 6, 8, 11]",
+                       bowtie_paper);
     worst_case(d, 2, "BOWTIE, 1 pair, the last byte as it was and changed: us [Takagi13 fig. 7]");
     if (d->quick)
         return;
-    six(d, 4, false, "BOWTIE, 2 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
-    six(d, 8, false, "BOWTIE, 4 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
-    six(d, 16, false, "BOWTIE, 8 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
-    six(d, 32, false, "BOWTIE, 16 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_run_six(d, 4, false, "BOWTIE, 2 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_run_six(d, 8, false, "BOWTIE, 4 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_run_six(d, 16, false, "BOWTIE, 8 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
+    rendezvous_run_six(d, 32, false, "BOWTIE, 16 pairs: us [Takagi13 figs 6, 8, 11]", bowtie_paper);
     worst_case(d, 32, "BOWTIE, 16 pairs, the last byte as it was and changed: us [Takagi13 fig. 7]");
-    six(d, 8, true, "All-to-all of 8 ranks on 2 nodes: us [Takagi13 fig. 9]",
-        "put is up to 26 % faster than get.");
+    rendezvous_run_six(d, 8, true, "All-to-all of 8 ranks on 2 nodes: us [Takagi13 fig. 9]",
+                       "put is up to 26 % faster than get.");
 }
 
 const struct ib_topic ib_rendezvous = {

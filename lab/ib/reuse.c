@@ -26,16 +26,16 @@ struct round {
     char *out, *in; /* 1 + iterations buffers each; the first is the one that is used again */
 };
 
-static size_t place(const struct round *t, int i)
+static size_t reuse_place(const struct round *t, int i)
 {
     bool again = (i + 1) * t->percent / 100 != i * t->percent / 100;
     return again ? 0 : (size_t)(i + 1) * (size_t)t->bytes;
 }
 
-static void latency(const struct round *t)
+static void reuse_latency(const struct round *t)
 {
     for (int i = 0; i < t->iterations; i++) {
-        size_t at = place(t, i);
+        size_t at = reuse_place(t, i);
         if (t->me == 0)
             MPI_Send(t->out + at, t->bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
         MPI_Recv(t->in + at, t->bytes, MPI_BYTE, 1 - t->me, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -44,14 +44,14 @@ static void latency(const struct round *t)
     }
 }
 
-static void bandwidth(const struct round *t)
+static void reuse_bandwidth(const struct round *t)
 {
     MPI_Request requests[ITERATIONS_MOST];
     for (int i = 0; i < t->iterations; i++)
         if (t->me == 0)
-            MPI_Isend(t->out + place(t, i), t->bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[i]);
+            MPI_Isend(t->out + reuse_place(t, i), t->bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD, &requests[i]);
         else
-            MPI_Irecv(t->in + place(t, i), t->bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[i]);
+            MPI_Irecv(t->in + reuse_place(t, i), t->bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &requests[i]);
     MPI_Waitall(t->iterations, requests, MPI_STATUSES_IGNORE);
     if (t->me == 0)
         MPI_Recv(NULL, 0, MPI_BYTE, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -91,7 +91,7 @@ static void large_rank(struct ib_rank *r, struct round *t)
 {
     t->bytes = (int)sizes[NSIZES - 1];
     for (t->percent = 0; t->percent <= 100; t->percent += 100)
-        ib_tell(r, IB_TIME, best_round(r, t, latency) / 2 * 1e6, "large.%d", t->percent);
+        ib_report(r, IB_TIME, best_round(r, t, reuse_latency) / 2 * 1e6, "large.%d", t->percent);
 }
 
 static void reuse_rank(struct ib_rank *r)
@@ -106,13 +106,14 @@ static void reuse_rank(struct ib_rank *r)
             t.bytes = (int)sizes[z];
             t.percent = percents[p];
             double hits = ib_counter("reg_hits"), misses = ib_counter("reg_misses");
-            ib_tell(r, IB_TIME, best_round(r, &t, latency) / 2 * 1e6, "latency.%zu.%d", sizes[z], t.percent);
-            ib_tell(r, IB_RATE, (double)sizes[z] / best_round(r, &t, bandwidth) / 1e6, "bw.%zu.%d", sizes[z],
-                    t.percent);
+            ib_report(r, IB_TIME, best_round(r, &t, reuse_latency) / 2 * 1e6, "latency.%zu.%d", sizes[z],
+                      t.percent);
+            ib_report(r, IB_RATE, (double)sizes[z] / best_round(r, &t, reuse_bandwidth) / 1e6, "bw.%zu.%d",
+                      sizes[z], t.percent);
             hits = ib_counter("reg_hits") - hits;
             misses = ib_counter("reg_misses") - misses;
             if (hits + misses >= t.iterations) /* not for eager messages */
-                ib_tell(r, IB_COUNT, 100 * hits / (hits + misses), "hits.%zu.%d", sizes[z], t.percent);
+                ib_report(r, IB_COUNT, 100 * hits / (hits + misses), "hits.%zu.%d", sizes[z], t.percent);
         }
 }
 

@@ -28,7 +28,7 @@ struct ib_figures {
     int n, room;
 };
 
-static void keep(struct ib_figures *f, char kind, const char *name, double value)
+static void run_store_figure(struct ib_figures *f, char kind, const char *name, double value)
 {
     for (int i = 0; i < f->n; i++) {
         double *old = &f->list[i].value;
@@ -67,7 +67,7 @@ void ib_figures_free(struct ib_figures *f)
     free(f);
 }
 
-static void progress(struct ib_driver *d, const struct ib_job *job, int repetition)
+static void run_progress(struct ib_driver *d, const struct ib_job *job, int repetition)
 {
     if (d->terminal)
         fprintf(stderr, "\r\033[K%s: %d ranks, run %d, %s (%.0f s)", job->topic, job->ranks, repetition + 1,
@@ -81,7 +81,7 @@ static void progress(struct ib_driver *d, const struct ib_job *job, int repetiti
 }
 
 /* Cuts text at spaces, in place; `before` goes in front of each word. */
-static int split(char *text, const char *before, char **argv, int n)
+static int run_split(char *text, const char *before, char **argv, int n)
 {
     for (char *save = NULL, *word = strtok_r(text, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         if (n + 2 >= ARGUMENTS_MAX)
@@ -116,12 +116,12 @@ static void exec_job(struct ib_driver *d, const struct ib_job *job, char *args)
         argv[n++] = "node";
     }
     if (settings)
-        n = split(settings, "-genv", argv, n);
+        n = run_split(settings, "-genv", argv, n);
     argv[n++] = d->program;
     argv[n++] = (char *)d->command;
     argv[n++] = "rank";
     argv[n++] = (char *)job->topic;
-    n = split(args, NULL, argv, n);
+    n = run_split(args, NULL, argv, n);
     argv[n] = NULL;
     unsetenv("FISHPLATE_STATS");
     execv(d->mpiexec, argv);
@@ -136,7 +136,7 @@ static void listen_to(struct ib_driver *d, FILE *in, struct ib_figures *f)
     double value;
     while (fgets(line, sizeof(line), in))
         if (sscanf(line, "figure %c %95s %lf", &kind, name, &value) == 3)
-            keep(f, kind, name, value);
+            run_store_figure(f, kind, name, value);
         else if (strncmp(line, "adapter ", 8) == 0)
             snprintf(d->adapter, sizeof(d->adapter), "%.*s", (int)strcspn(line + 8, "\n"), line + 8);
         else
@@ -182,7 +182,7 @@ struct ib_figures *ib_run(struct ib_driver *d, const struct ib_job *job, const c
     va_end(ap);
     snprintf(text + used, sizeof(text) - (size_t)used, " quick=%d", d->quick);
     for (int i = 0; i < repeat; i++) {
-        progress(d, job, i);
+        run_progress(d, job, i);
         d->jobs++;
         if (run_once(d, job, text, f))
             continue;

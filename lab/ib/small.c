@@ -30,7 +30,7 @@ static void ping_pong(void *arg, int n)
     }
 }
 
-static void window(void *arg, int n)
+static void small_window(void *arg, int n)
 {
     struct pair *p = arg;
     for (int i = 0; i < n; i++) {
@@ -59,7 +59,7 @@ static double clock_cost(void)
 
 /* The time in MPI_Send, and the time in MPI_Recv for a message that has been there for a while: what the
  * processor spends on a message, without waiting. */
-static double overhead(struct ib_rank *r, struct pair *p)
+static double small_overhead(struct ib_rank *r, struct pair *p)
 {
     static double samples[OVERHEAD_SAMPLES];
     struct bench_stats s;
@@ -94,18 +94,18 @@ static void small_rank(struct ib_rank *r)
         bench_fill(p.out, sizes[i], (unsigned)(2 * i + p.me));
         bench_measure(&r->bench, MPI_COMM_WORLD, false, ping_pong, &p, &s);
         r->bench.errors += bench_check(p.in, sizes[i], (unsigned)(2 * i + p.peer));
-        ib_tell(r, IB_TIME, s.min / 2 * 1e6, "latency.%zu", sizes[i]);
-        bench_measure(&r->bench, MPI_COMM_WORLD, false, window, &p, &s);
-        ib_tell(r, IB_RATE, WINDOW / s.min / 1e6, "rate.%zu", sizes[i]);
-        double both[2], mine = overhead(r, &p) * 1e6;
+        ib_report(r, IB_TIME, s.min / 2 * 1e6, "latency.%zu", sizes[i]);
+        bench_measure(&r->bench, MPI_COMM_WORLD, false, small_window, &p, &s);
+        ib_report(r, IB_RATE, WINDOW / s.min / 1e6, "rate.%zu", sizes[i]);
+        double both[2], mine = small_overhead(r, &p) * 1e6;
         MPI_Gather(&mine, 1, MPI_DOUBLE, both, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-        ib_tell(r, IB_TIME, both[0], "send.%zu", sizes[i]);
-        ib_tell(r, IB_TIME, both[1], "receive.%zu", sizes[i]);
+        ib_report(r, IB_TIME, both[0], "send.%zu", sizes[i]);
+        ib_report(r, IB_TIME, both[1], "receive.%zu", sizes[i]);
         free(p.in);
         free(p.out);
     }
-    ib_tell(r, IB_COUNT, ib_counter("ib_ring_frames_sent"), "by_ring");
-    ib_tell(r, IB_COUNT, ib_counter("ib_frames_sent"), "by_send");
+    ib_report(r, IB_COUNT, ib_counter("ib_ring_frames_sent"), "by_ring");
+    ib_report(r, IB_COUNT, ib_counter("ib_frames_sent"), "by_send");
 }
 
 enum { RING, PEER, SHARED, WAYS };
@@ -116,8 +116,9 @@ static const char *const way_settings[WAYS] = {
     "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=shared",
 };
 
-static void three_ways(struct ib_driver *d, struct ib_figures *const *f, const char *title, const char *paper,
-                       const char *figure, const char *unit, int digits, double factor, bool more_is_better)
+static void small_print_three_modes(struct ib_driver *d, struct ib_figures *const *f, const char *title,
+                                    const char *paper, const char *figure, const char *unit, int digits,
+                                    double factor, bool more_is_better)
 {
     struct ib_table *t = ib_table_open(d, title, paper);
     ib_column(t, "bytes");
@@ -183,14 +184,14 @@ static void small_tables(struct ib_driver *d)
         f[w] =
             ib_run(d, &(struct ib_job){.topic = "small", .ranks = 2, .nodes = 2, .settings = way_settings[w]},
                    "%s", "");
-    three_ways(
+    small_print_three_modes(
         d, f, "Latency of small messages [Liu04 fig. 6.9]",
         "the ring takes more than 2 us off, 24 % of the latency; with shared queues it is a bit higher than "
         "without [Shipman06 fig. 6].",
         "latency", "us", 3, 1, false);
-    three_ways(d, f, "Bandwidth of small messages, 100 in a row [Liu04 fig. 6.10]",
-               "the ring improves the bandwidth of small messages by more than 104 %.", "rate", "MB/s", 1, 0,
-               true);
+    small_print_three_modes(d, f, "Bandwidth of small messages, 100 in a row [Liu04 fig. 6.10]",
+                            "the ring improves the bandwidth of small messages by more than 104 %.", "rate",
+                            "MB/s", 1, 0, true);
     host_overhead(d, f);
     for (int w = 0; w < WAYS; w++)
         ib_figures_free(f[w]);

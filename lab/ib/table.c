@@ -24,7 +24,7 @@ struct ib_table {
     int nsaid;
 };
 
-static char *formatted(const char *fmt, va_list ap)
+static char *table_formatted(const char *fmt, va_list ap)
 {
     char text[TEXT_MAX];
     vsnprintf(text, sizeof(text), fmt, ap);
@@ -49,7 +49,7 @@ void ib_column(struct ib_table *t, const char *name, ...)
     if (t->ncolumns == COLUMNS_MAX)
         abort();
     va_start(ap, name);
-    t->columns[t->ncolumns++] = formatted(name, ap);
+    t->columns[t->ncolumns++] = table_formatted(name, ap);
     va_end(ap);
 }
 
@@ -62,7 +62,7 @@ void ib_cell(struct ib_table *t, const char *text, ...)
             abort();
     }
     va_start(ap, text);
-    t->cells[t->ncells++] = formatted(text, ap);
+    t->cells[t->ncells++] = table_formatted(text, ap);
     va_end(ap);
 }
 
@@ -80,7 +80,7 @@ void ib_ours(struct ib_table *t, const char *text, ...)
     if (t->nsaid == SAID_MAX)
         return;
     va_start(ap, text);
-    t->said[t->nsaid++] = formatted(text, ap);
+    t->said[t->nsaid++] = table_formatted(text, ap);
     va_end(ap);
 }
 

@@ -5,7 +5,7 @@
 #include "adi.h"
 
 /* Neighbours' points too, so that nothing must be sent. */
-static void fill(const struct adi_grid *g, bool exact)
+static void adi_fill(const struct adi_grid *g, bool exact)
 {
     for (int i = 0; i < g->side; i++) {
         const struct adi_cell *c = &g->cells[i];
@@ -26,7 +26,7 @@ static void fill(const struct adi_grid *g, bool exact)
 /* The force that makes the exact solution steady. */
 static void set_force(const struct adi_grid *g)
 {
-    fill(g, true);
+    adi_fill(g, true);
     adi_residual(g); /* the force is still 0 */
     for (int i = 0; i < g->side; i++) {
         struct adi_cell *c = &g->cells[i];
@@ -53,7 +53,7 @@ static void each_point(const struct adi_grid *g, double factor, bool into_u)
     }
 }
 
-static void step(const struct adi_grid *g, struct kernel_run *run)
+static void adi_step(const struct adi_grid *g, struct kernel_run *run)
 {
     adi_exchange(g, run);
     adi_residual(g);
@@ -63,8 +63,8 @@ static void step(const struct adi_grid *g, struct kernel_run *run)
     each_point(g, 1, true);
 }
 
-static void verify(const struct adi_grid *g, struct kernel_run *run, const struct adi_problem *p,
-                   struct kernel_result *out)
+static void adi_verify(const struct adi_grid *g, struct kernel_run *run, const struct adi_problem *p,
+                       struct kernel_result *out)
 {
     const double bound = 1e-8;
     double residual[GAS_M], error[GAS_M];
@@ -90,13 +90,13 @@ void adi_run(struct kernel_run *run, const struct adi_method *method, const stru
     struct adi_grid g;
     adi_grid_open(&g, run, method, p->n, p->dt);
     set_force(&g);
-    fill(&g, false);
+    adi_fill(&g, false);
     double started = kernel_start(run);
     for (int it = 0; it < p->iterations; it++) {
-        step(&g, run);
+        adi_step(&g, run);
         kernel_progress(run, it + 1, p->iterations);
     }
     kernel_stop(run, started, out);
-    verify(&g, run, p, out);
+    adi_verify(&g, run, p, out);
     adi_grid_close(&g);
 }

@@ -14,7 +14,7 @@ int adi_side(int ranks)
 }
 
 /* The rank of a cell: cells of one rank go up in x and down in y from slab to slab of z. */
-static int owner(int side, int x, int y, int z)
+static int adi_grid_owner(int side, int x, int y, int z)
 {
     return (x - z + side) % side + (y + z) % side * side;
 }
@@ -48,9 +48,9 @@ void adi_grid_open(struct adi_grid *g, struct kernel_run *run, const struct adi_
     g->cells = kernel_alloc(run, (size_t)side * sizeof(*g->cells));
     for (int d = 0; d < 3; d++) {
         g->by[d] = kernel_alloc(run, (size_t)side * sizeof(int));
-        g->after[d] = owner(side, (x + (d == 0)) % side, (y + (d == 1)) % side, d == 2 && side > 1);
-        g->before[d] =
-            owner(side, (x + (d == 0) * back) % side, (y + (d == 1) * back) % side, d == 2 ? back : 0);
+        g->after[d] = adi_grid_owner(side, (x + (d == 0)) % side, (y + (d == 1)) % side, d == 2 && side > 1);
+        g->before[d] = adi_grid_owner(side, (x + (d == 0) * back) % side, (y + (d == 1) * back) % side,
+                                      d == 2 ? back : 0);
     }
     for (int z = 0; z < side; z++)
         cell_open(g, run, z);

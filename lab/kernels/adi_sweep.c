@@ -26,7 +26,7 @@ static int each_line(const struct adi_grid *g, const struct adi_cell *c, int d, 
 }
 
 /* One sweep over the slabs, up or down. The message for the next cell is still under way while that cell is solved. */
-static void sweep(const struct adi_grid *g, struct kernel_run *run, int d, bool up)
+static void adi_sweep_run(const struct adi_grid *g, struct kernel_run *run, int d, bool up)
 {
     const struct adi_method *by = g->method;
     const int width = up ? by->up : by->down, n = g->mesh.n / g->side + 1, most = n * n * width, tag = 8 + up;
@@ -51,6 +51,6 @@ static void sweep(const struct adi_grid *g, struct kernel_run *run, int d, bool 
 
 void adi_solve(const struct adi_grid *g, struct kernel_run *run, int d)
 {
-    sweep(g, run, d, true);
-    sweep(g, run, d, false);
+    adi_sweep_run(g, run, d, true);
+    adi_sweep_run(g, run, d, false);
 }

@@ -36,7 +36,7 @@ static const struct adi_problem problems[CLASS_COUNT] = {
                   1.2006925323559144e+01, 1.2459576151035986e+02}},
 };
 
-static bool takes(int ranks, enum kernel_class class)
+static bool bt_accepts_ranks(int ranks, enum kernel_class class)
 {
     return adi_takes(&problems[class], ranks);
 }
@@ -56,6 +56,6 @@ const struct kernel kernel_bt = {
         "gas flow equations solved direction by direction; large messages between cells of a multi-partition",
     .unit = "Mflop/s",
     .ranks = "square numbers that give each rank's cells at least 3 grid points in each direction",
-    .takes = takes,
+    .takes = bt_accepts_ranks,
     .run = run_bt,
 };

@@ -8,7 +8,7 @@
 enum { BT_BLOCK = GAS_M * GAS_M };
 
 /* c and r divided by b, which is lost. Its diagonal dominates: no pivots are sought. */
-static void divide(double b[BT_BLOCK], double c[BT_BLOCK], double r[GAS_M])
+static void bt_solve_divide(double b[BT_BLOCK], double c[BT_BLOCK], double r[GAS_M])
 {
     for (int p = 0; p < GAS_M; p++) {
         double *bp = b + p * GAS_M, *cp = c + p * GAS_M, pivot = 1 / bp[p];
@@ -31,8 +31,8 @@ static void divide(double b[BT_BLOCK], double c[BT_BLOCK], double r[GAS_M])
 }
 
 /* b -= a * c; r -= a * v. */
-static void subtract(const double a[BT_BLOCK], const double c[BT_BLOCK], const double v[GAS_M],
-                     double b[BT_BLOCK], double r[GAS_M])
+static void bt_solve_subtract(const double a[BT_BLOCK], const double c[BT_BLOCK], const double v[GAS_M],
+                              double b[BT_BLOCK], double r[GAS_M])
 {
     for (int i = 0; i < GAS_M; i++)
         for (int k = 0; k < GAS_M; k++) {
@@ -63,7 +63,7 @@ static void make_row(const struct adi_grid *g, const struct blocks *before, cons
 
 /* `carry`: the block and the vector of the last point of the cell before, then of this one. The given point before the first
  * does not change: zeros. */
-static void eliminate(const struct adi_grid *g, const struct adi_line *l, double *carry)
+static void bt_solve_eliminate(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     const struct adi_cell *cell = l->cell;
     const double *c = carry, *v = carry + BT_BLOCK, *u = cell->u + l->first * GAS_M;
@@ -77,8 +77,8 @@ static void eliminate(const struct adi_grid *g, const struct adi_line *l, double
         double a[BT_BLOCK], b[BT_BLOCK], *next = cell->kept + at * BT_BLOCK, *r = cell->rhs + at * GAS_M;
         gas_blocks(u + (i + 1) * stride, l->direction, after->flux, after->twice);
         make_row(g, &three[(i + 2) % 3], &three[i % 3], after, a, b, next);
-        subtract(a, c, v, b, r);
-        divide(b, next, r);
+        bt_solve_subtract(a, c, v, b, r);
+        bt_solve_divide(b, next, r);
         c = next;
         v = r;
     }
@@ -89,7 +89,7 @@ static void eliminate(const struct adi_grid *g, const struct adi_line *l, double
 }
 
 /* `carry`: the vector of the first point of the cell after, then of this one. */
-static void substitute(const struct adi_grid *g, const struct adi_line *l, double *carry)
+static void bt_solve_substitute(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     (void)g;
     const struct adi_cell *cell = l->cell;
@@ -111,6 +111,6 @@ const struct adi_method bt_method = {
     .kept = BT_BLOCK, /* the block that couples a point to the next one */
     .up = BT_BLOCK + GAS_M,
     .down = GAS_M,
-    .eliminate = eliminate,
-    .substitute = substitute,
+    .eliminate = bt_solve_eliminate,
+    .substitute = bt_solve_substitute,
 };

@@ -81,8 +81,8 @@ static void grid_free(struct grid *g)
 }
 
 /* In the calls of the original. */
-static void exchange(struct grid *g, int peer, int tag, const double *out, int out_count, double *in,
-                     int in_count)
+static void cg_exchange(struct grid *g, int peer, int tag, const double *out, int out_count, double *in,
+                        int in_count)
 {
     MPI_Request request;
     MPI_Irecv(in, in_count, MPI_DOUBLE, peer, tag, g->run->comm, &request);
@@ -96,7 +96,7 @@ static void sum_along_row(struct grid *g, int first, double *v, int n)
 {
     for (int step = first; step < g->wide; step *= 2) {
         int peer = g->row * g->wide + (g->column ^ step);
-        exchange(g, peer, TAG_SUM, v, n, g->other, n);
+        cg_exchange(g, peer, TAG_SUM, v, n, g->other, n);
         for (int i = 0; i < n; i++)
             v[i] += g->other[i];
     }
@@ -110,7 +110,7 @@ static double local_dot(const struct grid *g, const double *a, const double *b)
     return sum;
 }
 
-static double dot(struct grid *g, const double *a, const double *b)
+static double cg_dot(struct grid *g, const double *a, const double *b)
 {
     double sum = local_dot(g, a, b);
     sum_along_row(g, 1, &sum, 1);
@@ -124,7 +124,7 @@ static void sum_product(struct grid *g, int count)
     int first = 1;
     if (g->wide > g->high) {
         const int peer = g->row * g->wide + (g->column ^ 1), rest = g->cut == 0 ? count : 0;
-        exchange(g, peer, TAG_SUM, g->product + rest, g->matrix.rows - count, g->other, count);
+        cg_exchange(g, peer, TAG_SUM, g->product + rest, g->matrix.rows - count, g->other, count);
         for (int i = 0; i < count; i++)
             g->product[g->cut + i] += g->other[i];
         first = 2;
@@ -133,7 +133,7 @@ static void sum_product(struct grid *g, int count)
 }
 
 /* out = A x, both cut by columns of the grid. */
-static void multiply(struct grid *g, const double *x, double *out)
+static void cg_multiply(struct grid *g, const double *x, double *out)
 {
     const struct cg_matrix *m = &g->matrix;
     for (int r = 0; r < m->rows; r++) {
@@ -144,7 +144,7 @@ static void multiply(struct grid *g, const double *x, double *out)
     }
     const int there = cut_of(g->shape.n, g->partner % g->wide + 1, g->wide) - g->shape.row0 - g->cut;
     sum_product(g, there);
-    exchange(g, g->partner, TAG_CROSS, g->product + g->cut, there, out, g->part);
+    cg_exchange(g, g->partner, TAG_CROSS, g->product + g->cut, there, out, g->part);
 }
 
 struct vectors {
@@ -152,34 +152,34 @@ struct vectors {
 };
 
 /* Solves A z = x approximately; returns the norm of x - A z. */
-static double solve(struct grid *g, struct vectors *v)
+static double cg_solve(struct grid *g, struct vectors *v)
 {
     memset(v->z, 0, (size_t)g->part * sizeof(*v->z));
     memcpy(v->r, v->x, (size_t)g->part * sizeof(*v->r));
     memcpy(v->p, v->x, (size_t)g->part * sizeof(*v->p));
-    double rho = dot(g, v->r, v->r);
+    double rho = cg_dot(g, v->r, v->r);
     for (int step = 0; step < INNER_STEPS; step++) {
-        multiply(g, v->p, v->q);
-        double alpha = rho / dot(g, v->p, v->q);
+        cg_multiply(g, v->p, v->q);
+        double alpha = rho / cg_dot(g, v->p, v->q);
         for (int i = 0; i < g->part; i++) {
             v->z[i] += alpha * v->p[i];
             v->r[i] -= alpha * v->q[i];
         }
         double before = rho;
-        rho = dot(g, v->r, v->r);
+        rho = cg_dot(g, v->r, v->r);
         for (int i = 0; i < g->part; i++)
             v->p[i] = v->r[i] + rho / before * v->p[i];
     }
-    multiply(g, v->z, v->q);
+    cg_multiply(g, v->z, v->q);
     for (int i = 0; i < g->part; i++)
         v->q[i] = v->x[i] - v->q[i];
-    return sqrt(dot(g, v->q, v->q));
+    return sqrt(cg_dot(g, v->q, v->q));
 }
 
 /* One step of the inverse iteration; the estimate of the eigenvalue. */
-static double step(struct grid *g, struct vectors *v, double *residual)
+static double cg_step(struct grid *g, struct vectors *v, double *residual)
 {
-    *residual = solve(g, v);
+    *residual = cg_solve(g, v);
     double sums[2] = {local_dot(g, v->x, v->z), local_dot(g, v->z, v->z)};
     sum_along_row(g, 1, sums, 2);
     const double zeta = g->shape.shift + 1 / sums[0], scale = 1 / sqrt(sums[1]);
@@ -203,11 +203,11 @@ static void run_cg(struct kernel_run *run, struct kernel_result *out)
     struct vectors v = {kernel_alloc(run, bytes), kernel_alloc(run, bytes), kernel_alloc(run, bytes),
                         kernel_alloc(run, bytes), kernel_alloc(run, bytes)};
     all_ones(v.x, g.part);
-    step(&g, &v, &residual); /* once without the clock, as the specification has it */
+    cg_step(&g, &v, &residual); /* once without the clock, as the specification has it */
     all_ones(v.x, g.part);
     double started = kernel_start(run);
     for (int i = 1; i <= classes[run->class].iterations; i++) {
-        zeta = step(&g, &v, &residual);
+        zeta = cg_step(&g, &v, &residual);
         kernel_progress(run, i, classes[run->class].iterations);
     }
     kernel_stop(run, started, out);
@@ -225,7 +225,7 @@ static void run_cg(struct kernel_run *run, struct kernel_result *out)
     grid_free(&g);
 }
 
-static bool takes(int ranks, enum kernel_class class)
+static bool cg_accepts_ranks(int ranks, enum kernel_class class)
 {
     return kernel_power_of_two(ranks) && ranks <= classes[class].n;
 }
@@ -235,6 +235,6 @@ const struct kernel kernel_cg = {
     .doc = "conjugate gradient; many small sums along the rows of a grid of ranks",
     .unit = "Mflop/s",
     .ranks = "powers of two",
-    .takes = takes,
+    .takes = cg_accepts_ranks,
     .run = run_cg,
 };

@@ -19,7 +19,7 @@ struct sparse {
     double value[VECTOR_MAX];
 };
 
-static int find(const struct sparse *v, int at)
+static int cg_matrix_find(const struct sparse *v, int at)
 {
     for (int i = 0; i < v->count; i++)
         if (v->at[i] == at)
@@ -28,7 +28,7 @@ static int find(const struct sparse *v, int at)
 }
 
 /* The vector of row `row`: random entries at random places that differ, and one half at the row itself. */
-static void draw(struct sparse *v, const struct cg_shape *shape, int row, uint64_t *seed)
+static void cg_matrix_draw(struct sparse *v, const struct cg_shape *shape, int row, uint64_t *seed)
 {
     int range = 1;
     while (range < shape->n)
@@ -37,12 +37,12 @@ static void draw(struct sparse *v, const struct cg_shape *shape, int row, uint64
     while (v->count < shape->nonzero) {
         double value = random_next(seed);
         int at = (int)(range * random_next(seed));
-        if (at >= shape->n || find(v, at) >= 0)
+        if (at >= shape->n || cg_matrix_find(v, at) >= 0)
             continue;
         v->at[v->count] = at;
         v->value[v->count++] = value;
     }
-    int own = find(v, row);
+    int own = cg_matrix_find(v, row);
     if (own < 0) {
         own = v->count++;
         v->at[own] = row;
@@ -62,7 +62,7 @@ struct builder {
     struct entry *entries;
 };
 
-static void add(struct builder *b, int row, int column, double value)
+static void cg_matrix_add(struct builder *b, int row, int column, double value)
 {
     const struct cg_shape *s = b->shape;
     if (row < s->row0 || row >= s->row1 || column < s->col0 || column >= s->col1)
@@ -81,29 +81,29 @@ static void add_all(struct builder *b)
     struct sparse v;
     random_next(&seed); /* the published matrix begins with the second number */
     for (int i = 0; i < s->n; i++) {
-        draw(&v, s, i, &seed);
+        cg_matrix_draw(&v, s, i, &seed);
         for (int c = 0; c < v.count; c++)
             for (int r = 0; r < v.count; r++)
-                add(b, v.at[r], v.at[c], weight * v.value[c] * v.value[r]);
-        add(b, i, i, lowest - s->shift);
+                cg_matrix_add(b, v.at[r], v.at[c], weight * v.value[c] * v.value[r]);
+        cg_matrix_add(b, i, i, lowest - s->shift);
         weight *= ratio;
     }
 }
 
-static int by_column(const void *a, const void *b)
+static int compare_by_column(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
     return (x->column > y->column) - (x->column < y->column);
 }
 
 /* Sorts each row and adds up the entries of one place. */
-static void compress(const struct builder *b, const int64_t *begin, struct cg_matrix *out)
+static void cg_matrix_compress(const struct builder *b, const int64_t *begin, struct cg_matrix *out)
 {
     int64_t at = 0;
     for (int r = 0; r < out->rows; r++) {
         struct entry *row = b->entries + begin[r];
         int64_t count = begin[r + 1] - begin[r];
-        qsort(row, (size_t)count, sizeof(*row), by_column);
+        qsort(row, (size_t)count, sizeof(*row), compare_by_column);
         out->begin[r] = at;
         for (int64_t i = 0; i < count; i++) {
             if (i > 0 && row[i].column == row[i - 1].column) {
@@ -134,7 +134,7 @@ void cg_matrix_make(struct kernel_run *run, const struct cg_shape *shape, struct
     out->begin = kernel_alloc(run, (size_t)(rows + 1) * sizeof(*out->begin));
     out->column = kernel_alloc(run, (size_t)begin[rows] * sizeof(*out->column));
     out->value = kernel_alloc(run, (size_t)begin[rows] * sizeof(*out->value));
-    compress(&b, begin, out);
+    cg_matrix_compress(&b, begin, out);
     free(b.entries);
     free(b.filled);
     free(begin);

@@ -73,8 +73,8 @@ struct transform {
 
 /* Transforms of length n of `batch` sequences that lie interleaved, after Stockham: no bit reversal, the innermost loop
  * runs over neighbours in memory. The result is in data; scratch is as large. sign is -1 or 1. */
-static void fourier(struct complex *data, struct complex *scratch, int n, int batch,
-                    const struct complex *roots, int sign)
+static void ft_fourier(struct complex *data, struct complex *scratch, int n, int batch,
+                       const struct complex *roots, int sign)
 {
     struct complex *from = data, *to = scratch;
     for (int half = n / 2, step = 1; half >= 1; half /= 2, step *= 2) {
@@ -102,19 +102,19 @@ static void fourier_planes(struct transform *t, struct complex *u, int sign)
     size_t plane = (size_t)t->nx * (size_t)t->ny;
     for (int z = 0; z < t->planes; z++) {
         for (int y = 0; y < t->ny; y++)
-            fourier(u + (size_t)z * plane + (size_t)y * (size_t)t->nx, t->scratch, t->nx, 1, t->roots[0],
-                    sign);
-        fourier(u + (size_t)z * plane, t->scratch, t->ny, t->nx, t->roots[1], sign);
+            ft_fourier(u + (size_t)z * plane + (size_t)y * (size_t)t->nx, t->scratch, t->nx, 1, t->roots[0],
+                       sign);
+        ft_fourier(u + (size_t)z * plane, t->scratch, t->ny, t->nx, t->roots[1], sign);
     }
 }
 
 static void fourier_lines(struct transform *t, struct complex *u, int sign)
 {
     for (size_t at = 0; at < t->points; at += (size_t)t->nz)
-        fourier(u + at, t->scratch, t->nz, 1, t->roots[2], sign);
+        ft_fourier(u + at, t->scratch, t->nz, 1, t->roots[2], sign);
 }
 
-static void exchange(struct transform *t, struct complex *from, struct complex *to)
+static void ft_exchange(struct transform *t, struct complex *from, struct complex *to)
 {
     int count = (int)(2 * t->points / (size_t)t->run->size);
     MPI_Alltoall(from, count, MPI_DOUBLE, to, count, MPI_DOUBLE, t->run->comm);
@@ -127,7 +127,7 @@ static void turn_to_lines(struct transform *t, struct complex *u)
         for (int y = 0; y < t->ny; y++)
             memcpy(t->turn + (size_t)t->nx * (size_t)(z + t->planes * y),
                    u + (size_t)t->nx * (size_t)(y + t->ny * z), (size_t)t->nx * sizeof(*u));
-    exchange(t, t->turn, t->work);
+    ft_exchange(t, t->turn, t->work);
     size_t block = t->points / (size_t)t->run->size;
     for (int y = 0; y < t->lines; y++)
         for (int x = 0; x < t->nx; x++)
@@ -146,14 +146,14 @@ static void turn_to_planes(struct transform *t, struct complex *u)
                 t->turn[(size_t)(z / t->planes) * block + (size_t)x +
                         (size_t)t->nx * (size_t)(z % t->planes + t->planes * y)] =
                     u[(size_t)z + (size_t)t->nz * (size_t)(x + t->nx * y)];
-    exchange(t, t->turn, t->work);
+    ft_exchange(t, t->turn, t->work);
     for (int z = 0; z < t->planes; z++)
         for (int y = 0; y < t->ny; y++)
             memcpy(u + (size_t)t->nx * (size_t)(y + t->ny * z),
                    t->work + (size_t)t->nx * (size_t)(z + t->planes * y), (size_t)t->nx * sizeof(*u));
 }
 
-static void fill(struct transform *t)
+static void ft_fill(struct transform *t)
 {
     uint64_t seed = random_skip(314159265, 2 * (uint64_t)t->z0 * (uint64_t)t->nx * (uint64_t)t->ny);
     for (size_t i = 0; i < t->points; i++) {
@@ -163,7 +163,7 @@ static void fill(struct transform *t)
 }
 
 /* The square of a wave's number, counted from -n/2. */
-static double square(int k, int n)
+static double ft_square(int k, int n)
 {
     int centred = (k + n / 2) % n - n / 2;
     return (double)centred * centred;
@@ -177,7 +177,7 @@ static void make_factor(struct transform *t)
             for (int z = 0; z < t->nz; z++)
                 t->factor[(size_t)z + (size_t)t->nz * (size_t)(x + t->nx * y)] =
                     exp(-4 * alpha * M_PI * M_PI *
-                        (square(x, t->nx) + square(t->y0 + y, t->ny) + square(z, t->nz)));
+                        (ft_square(x, t->nx) + ft_square(t->y0 + y, t->ny) + ft_square(z, t->nz)));
 }
 
 /* Sums 1024 points of u, spread over the whole. */
@@ -203,7 +203,7 @@ static struct complex *make_roots(struct kernel_run *run, int n)
     return roots;
 }
 
-static void make(struct transform *t, struct kernel_run *run)
+static void ft_make(struct transform *t, struct kernel_run *run)
 {
     const int *n = classes[run->class].n;
     *t = (struct transform){.run = run, .nx = n[0], .ny = n[1], .nz = n[2]};
@@ -237,10 +237,10 @@ static void run_ft(struct kernel_run *run, struct kernel_result *out)
 {
     struct transform t;
     int iterations = classes[run->class].iterations;
-    make(&t, run);
+    ft_make(&t, run);
     struct complex *now = kernel_alloc(run, t.points * sizeof(*now));
     double sum[2], started = kernel_start(run);
-    fill(&t);
+    ft_fill(&t);
     make_factor(&t);
     fourier_planes(&t, t.wave, -1);
     turn_to_lines(&t, t.wave);
@@ -268,7 +268,7 @@ static void run_ft(struct kernel_run *run, struct kernel_result *out)
 }
 
 /* Every rank has a plane in both orders. */
-static bool takes(int ranks, enum kernel_class class)
+static bool ft_accepts_ranks(int ranks, enum kernel_class class)
 {
     return kernel_power_of_two(ranks) && ranks <= classes[class].n[1] && ranks <= classes[class].n[2];
 }
@@ -278,6 +278,6 @@ const struct kernel kernel_ft = {
     .doc = "Fourier transforms of a cube; each sends the whole array in one MPI_Alltoall",
     .unit = "Mflop/s",
     .ranks = "powers of two up to the number of planes",
-    .takes = takes,
+    .takes = ft_accepts_ranks,
     .run = run_ft,
 };

@@ -29,14 +29,14 @@ void gas_exact(const double at[3], double u[GAS_M])
 }
 
 /* Half of the momentum squared over the density. */
-static double kinetic(const double u[GAS_M])
+static double gas_kinetic(const double u[GAS_M])
 {
     return 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
 }
 
 double gas_pressure(const double u[GAS_M])
 {
-    return k2 * (u[4] - kinetic(u));
+    return k2 * (u[4] - gas_kinetic(u));
 }
 
 void gas_flux(const double u[GAS_M], int direction, double out[GAS_M])
@@ -46,12 +46,12 @@ void gas_flux(const double u[GAS_M], int direction, double out[GAS_M])
     for (int m = 1; m < 4; m++)
         out[m] = u[m] * velocity;
     out[1 + direction] += gas_pressure(u);
-    out[4] = (k1 * u[4] - k2 * kinetic(u)) * velocity;
+    out[4] = (k1 * u[4] - k2 * gas_kinetic(u)) * velocity;
 }
 
 void gas_viscous(const double u[GAS_M], int direction, double out[GAS_M])
 {
-    double squares = 2 * kinetic(u) / u[0], along = u[1 + direction] / u[0];
+    double squares = 2 * gas_kinetic(u) / u[0], along = u[1 + direction] / u[0];
     out[0] = 0;
     for (int m = 1; m < 4; m++)
         out[m] = k3 * k4 * u[m] / u[0];
@@ -64,7 +64,7 @@ void gas_couple(const double u[GAS_M], const double v[GAS_M], int direction, dou
 {
     const double c34 = k3 * k4, heat = k1 * k5;
     int d = 1 + direction;
-    double r = 1 / u[0], velocity = u[d] * r, energy = kinetic(u), dw[GAS_M], w_dw = 0;
+    double r = 1 / u[0], velocity = u[d] * r, energy = gas_kinetic(u), dw[GAS_M], w_dw = 0;
     double change = -energy * v[0]; /* of the kinetic energy, times the density */
     for (int m = 1; m < 4; m++)
         change += u[m] * v[m];
@@ -87,7 +87,8 @@ void gas_couple(const double u[GAS_M], const double v[GAS_M], int direction, dou
 /* w: velocities, in places 1 to 3. */
 static void flux_block(const double u[GAS_M], const double w[GAS_M], int d, double out[GAS_M][GAS_M])
 {
-    const double energy = kinetic(u), still = k2 * energy / u[0], enthalpy = (k1 * u[4] - k2 * energy) / u[0];
+    const double energy = gas_kinetic(u), still = k2 * energy / u[0],
+                 enthalpy = (k1 * u[4] - k2 * energy) / u[0];
     out[0][d] = 1;
     for (int m = 1; m < 4; m++) {
         out[m][m] += w[d];
@@ -130,7 +131,7 @@ void gas_solve_point(const double u[GAS_M], double t1, double b[GAS_M])
     const double damping = gas_damping[0] + gas_damping[1] + gas_damping[2], momentum = 4.0 / 3 + 2,
                  heat = 3 * k1 * k5;
     const double diffusion = 2 * t1 * k3 * k4, base = 1 + 2 * t1 * damping;
-    double r = 1 / u[0], squares = 2 * kinetic(u) * r;
+    double r = 1 / u[0], squares = 2 * gas_kinetic(u) * r;
     b[0] /= base;
     b[4] += diffusion * (heat * u[4] * r + (momentum - heat) * squares) * r * b[0];
     for (int m = 1; m < 4; m++) {
@@ -140,7 +141,7 @@ void gas_solve_point(const double u[GAS_M], double t1, double b[GAS_M])
     b[4] /= base + diffusion * heat * r;
 }
 
-static double sound(const double u[GAS_M])
+static double gas_sound(const double u[GAS_M])
 {
     return sqrt(k1 * gas_pressure(u) / u[0]);
 }
@@ -148,7 +149,7 @@ static double sound(const double u[GAS_M])
 void gas_speeds(const double u[GAS_M], int direction, struct gas_speeds *out)
 {
     out->gas = u[1 + direction] / u[0];
-    out->sound = sound(u);
+    out->sound = gas_sound(u);
     out->spread = gas_damping[direction] + k1 * k5 * k3 * k4 / u[0]; /* the heat's, which is the largest */
 }
 
@@ -156,8 +157,8 @@ void gas_speeds(const double u[GAS_M], int direction, struct gas_speeds *out)
 void gas_to_waves(const double u[GAS_M], int direction, const double change[GAS_M], double waves[GAS_M])
 {
     const int d = direction, e = (d + 1) % 3, f = (d + 2) % 3;
-    const double r = 1 / u[0], c = sound(u), w[3] = {u[1] * r, u[2] * r, u[3] * r}, half = sqrt(0.5) * r;
-    double pressure = kinetic(u) * r * change[0] + change[4];
+    const double r = 1 / u[0], c = gas_sound(u), w[3] = {u[1] * r, u[2] * r, u[3] * r}, half = sqrt(0.5) * r;
+    double pressure = gas_kinetic(u) * r * change[0] + change[4];
     for (int m = 0; m < 3; m++)
         pressure -= w[m] * change[1 + m];
     pressure *= k2 / (c * c);
@@ -172,7 +173,7 @@ void gas_to_waves(const double u[GAS_M], int direction, const double change[GAS_
 void gas_from_waves(const double u[GAS_M], int direction, const double waves[GAS_M], double change[GAS_M])
 {
     const int d = direction, e = (d + 1) % 3, f = (d + 2) % 3;
-    const double r = 1 / u[0], c = sound(u), w[3] = {u[1] * r, u[2] * r, u[3] * r};
+    const double r = 1 / u[0], c = gas_sound(u), w[3] = {u[1] * r, u[2] * r, u[3] * r};
     const double scale = sqrt(0.5) * u[0] / c, sum = scale * (waves[3] + waves[4]),
                  along = scale * (waves[3] - waves[4]) * c;
     const double shear[2] = {u[0] * waves[e], -u[0] * waves[f]};
@@ -181,5 +182,5 @@ void gas_from_waves(const double u[GAS_M], int direction, const double waves[GAS
     change[1 + e] = w[e] * change[0] + shear[1];
     change[1 + f] = w[f] * change[0] + shear[0];
     change[4] =
-        kinetic(u) * r * change[0] + w[f] * shear[0] + w[e] * shear[1] + sum * c * c / k2 + w[d] * along;
+        gas_kinetic(u) * r * change[0] + w[f] * shear[0] + w[e] * shear[1] + sum * c * c / k2 + w[d] * along;
 }

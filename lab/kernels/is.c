@@ -110,7 +110,7 @@ static void sort_into_buckets(struct sort *s, int64_t *mine)
         s->sorted[next[s->keys[i] >> s->shift]++] = s->keys[i];
 }
 
-static void exchange(struct sort *s, const int64_t *mine, const int *begins, int *lists)
+static void is_exchange(struct sort *s, const int64_t *mine, const int *begins, int *lists)
 {
     int size = s->run->size, at = 0;
     int *send = lists, *send_at = send + size, *receive = send_at + size, *receive_at = receive + size;
@@ -144,7 +144,7 @@ static void rank_keys(struct sort *s, int *lists)
     sort_into_buckets(s, mine);
     MPI_Allreduce(mine, filled, BUCKETS, MPI_INT64_T, MPI_SUM, s->run->comm);
     share_buckets(s, filled, begins);
-    exchange(s, mine, begins, lists);
+    is_exchange(s, mine, begins, lists);
     s->low = begins[s->run->rank] << s->shift;
     s->high = begins[s->run->rank + 1] << s->shift;
     s->below = 0;

@@ -57,7 +57,7 @@ static const struct cli_option options[] = {
      .help = "build and run the original suite too; see --npb DIR --help"}, /* npb.c */
     CLI_END};
 
-static void usage(void)
+static void print_usage(void)
 {
     puts("Usage: mpiexec -n 4 fishplate-lab kernels [options] [kernels]\n\n"
          "Runs kernels of scientific programs, as the NAS parallel benchmarks specify them, and verifies "
@@ -77,7 +77,7 @@ static void usage(void)
          "  mpiexec -n 4 -vnodes 4 fishplate-lab kernels --class W is cg");
 }
 
-static bool parse(struct kernel_options *o, int argc, char **argv, bool silent)
+static bool kernels_parse(struct kernel_options *o, int argc, char **argv, bool silent)
 {
     const struct cli c = {.program = "fishplate-lab kernels",
                           .options = options,
@@ -203,13 +203,13 @@ int bench_kernels_main(const struct bench_host *host, int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &run.comm);
     MPI_Comm_rank(run.comm, &run.rank);
     MPI_Comm_size(run.comm, &run.size);
-    if (parse(&chosen, argc, argv, run.rank != 0)) {
+    if (kernels_parse(&chosen, argc, argv, run.rank != 0)) {
         status = 0;
         ib_counters_start();
         if (!chosen.help)
             status = run_all(host, &chosen, run);
         else if (run.rank == 0)
-            usage();
+            print_usage();
         ib_counters_stop();
     }
     MPI_Comm_free(&run.comm);

@@ -52,7 +52,7 @@ static const double omega = 1.2;
 /* ---- The beginning ---- */
 
 /* The exact solution everywhere, or only on the faces; neighbours' points too, so that nothing must be sent. */
-static void fill(const struct lu_grid *g, double *field, bool exact)
+static void lu_fill(const struct lu_grid *g, double *field, bool exact)
 {
     for (int k = 0; k < g->mesh.n; k++)
         for (int j = -GAS_GHOST; j < g->plane.count[1] + GAS_GHOST; j++)
@@ -92,7 +92,7 @@ static void copy_line(const struct lu_grid *g, double *buffer, int d, int at, in
     }
 }
 
-static void sweep(const struct lu_grid *g, struct kernel_run *run, int side)
+static void lu_sweep(const struct lu_grid *g, struct kernel_run *run, int side)
 {
     const struct lu_box inner = lu_inner(g);
     const int *from = inner.from, *to = inner.to;
@@ -119,7 +119,7 @@ static void sweep(const struct lu_grid *g, struct kernel_run *run, int side)
 }
 
 /* field = factor * field on the inner points, or u += factor * rsd. */
-static void scale(const struct lu_grid *g, double factor, bool into_u)
+static void lu_scale(const struct lu_grid *g, double factor, bool into_u)
 {
     const struct lu_box b = lu_inner(g);
     for (int k = b.from[2]; k < b.to[2]; k++)
@@ -133,13 +133,13 @@ static void scale(const struct lu_grid *g, double factor, bool into_u)
                 }
 }
 
-static void relax(const struct lu_grid *g, struct kernel_run *run, int iterations)
+static void lu_relax(const struct lu_grid *g, struct kernel_run *run, int iterations)
 {
     for (int it = 0; it < iterations; it++) {
-        scale(g, g->dt, false);
-        sweep(g, run, -1);
-        sweep(g, run, 1);
-        scale(g, 1 / (omega * (2 - omega)), true);
+        lu_scale(g, g->dt, false);
+        lu_sweep(g, run, -1);
+        lu_sweep(g, run, 1);
+        lu_scale(g, 1 / (omega * (2 - omega)), true);
         lu_exchange(g, run, g->u);
         lu_residual(g, g->u, g->force, g->rsd);
         kernel_progress(run, it + 1, iterations);
@@ -177,13 +177,13 @@ static double surface_integral(const struct lu_grid *g, struct kernel_run *run)
     return 0.25 * g->mesh.step * g->mesh.step * all;
 }
 
-static void verify(const struct lu_grid *g, struct kernel_run *run, const struct problem *p,
-                   struct kernel_result *out)
+static void lu_verify(const struct lu_grid *g, struct kernel_run *run, const struct problem *p,
+                      struct kernel_result *out)
 {
     const double bound = 1e-8;
     double residual[GAS_M], error[GAS_M];
     lu_norm(g, run, g->rsd, residual);
-    fill(g, g->force, true); /* no longer needed for anything else */
+    lu_fill(g, g->force, true); /* no longer needed for anything else */
     for (size_t i = 0, end = lu_at(g, -GAS_GHOST, -GAS_GHOST, g->mesh.n); i < end; i++)
         g->force[i] -= g->u[i];
     lu_norm(g, run, g->force, error);
@@ -194,7 +194,7 @@ static void verify(const struct lu_grid *g, struct kernel_run *run, const struct
     kernel_compare(out, surface_integral(g, run), p->surface, bound);
 }
 
-static bool takes(int ranks, enum kernel_class class)
+static bool lu_accepts_ranks(int ranks, enum kernel_class class)
 {
     int cut[2];
     return kernel_cut(ranks, problems[class].n, LU_LEAST, cut);
@@ -206,16 +206,16 @@ static void run_lu(struct kernel_run *run, struct kernel_result *out)
     struct lu_grid g;
     double n = p->n;
     lu_grid_open(&g, run, p->n, p->dt);
-    fill(&g, g.u, true);
+    lu_fill(&g, g.u, true);
     lu_residual(&g, g.u, NULL, g.force);
-    fill(&g, g.u, false);
+    lu_fill(&g, g.u, false);
     lu_residual(&g, g.u, g.force, g.rsd);
     double started = kernel_start(run);
-    relax(&g, run, p->iterations);
+    lu_relax(&g, run, p->iterations);
     kernel_stop(run, started, out);
     /* The specification's count of operations. */
     out->amount = p->iterations * (1984.77 * n * n * n - 10923.3 * n * n + 27770.9 * n - 144010.0) * 1e-6;
-    verify(&g, run, p, out);
+    lu_verify(&g, run, p, out);
     lu_grid_close(&g);
 }
 
@@ -224,6 +224,6 @@ const struct kernel kernel_lu = {
     .doc = "gas flow equations solved by over-relaxation; a pipeline of small messages",
     .unit = "Mflop/s",
     .ranks = "any number that gives each rank at least 3 grid points in x and y",
-    .takes = takes,
+    .takes = lu_accepts_ranks,
     .run = run_lu,
 };

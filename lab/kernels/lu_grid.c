@@ -73,8 +73,8 @@ struct lu_box lu_inner(const struct lu_grid *g)
     return box;
 }
 
-static void row(const struct lu_grid *g, const double *field, double *out, size_t first, size_t stride,
-                int from, int to, int global, int d)
+static void lu_grid_copy_row(const struct lu_grid *g, const double *field, double *out, size_t first,
+                             size_t stride, int from, int to, int global, int d)
 {
     gas_along_line(&g->mesh, field + first, out + first, stride, from, to, global, d);
 }
@@ -89,14 +89,14 @@ void lu_residual(const struct lu_grid *g, const double *field, const double *for
             for (int i = from[0]; i < to[0]; i++)
                 for (int m = 0; m < GAS_M; m++)
                     out[lu_at(g, i, j, k) + (size_t)m] = force ? -force[lu_at(g, i, j, k) + (size_t)m] : 0;
-            row(g, field, out, lu_at(g, 0, j, k), sx, from[0], to[0], g->plane.first[0], 0);
+            lu_grid_copy_row(g, field, out, lu_at(g, 0, j, k), sx, from[0], to[0], g->plane.first[0], 0);
         }
     for (int k = from[2]; k < to[2]; k++)
         for (int i = from[0]; i < to[0]; i++)
-            row(g, field, out, lu_at(g, i, 0, k), sy, from[1], to[1], g->plane.first[1], 1);
+            lu_grid_copy_row(g, field, out, lu_at(g, i, 0, k), sy, from[1], to[1], g->plane.first[1], 1);
     for (int j = from[1]; j < to[1]; j++)
         for (int i = from[0]; i < to[0]; i++)
-            row(g, field, out, lu_at(g, i, j, 0), sz, from[2], to[2], 0, 2);
+            lu_grid_copy_row(g, field, out, lu_at(g, i, j, 0), sz, from[2], to[2], 0, 2);
 }
 
 void lu_norm(const struct lu_grid *g, struct kernel_run *run, const double *field, double out[GAS_M])

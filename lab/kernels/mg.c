@@ -47,7 +47,7 @@ static void line_sums(struct multigrid *m, const struct mg_grid *g, const double
 }
 
 /* r = v - A u, with A = (-8/3, 0, 1/6, 1/12) by distance. v and r may be the same. */
-static void residual(struct multigrid *m, int level, const double *v)
+static void mg_residual(struct multigrid *m, int level, const double *v)
 {
     const struct mg_grid *g = &m->grid[level];
     const double *u = m->u[level];
@@ -65,7 +65,7 @@ static void residual(struct multigrid *m, int level, const double *v)
 }
 
 /* u = u + S r */
-static void smooth(struct multigrid *m, int level)
+static void mg_smooth(struct multigrid *m, int level)
 {
     const struct mg_grid *g = &m->grid[level];
     const double *s = classes[m->run->class].smoother;
@@ -110,7 +110,7 @@ static void restrict_residual(struct multigrid *m, int fine)
 }
 
 /* Adds the coarser level's solution, which lies on the odd points of the finer; between them the mean counts. */
-static void interpolate(struct multigrid *m, int fine)
+static void mg_interpolate(struct multigrid *m, int fine)
 {
     const struct mg_grid *f = &m->grid[fine], *c = &m->grid[fine - 1];
     bool parts = c->whole && !f->whole;
@@ -134,28 +134,28 @@ static void interpolate(struct multigrid *m, int fine)
     mg_exchange(f, m->u[fine]);
 }
 
-static void clear(struct multigrid *m, int level)
+static void mg_clear(struct multigrid *m, int level)
 {
     memset(m->u[level], 0, mg_size(&m->grid[level]) * sizeof(double));
 }
 
 /* One V-cycle, then the residual it leaves. */
-static void cycle(struct multigrid *m)
+static void mg_cycle(struct multigrid *m)
 {
     for (int k = m->top; k > 1; k--)
         restrict_residual(m, k);
-    clear(m, 1);
-    smooth(m, 1);
+    mg_clear(m, 1);
+    mg_smooth(m, 1);
     for (int k = 2; k < m->top; k++) {
-        clear(m, k);
-        interpolate(m, k);
-        residual(m, k, m->r[k]);
-        smooth(m, k);
+        mg_clear(m, k);
+        mg_interpolate(m, k);
+        mg_residual(m, k, m->r[k]);
+        mg_smooth(m, k);
     }
-    interpolate(m, m->top);
-    residual(m, m->top, m->v);
-    smooth(m, m->top);
-    residual(m, m->top, m->v);
+    mg_interpolate(m, m->top);
+    mg_residual(m, m->top, m->v);
+    mg_smooth(m, m->top);
+    mg_residual(m, m->top, m->v);
 }
 
 struct extreme {
@@ -163,14 +163,14 @@ struct extreme {
     int64_t at;
 };
 
-static int by_value(const void *a, const void *b)
+static int compare_by_value(const void *a, const void *b)
 {
     const struct extreme *x = a, *y = b;
     return (x->value > y->value) - (x->value < y->value);
 }
 
 /* Keeps the ten smallest, in order. */
-static void keep(struct extreme *list, double value, int64_t at)
+static void mg_store(struct extreme *list, double value, int64_t at)
 {
     if (value >= list[CHARGES - 1].value)
         return;
@@ -189,7 +189,7 @@ static void put_charges(struct multigrid *m, const struct extreme *mine, double 
     struct extreme *all = kernel_alloc(m->run, CHARGES * (size_t)m->run->size * sizeof(*all));
     MPI_Allgather(mine, CHARGES * sizeof(*mine), MPI_BYTE, all, CHARGES * sizeof(*mine), MPI_BYTE,
                   m->run->comm);
-    qsort(all, CHARGES * (size_t)m->run->size, sizeof(*all), by_value);
+    qsort(all, CHARGES * (size_t)m->run->size, sizeof(*all), compare_by_value);
     for (int i = 0; i < CHARGES; i++) {
         int x = (int)(all[i].at % g->points) - g->first[0];
         int y = (int)(all[i].at / g->points % g->points) - g->first[1];
@@ -214,8 +214,8 @@ static void make_charges(struct multigrid *m)
             uint64_t seed = random_skip(314159265, (uint64_t)at);
             for (int x = 0; x < g->n[0]; x++, at++) {
                 double value = random_next(&seed);
-                keep(small, value, at);
-                keep(large, 1 - value, at);
+                mg_store(small, value, at);
+                mg_store(large, 1 - value, at);
             }
         }
     put_charges(m, small, -1);
@@ -223,7 +223,7 @@ static void make_charges(struct multigrid *m)
     mg_exchange(g, m->v);
 }
 
-static double norm(struct multigrid *m)
+static double mg_norm(struct multigrid *m)
 {
     const struct mg_grid *g = &m->grid[m->top];
     double sum = 0, all = 0;
@@ -237,13 +237,13 @@ static double norm(struct multigrid *m)
     return sqrt(all / pow(g->points, 3));
 }
 
-static void begin(struct multigrid *m)
+static void mg_begin(struct multigrid *m)
 {
-    clear(m, m->top);
-    residual(m, m->top, m->v);
+    mg_clear(m, m->top);
+    mg_residual(m, m->top, m->v);
 }
 
-static void make(struct multigrid *m, struct kernel_run *run)
+static void mg_make(struct multigrid *m, struct kernel_run *run)
 {
     int points = classes[run->class].points;
     *m = (struct multigrid){.run = run};
@@ -264,16 +264,16 @@ static void make(struct multigrid *m, struct kernel_run *run)
 static void run_mg(struct kernel_run *run, struct kernel_result *out)
 {
     struct multigrid m;
-    make(&m, run);
-    begin(&m);
-    cycle(&m); /* once without the clock, as the specification has it */
+    mg_make(&m, run);
+    mg_begin(&m);
+    mg_cycle(&m); /* once without the clock, as the specification has it */
     double started = kernel_start(run);
-    begin(&m);
+    mg_begin(&m);
     for (int i = 1; i <= classes[run->class].iterations; i++) {
-        cycle(&m);
+        mg_cycle(&m);
         kernel_progress(run, i, classes[run->class].iterations);
     }
-    double left = norm(&m);
+    double left = mg_norm(&m);
     kernel_stop(run, started, out);
     kernel_compare(out, left, classes[run->class].norm, 1e-8);
     /* 58 operations a point of the finest level count for all levels of one cycle [NPB94]. */
@@ -289,7 +289,7 @@ static void run_mg(struct kernel_run *run, struct kernel_result *out)
 }
 
 /* Every rank has two points of the finest level in each dimension. */
-static bool takes(int ranks, enum kernel_class class)
+static bool mg_accepts_ranks(int ranks, enum kernel_class class)
 {
     double most = pow(classes[class].points / 2, 3);
     return kernel_power_of_two(ranks) && ranks <= most;
@@ -300,6 +300,6 @@ const struct kernel kernel_mg = {
     .doc = "multigrid V-cycles on a cube; exchanges faces of all sizes with six neighbours",
     .unit = "Mflop/s",
     .ranks = "powers of two",
-    .takes = takes,
+    .takes = mg_accepts_ranks,
     .run = run_mg,
 };

@@ -15,7 +15,7 @@ static int rank_at(const struct mg_ranks *r, int x, int y, int z)
     return x + r->count[0] * (y + r->count[1] * z);
 }
 
-static int neighbour(const struct mg_ranks *r, int d, int step)
+static int mg_grid_neighbour(const struct mg_ranks *r, int d, int step)
 {
     int at[3] = {r->at[0], r->at[1], r->at[2]};
     at[d] = (at[d] + step + r->count[d]) % r->count[d];
@@ -31,8 +31,8 @@ void mg_ranks_make(struct mg_ranks *r, struct kernel_run *run, int points)
     r->at[1] = run->rank / r->count[0] % r->count[1];
     r->at[2] = run->rank / r->count[0] / r->count[1];
     for (int d = 0; d < 3; d++) {
-        r->lower[d] = neighbour(r, d, -1);
-        r->upper[d] = neighbour(r, d, 1);
+        r->lower[d] = mg_grid_neighbour(r, d, -1);
+        r->upper[d] = mg_grid_neighbour(r, d, 1);
     }
     size_t face = (size_t)(points + 2) * (size_t)(points + 2) * sizeof(double);
     for (int i = 0; i < 2; i++) {

@@ -59,7 +59,7 @@ static void replace_process(char *const argv[], const char *out)
 }
 
 /* Returns the exit status. */
-static int run(char *const argv[], const char *out)
+static int npb_run(char *const argv[], const char *out)
 {
     int status = -1;
     fflush(NULL);
@@ -146,26 +146,26 @@ static bool copy_suite(struct npb *n)
     snprintf(from, sizeof(from), "%s/.", n->suite);
     char *const cp[] = {"cp", "-R", from, n->copy, NULL};
     if (!path_in(n->copy, "fishplate.log", log) || !path_in(n->copy, "config/make.def", settings) ||
-        !path_in(n->copy, "config/make.def.template", sample) || run(cp, log) != 0) {
+        !path_in(n->copy, "config/make.def.template", sample) || npb_run(cp, log) != 0) {
         fprintf(stderr, "fishplate-lab kernels: cannot copy %s to %s:\n", n->suite, n->copy);
         show_tail(log);
         return false;
     }
     char bin[PATH_MAX], *const settle[] = {"cp", sample, settings, NULL},
                                *const make_bin[] = {"mkdir", "-p", bin, NULL};
-    if (access(settings, F_OK) != 0 && run(settle, log) != 0) {
+    if (access(settings, F_OK) != 0 && npb_run(settle, log) != 0) {
         fprintf(stderr, "fishplate-lab kernels: %s/config has neither make.def nor make.def.template.\n",
                 n->suite);
         return false;
     }
-    return path_in(n->copy, "bin", bin) && run(make_bin, log) == 0;
+    return path_in(n->copy, "bin", bin) && npb_run(make_bin, log) == 0;
 }
 
 static void remove_copy(const struct npb *n)
 {
     char *const rm[] = {"rm", "-rf", (char *)n->copy, NULL};
     if (n->copy[0])
-        run(rm, "/dev/null");
+        npb_run(rm, "/dev/null");
 }
 
 /* Old sources call MPI with arguments of several types, which gfortran refuses unless it is told otherwise. */
@@ -175,7 +175,7 @@ static const char *fortran_flags(const struct npb *n)
     if (!path_in(n->copy, "fishplate.log", log) || !path_in(n->folder, "mpifort", program))
         return "-O3";
     char *const version[] = {program, "--version", NULL};
-    run(version, log);
+    npb_run(version, log);
     FILE *f = fopen(log, "re");
     const bool gnu = f && fgets(line, sizeof(line), f) && strstr(line, "GNU Fortran");
     if (f)
@@ -184,7 +184,7 @@ static const char *fortran_flags(const struct npb *n)
 }
 
 /* Builds one program and finds it: bin/is.S.4, or bin/is.S.x of version 3.4 and later. */
-static bool build(const struct npb *n, const char *name, char class, char program[PATH_MAX])
+static bool npb_build(const struct npb *n, const char *name, char class, char program[PATH_MAX])
 {
     static const char *const compilers[] = {"MPIF77", "MPIFC", "MPIF90", "FLINK", "MPICC", "CLINK"};
     char words[16][PATH_MAX + 64], log[PATH_MAX], file[64], *argv[WORDS] = {"make", "-C", (char *)n->copy};
@@ -204,7 +204,7 @@ static bool build(const struct npb *n, const char *name, char class, char progra
     argv[argc] = NULL;
     if (!path_in(n->copy, "fishplate.log", log))
         return false;
-    const int status = run(argv, log);
+    const int status = npb_run(argv, log);
     for (int i = 0; i < 2 && status == 0; i++) {
         snprintf(file, sizeof(file), i == 0 ? "bin/%s.%c.%d" : "bin/%s.%c.x", name, class, n->ranks);
         if (is_there(n->copy, file))
@@ -235,7 +235,7 @@ static int run_job(const struct npb *n, char *const program[], const char *out)
     for (int i = 0; program[i]; i++)
         argv[argc++] = program[i];
     argv[argc] = NULL;
-    return run(argv, out);
+    return npb_run(argv, out);
 }
 
 static double number_after(const char *line, const char *name)
@@ -299,7 +299,7 @@ static void print_number(double x, const char *format, const char *none)
         printf(format, x);
 }
 
-static const char *outcome(const struct figures *f)
+static const char *npb_outcome(const struct figures *f)
 {
     return isnan(f->seconds) ? "no result" : f->verified ? "verified" : "WRONG";
 }
@@ -325,7 +325,7 @@ static void print_row(struct npb *n, const char *name, char class, const struct 
         print_number(suite->seconds, " %10.3f", "          -");
         print_number(ours->seconds / suite->seconds, " %11.2f", "           -");
         print_number(suite->rate, " %12.1f", "            -");
-        printf("   ours %s, suite %s\n", outcome(ours), outcome(suite));
+        printf("   ours %s, suite %s\n", npb_outcome(ours), npb_outcome(suite));
     }
     fflush(stdout);
 }
@@ -349,7 +349,7 @@ static void run_all(struct npb *n)
             const struct figures ours = run_ours(n, names[i], class);
             struct figures suite = {NAN, NAN, false};
             fprintf(stderr, "fishplate-lab kernels: building the suite's %s of class %c\n", names[i], class);
-            if (build(n, names[i], class, program))
+            if (npb_build(n, names[i], class, program))
                 suite = run_theirs(n, program);
             n->failures += !suite.verified || (!isnan(ours.seconds) && !ours.verified);
             print_row(n, names[i], class, &ours, &suite);
@@ -389,7 +389,7 @@ static const struct cli_option options[] = {
     CLI_FLAG_LINE("--json", struct npb, json, "one JSON document instead of the table"),
     CLI_END};
 
-static void usage(void)
+static void print_usage(void)
 {
     puts("Usage: fishplate-lab kernels --npb DIR [options] [kernels]\n\n"
          "Builds the original NAS parallel benchmarks (their MPI kind: NPB3.x-MPI) with mpifort and mpicc of "
@@ -405,7 +405,7 @@ static void usage(void)
          "  fishplate-lab kernels --npb ~/NPB3.4.2/NPB3.4-MPI --class A is cg");
 }
 
-static bool parse(struct npb *n, int argc, char **argv)
+static bool npb_parse(struct npb *n, int argc, char **argv)
 {
     const struct cli c = {.program = "fishplate-lab kernels",
                           .options = options,
@@ -429,10 +429,10 @@ bool npb_is_meant(int argc, char **argv)
 int bench_npb_main(int argc, char **argv)
 {
     struct npb n = {.classes = "S", .words = "", .ranks = 4};
-    if (!parse(&n, argc, argv))
+    if (!npb_parse(&n, argc, argv))
         return 2;
     if (n.help) {
-        usage();
+        print_usage();
         return 0;
     }
     if (getenv("PMI_RANK") || getenv("PMIX_RANK")) {

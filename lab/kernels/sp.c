@@ -35,7 +35,7 @@ static const struct adi_problem problems[CLASS_COUNT] = {
                   0.1847456263981e-01}},
 };
 
-static bool takes(int ranks, enum kernel_class class)
+static bool sp_accepts_ranks(int ranks, enum kernel_class class)
 {
     return adi_takes(&problems[class], ranks);
 }
@@ -54,6 +54,6 @@ const struct kernel kernel_sp = {
     .doc = "BT's gas, wave by wave; the same exchange with less computation between messages",
     .unit = "Mflop/s",
     .ranks = "square numbers that give each rank's cells at least 3 grid points in each direction",
-    .takes = takes,
+    .takes = sp_accepts_ranks,
     .run = run_sp,
 };

@@ -30,8 +30,8 @@ static void make_row(const struct adi_grid *g, int line, const struct gas_speeds
 }
 
 /* Removes the two points before from one system's equation and divides it by its own coefficient. */
-static void reduce(const struct row *far, const struct row *near, int system, const double a[5],
-                   struct row *out)
+static void sp_solve_reduce(const struct row *far, const struct row *near, int system, const double a[5],
+                            struct row *out)
 {
     const int first = system == 0 ? 0 : SOUND - 1 + system, end = system == 0 ? SOUND : first + 1;
     const double one = a[1] - a[0] * far->next[system];
@@ -43,7 +43,7 @@ static void reduce(const struct row *far, const struct row *near, int system, co
 }
 
 /* `carry`: the rows of the last two points of the cell before, then of this one. Given points do not change: zeros. */
-static void eliminate(const struct adi_grid *g, const struct adi_line *l, double *carry)
+static void sp_solve_eliminate(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     static const double sign[SYSTEMS] = {0, 1, -1};
     const double *u = l->cell->u + l->first * GAS_M, t2 = g->dt / (2 * g->mesh.step);
@@ -66,7 +66,7 @@ static void eliminate(const struct adi_grid *g, const struct adi_line *l, double
         for (int s = 0; s < SYSTEMS; s++) {
             const double with[5] = {a[0], a[1] - sign[s] * t2 * before->sound, a[2],
                                     a[3] + sign[s] * t2 * after->sound, a[4]};
-            reduce(&rows[(turn + 1) % 3], &rows[(turn + 2) % 3], s, with, row);
+            sp_solve_reduce(&rows[(turn + 1) % 3], &rows[(turn + 2) % 3], s, with, row);
         }
         memcpy(r, row->waves, sizeof(row->waves));
         memcpy(kept, row->next, sizeof(row->next));
@@ -77,7 +77,7 @@ static void eliminate(const struct adi_grid *g, const struct adi_line *l, double
 }
 
 /* `carry`: the waves of the first two points of the cell after, then of this one. */
-static void substitute(const struct adi_grid *g, const struct adi_line *l, double *carry)
+static void sp_solve_substitute(const struct adi_grid *g, const struct adi_line *l, double *carry)
 {
     double *next = carry, *far = carry + GAS_M;
     (void)g;
@@ -99,6 +99,6 @@ const struct adi_method sp_method = {
     .kept = KEPT,
     .up = 2 * ROW,
     .down = 2 * GAS_M,
-    .eliminate = eliminate,
-    .substitute = substitute,
+    .eliminate = sp_solve_eliminate,
+    .substitute = sp_solve_substitute,
 };

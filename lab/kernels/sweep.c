@@ -52,22 +52,23 @@ static void sweep_close(struct sweep *s)
 
 /* ---- The flux that solves it ---- */
 
-static void slopes(int octant, int angle, double out[3])
+static void sweep_slopes(int octant, int angle, double out[3])
 {
     for (int d = 0; d < 3; d++)
         out[d] = 0.1 + 0.07 * d + 0.011 * octant + 0.013 * angle;
 }
 
 /* At a point of the cube, in cells from its corner; half cells are centres and faces. */
-static double exact(const struct sweep *s, const struct part *p, int angle, double x, double y, double z)
+static double sweep_exact(const struct sweep *s, const struct part *p, int angle, double x, double y,
+                          double z)
 {
     double slope[3];
-    slopes(p->octant, p->angle + angle, slope);
+    sweep_slopes(p->octant, p->angle + angle, slope);
     return 1 + (slope[0] * x + slope[1] * y + slope[2] * z) / s->n;
 }
 
 /* Cosines of a direction: six angles of an octant, three of them on each of two heights. */
-static void cosines(int angle, double out[3])
+static void sweep_cosines(int angle, double out[3])
 {
     const double height = angle < 3 ? 0.35 : 0.8, turn = (angle % 3 + 0.5) * acos(-1.0) / 6;
     out[0] = sqrt(1 - height * height) * cos(turn);
@@ -87,7 +88,8 @@ static void fill_face(const struct sweep *s, const struct part *p, int d)
             double z = p->sign[2] > 0 ? plane + 0.5 : s->n - plane - 0.5;
             for (int l = 0; l < s->plane.count[1 - d]; l++) {
                 double along = s->plane.first[1 - d] + l + 0.5;
-                *face++ = d == 0 ? exact(s, p, a, edge, along, z) : exact(s, p, a, along, edge, z);
+                *face++ =
+                    d == 0 ? sweep_exact(s, p, a, edge, along, z) : sweep_exact(s, p, a, along, edge, z);
             }
         }
 }
@@ -98,8 +100,8 @@ static void fill_below(const struct sweep *s, const struct part *p)
     for (int a = 0; a < ANGLE_BLOCK; a++)
         for (int j = 0; j < s->plane.count[1]; j++)
             for (int i = 0; i < s->plane.count[0]; i++)
-                *below++ = exact(s, p, a, s->plane.first[0] + i + 0.5, s->plane.first[1] + j + 0.5,
-                                 p->sign[2] > 0 ? 0 : s->n);
+                *below++ = sweep_exact(s, p, a, s->plane.first[0] + i + 0.5, s->plane.first[1] + j + 0.5,
+                                       p->sign[2] > 0 ? 0 : s->n);
 }
 
 /* One angle in one plane. The flux at a cell's centre is the mean of those through any two opposite faces. */
@@ -108,8 +110,8 @@ static void solve_plane(struct sweep *s, const struct part *p, int a, int k)
     double cosine[3], slope[3], weight[3], sum = absorbed, source = 0;
     const int plane = p->plane + k;
     const double z = p->sign[2] > 0 ? plane + 0.5 : s->n - plane - 0.5;
-    cosines(p->angle + a, cosine);
-    slopes(p->octant, p->angle + a, slope);
+    sweep_cosines(p->angle + a, cosine);
+    sweep_slopes(p->octant, p->angle + a, slope);
     for (int d = 0; d < 3; d++) {
         weight[d] = 2 * cosine[d] * s->n;
         sum += weight[d];
@@ -123,7 +125,7 @@ static void solve_plane(struct sweep *s, const struct part *p, int a, int k)
         for (int c = 0; c < s->plane.count[0]; c++) {
             int i = p->sign[0] > 0 ? c : s->plane.count[0] - 1 - c;
             double *below = fz + j * s->plane.count[0] + i;
-            double right = exact(s, p, a, s->plane.first[0] + i + 0.5, s->plane.first[1] + j + 0.5, z);
+            double right = sweep_exact(s, p, a, s->plane.first[0] + i + 0.5, s->plane.first[1] + j + 0.5, z);
             double flux =
                 (source + absorbed * right + weight[0] * fx[j] + weight[1] * fy[i] + weight[2] * *below) /
                 sum;
@@ -170,7 +172,7 @@ static void sweep_all(struct sweep *s, struct kernel_run *run)
     }
 }
 
-static bool takes(int ranks, enum kernel_class class)
+static bool sweep_accepts_ranks(int ranks, enum kernel_class class)
 {
     int out[2];
     return kernel_cut(ranks, problems[class].n, LEAST, out);
@@ -199,6 +201,6 @@ const struct kernel kernel_sweep = {
     .doc = "particles through a cube; wavefronts from its eight corners, as sweep3D",
     .unit = "Mcell/s",
     .ranks = "any number that gives each rank at least one grid point in x and y",
-    .takes = takes,
+    .takes = sweep_accepts_ranks,
     .run = run_sweep,
 };

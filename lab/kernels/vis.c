@@ -104,7 +104,7 @@ static void judge_frame(struct scene *s, int frame, struct kernel_result *out)
 
 /* ---- Who does what ---- */
 
-static void alone(struct scene *s, struct vis_block *b, float *triangles, struct kernel_result *out)
+static void vis_run_serial(struct scene *s, struct vis_block *b, float *triangles, struct kernel_result *out)
 {
     const int tasks = s->across * s->across * s->across;
     for (int frame = 0; frame < s->frames; frame++) {
@@ -118,7 +118,8 @@ static void alone(struct scene *s, struct vis_block *b, float *triangles, struct
 
 /* Hands out the blocks of one frame: each rank gets two, so that the next is there when one is done, and one more for each
  * answer. */
-static void lead(struct scene *s, struct kernel_run *run, struct vis_block *b, float *triangles, int frame)
+static void vis_lead(struct scene *s, struct kernel_run *run, struct vis_block *b, float *triangles,
+                     int frame)
 {
     const int tasks = s->across * s->across * s->across, workers = run->size - 1;
     const int bytes = (int)vis_block_bytes(s->block), most = (int)vis_triangles_most(s->block) * VIS_TRIANGLE;
@@ -141,7 +142,7 @@ static void lead(struct scene *s, struct kernel_run *run, struct vis_block *b, f
 }
 
 /* Two blocks and two lists of triangles in turn: the next block comes and the last answer goes while this one is worked on. */
-static void work(const struct scene *s, struct kernel_run *run)
+static void vis_work(const struct scene *s, struct kernel_run *run)
 {
     const size_t bytes = vis_block_bytes(s->block),
                  most = vis_triangles_most(s->block) * VIS_TRIANGLE * sizeof(float);
@@ -171,10 +172,10 @@ static void lead_all(struct scene *s, struct kernel_run *run, struct kernel_resu
     struct vis_block *b = kernel_alloc(run, vis_block_bytes(s->block));
     float *triangles = kernel_alloc(run, vis_triangles_most(s->block) * VIS_TRIANGLE * sizeof(float));
     if (run->size == 1)
-        alone(s, b, triangles, out);
+        vis_run_serial(s, b, triangles, out);
     else {
         for (int frame = 0; frame < s->frames; frame++) {
-            lead(s, run, b, triangles, frame);
+            vis_lead(s, run, b, triangles, frame);
             judge_frame(s, frame, out);
             kernel_progress(run, frame + 1, s->frames);
         }
@@ -195,7 +196,7 @@ static void run_vis(struct kernel_run *run, struct kernel_result *out)
     if (run->rank == 0)
         lead_all(&s, run, out);
     else
-        work(&s, run);
+        vis_work(&s, run);
     kernel_stop(run, started, out);
     out->amount = p->frames * pow(p->n, 3) * 1e-6;
     verified = out->verified;

@@ -12,7 +12,7 @@ struct corner {
 
 /* Where the edge from a (below the value) to b (not below) crosses the surface. Both cells that share an edge come here with its
  * ends in this order, so they find the same point. */
-static void cross(const struct corner *a, const struct corner *b, float value, float out[3])
+static void vis_extract_cross(const struct corner *a, const struct corner *b, float value, float out[3])
 {
     float part = (value - a->value) / (b->value - a->value);
     for (int d = 0; d < 3; d++)
@@ -20,7 +20,7 @@ static void cross(const struct corner *a, const struct corner *b, float value, f
 }
 
 /* Corners in the order in which the normal points away from `inside`, a point below the value. */
-static void turn(float t[VIS_TRIANGLE], const struct corner *inside)
+static void vis_extract_orient(float t[VIS_TRIANGLE], const struct corner *inside)
 {
     float a[3], b[3], c[3], volume = 0;
     for (int d = 0; d < 3; d++) {
@@ -38,7 +38,7 @@ static void turn(float t[VIS_TRIANGLE], const struct corner *inside)
 }
 
 /* Returns how many triangles. */
-static int tetrahedron(const struct corner *const corners[4], float value, float *out)
+static int vis_extract_tetrahedron(const struct corner *const corners[4], float value, float *out)
 {
     const struct corner *below[4], *above[4];
     int b = 0, a = 0;
@@ -53,23 +53,23 @@ static int tetrahedron(const struct corner *const corners[4], float value, float
     if (b == 2) { /* four crossings, two triangles */
         float p[4][3];
         for (int i = 0; i < 4; i++)
-            cross(below[i / 2], above[(i == 1 || i == 2) ? 1 : 0], value, p[i]);
+            vis_extract_cross(below[i / 2], above[(i == 1 || i == 2) ? 1 : 0], value, p[i]);
         for (int t = 0; t < 2; t++, out += VIS_TRIANGLE) {
             memcpy(out, p[0], sizeof(p[0]));
             memcpy(out + 3, p[1 + t], sizeof(p[0]));
             memcpy(out + 6, p[2 + t], sizeof(p[0]));
-            turn(out, below[t]);
+            vis_extract_orient(out, below[t]);
         }
         return 2;
     }
     for (int i = 0; i < 3; i++)
-        cross(below[b == 1 ? 0 : i], above[a == 1 ? 0 : i], value, out + 3 * i);
-    turn(out, below[0]);
+        vis_extract_cross(below[b == 1 ? 0 : i], above[a == 1 ? 0 : i], value, out + 3 * i);
+    vis_extract_orient(out, below[0]);
     return 1;
 }
 
 /* The corners of cell (x, y, z) are numbered by bits: 1 for x, 2 for y, 4 for z. */
-static int cell(const struct vis_block *v, int cells, const int at[3], float *out)
+static int vis_extract_cell(const struct vis_block *v, int cells, const int at[3], float *out)
 {
     static const int between[6][2] = {{1, 3}, {3, 2}, {2, 6}, {6, 4}, {4, 5}, {5, 1}}; /* beside 0 and 7 */
     const int points = cells + 1;
@@ -85,7 +85,7 @@ static int cell(const struct vis_block *v, int cells, const int at[3], float *ou
     for (int t = 0; t < 6 && below != 0 && below != 8; t++) {
         const struct corner *four[4] = {&corners[0], &corners[between[t][0]], &corners[between[t][1]],
                                         &corners[7]};
-        found += tetrahedron(four, v->value, out + found * VIS_TRIANGLE);
+        found += vis_extract_tetrahedron(four, v->value, out + found * VIS_TRIANGLE);
     }
     return found;
 }
@@ -96,6 +96,6 @@ int vis_extract(const struct vis_block *block, int cells, float *triangles)
     for (at[2] = 0; at[2] < cells; at[2]++)
         for (at[1] = 0; at[1] < cells; at[1]++)
             for (at[0] = 0; at[0] < cells; at[0]++)
-                found += cell(block, cells, at, triangles + (size_t)found * VIS_TRIANGLE);
+                found += vis_extract_cell(block, cells, at, triangles + (size_t)found * VIS_TRIANGLE);
     return found;
 }

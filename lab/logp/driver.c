@@ -76,7 +76,7 @@ static void read_verb(const struct ib_figures *f, const char *name, struct logp_
     }
 }
 
-static void measure(struct logp_study *s)
+static void driver_measure(struct logp_study *s)
 {
     const struct ib_job job = {.topic = "logp",
                                .ranks = s->ranks,
@@ -113,11 +113,11 @@ int logp_verb_of(const char *name)
     return 0;
 }
 
-static int run(struct logp_study *s)
+static int driver_run(struct logp_study *s)
 {
     if (!ib_find_programs(&s->driver))
         return 2;
-    measure(s);
+    driver_measure(s);
     s->made = s->no_models ? NULL : logp_models_make(s);
     if (s->json)
         logp_json(s);
@@ -149,7 +149,7 @@ int bench_logp_main(const struct bench_host *host, int argc, char **argv)
         fputs(examples_text, stdout);
         status = 0;
     } else if (next != CLI_INVALID) {
-        status = run(s);
+        status = driver_run(s);
     }
     free(s);
     return status;

@@ -12,7 +12,7 @@
 enum { TERMS = 3, GRID = 24, REFINE = 8 };
 
 /* Solves the normal equations by elimination with pivots; false when they have no single solution. */
-static bool solve(double a[TERMS][TERMS + 1], int n, double *x)
+static bool fit_solve(double a[TERMS][TERMS + 1], int n, double *x)
 {
     for (int i = 0; i < n; i++) {
         int pivot = i;
@@ -38,7 +38,7 @@ static bool solve(double a[TERMS][TERMS + 1], int n, double *x)
 }
 
 /* The terms beside the constant: 1 / (bend[0] + p) and exp(bend[1] p). */
-static double term(int i, const double *bend, double p)
+static double fit_term(int i, const double *bend, double p)
 {
     return i == 0 ? 1 : i == 1 ? 1 / (bend[0] + p) : exp(bend[1] * p);
 }
@@ -50,37 +50,37 @@ static double try_bends(const double *p, const double *y, int n, int terms, cons
     for (int k = 0; k < n; k++)
         for (int i = 0; i < terms; i++) {
             for (int j = 0; j < terms; j++)
-                a[i][j] += term(i, bend, p[k]) * term(j, bend, p[k]);
-            a[i][terms] += term(i, bend, p[k]) * y[k];
+                a[i][j] += fit_term(i, bend, p[k]) * fit_term(j, bend, p[k]);
+            a[i][terms] += fit_term(i, bend, p[k]) * y[k];
         }
-    if (!solve(a, terms, x))
+    if (!fit_solve(a, terms, x))
         return INFINITY;
     for (int k = 0; k < n; k++) {
         double d = y[k];
         for (int i = 0; i < terms; i++)
-            d -= x[i] * term(i, bend, p[k]);
+            d -= x[i] * fit_term(i, bend, p[k]);
         sum += d * d;
     }
     return sum;
 }
 
-struct search {
+struct fit_search {
     double bend[2], x[TERMS], sum;
 };
 
 /* 1 + l2 and -l5 are searched for by factors: what is small counts as much as what is large. */
 static const double lowest[2] = {-3.0, -7.0}, highest[2] = {3.0, 0.7};
 
-static struct search at(const double *p, const double *y, int n, int terms, double u, double v)
+static struct fit_search fit_at(const double *p, const double *y, int n, int terms, double u, double v)
 {
-    struct search s = {.bend = {exp(u) - 1, -exp(v)}};
+    struct fit_search s = {.bend = {exp(u) - 1, -exp(v)}};
     s.sum = try_bends(p, y, n, terms, s.bend, s.x);
     return s;
 }
 
-static struct search search(const double *p, const double *y, int n, int terms)
+static struct fit_search fit_search(const double *p, const double *y, int n, int terms)
 {
-    struct search best = {.bend = {0, -0.05}, .sum = INFINITY};
+    struct fit_search best = {.bend = {0, -0.05}, .sum = INFINITY};
     double low[2] = {lowest[0], lowest[1]}, high[2] = {highest[0], highest[1]};
     for (int round = 0; round < REFINE; round++) {
         double place[2] = {(low[0] + high[0]) / 2, (low[1] + high[1]) / 2};
@@ -88,7 +88,7 @@ static struct search search(const double *p, const double *y, int n, int terms)
             for (int j = 0; j <= (terms > 2 ? GRID : 0); j++) {
                 const double u = low[0] + (high[0] - low[0]) * i / GRID,
                              v = low[1] + (high[1] - low[1]) * j / GRID;
-                const struct search s = at(p, y, n, terms, u, v);
+                const struct fit_search s = fit_at(p, y, n, terms, u, v);
                 if (s.sum >= best.sum)
                     continue;
                 best = s;
@@ -106,7 +106,7 @@ static struct search search(const double *p, const double *y, int n, int terms)
     return best;
 }
 
-static double mean(const double *y, int n)
+static double fit_mean(const double *y, int n)
 {
     double sum = 0;
     for (int i = 0; i < n; i++)
@@ -117,8 +117,8 @@ static double mean(const double *y, int n)
 struct fit_overhead fit_overhead(const double *p, const double *y, int n)
 {
     if (n < 3)
-        return (struct fit_overhead){.curve = {.a = mean(y, n)}, .residual = -1};
-    const struct search s = search(p, y, n, 2);
+        return (struct fit_overhead){.curve = {.a = fit_mean(y, n)}, .residual = -1};
+    const struct fit_search s = fit_search(p, y, n, 2);
     return (struct fit_overhead){.curve = {.a = s.x[0], .b = s.x[1], .c = s.bend[0]},
                                  .residual = sqrt(s.sum / n)};
 }
@@ -126,8 +126,8 @@ struct fit_overhead fit_overhead(const double *p, const double *y, int n)
 struct fit_trip fit_trip(const double *p, const double *y, int n)
 {
     if (n < 3)
-        return (struct fit_trip){.curve = {.l3 = mean(y, n)}, .residual = -1};
-    const struct search s = search(p, y, n, n < 6 ? 2 : 3);
+        return (struct fit_trip){.curve = {.l3 = fit_mean(y, n)}, .residual = -1};
+    const struct fit_search s = fit_search(p, y, n, n < 6 ? 2 : 3);
     const double l4 = n < 6 ? 0 : -s.x[2];
     return (struct fit_trip){
         .curve = {.l1 = s.x[1], .l2 = s.bend[0], .l3 = s.x[0] - l4, .l4 = l4, .l5 = s.bend[1]},
@@ -141,7 +141,7 @@ static struct fit_line no_line(int n)
 
 struct fit_line fit_line(const double *x, const double *y, int n, bool has_constant)
 {
-    const double mx = has_constant ? mean(x, n) : 0, my = has_constant ? mean(y, n) : 0;
+    const double mx = has_constant ? fit_mean(x, n) : 0, my = has_constant ? fit_mean(y, n) : 0;
     const int parameters = has_constant ? 2 : 1;
     double sxx = 0, sxy = 0, rest = 0;
     for (int i = 0; i < n; i++) {

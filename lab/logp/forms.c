@@ -72,7 +72,7 @@ void logp_forms_simulate(struct logp_forms *f)
 }
 
 /* Standard error in per cent of the parameter; NAN: not known. */
-static double share(double error, double value)
+static double forms_share(double error, double value)
 {
     return error < 0 || value == 0 ? NAN : 100 * error / fabs(value);
 }
@@ -82,7 +82,7 @@ static void text_form(const char *what, const struct group *g, const struct logp
     if (f->fit.slope_error < 0)
         return;
     printf("%-14s %-10s %-20s %4d %9.3f", g->algorithm, what, g->form, f->n, f->fit.slope);
-    printf(" %8.1f %%", share(f->fit.slope_error, f->fit.slope));
+    printf(" %8.1f %%", forms_share(f->fit.slope_error, f->fit.slope));
     if (g->has_constant)
         printf(" %9.3f %8.3f", f->fit.constant, f->fit.constant_error);
     putchar('\n');
@@ -113,7 +113,7 @@ static void json_form(struct json *j, const char *what, const struct group *g, c
     json_string(j, NULL, g->form);
     json_int(j, NULL, f->n);
     json_real(j, NULL, f->fit.slope);
-    json_real(j, NULL, share(f->fit.slope_error, f->fit.slope));
+    json_real(j, NULL, forms_share(f->fit.slope_error, f->fit.slope));
     json_end(j);
 }
 

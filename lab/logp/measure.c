@@ -38,28 +38,28 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static void tell(struct job *j, const char *what, const char *verb, int at)
+static void measure_report(struct job *j, const char *what, const char *verb, int at)
 {
     if (!j->n->hub)
         return;
-    qsort(j->samples, (size_t)j->repeat, sizeof(double), by_value);
-    ib_tell(j->r, IB_TIME, j->samples[0], "%s/%s/%d", what, verb, at);
-    ib_tell(j->r, IB_TIME, j->samples[j->repeat / 2], "%s_median/%s/%d", what, verb, at);
+    qsort(j->samples, (size_t)j->repeat, sizeof(double), compare_by_value);
+    ib_report(j->r, IB_TIME, j->samples[0], "%s/%s/%d", what, verb, at);
+    ib_report(j->r, IB_TIME, j->samples[j->repeat / 2], "%s_median/%s/%d", what, verb, at);
 }
 
 /* Nothing is left of the messages of the step before. */
-static void begin(struct job *j)
+static void measure_begin(struct job *j)
 {
     static const struct logp_verb any = {"", LOGP_RC, LOGP_SEND, false};
     struct logp_net *n = j->n;
     MPI_Barrier(j->r->bench.comm);
-    while (logp_look(n, &any, LOGP_BYTES))
+    while (logp_poll(n, &any, LOGP_BYTES))
         ;
     for (int i = 0; i < n->links; i++) {
         memset(n->link[i].slot, 0, LOGP_SLOT);
@@ -73,7 +73,7 @@ static struct logp_link *next_arrival(struct logp_net *n, const struct logp_verb
 {
     struct logp_link *l;
     struct logp_patience patience = {0};
-    while (!(l = logp_look(n, v, bytes)))
+    while (!(l = logp_poll(n, v, bytes)))
         logp_wait(&patience);
     return l;
 }
@@ -122,9 +122,9 @@ static void trip_peer(struct job *j, const struct logp_verb *v, size_t bytes, in
     }
 }
 
-static void trip(struct job *j, const struct logp_verb *v, size_t bytes, int p)
+static void measure_trip(struct job *j, const struct logp_verb *v, size_t bytes, int p)
 {
-    begin(j);
+    measure_begin(j);
     if (j->n->hub)
         trip_hub(j, v, bytes, p);
     else if (!is_alone(v))
@@ -154,18 +154,18 @@ static double post_all(struct logp_net *n, const struct logp_verb *v, struct log
     return (now_us() - start) / p;
 }
 
-static void posts(struct job *j, const struct logp_verb *v, size_t bytes, int p, bool list)
+static void measure_posts(struct job *j, const struct logp_verb *v, size_t bytes, int p, bool list)
 {
     struct logp_net *n = j->n;
     struct logp_request request[BURST];
-    begin(j);
+    measure_begin(j);
     const uint64_t first = n->step << 32;
     for (int k = 0; k < j->repeat && n->links > 0 && n->link[0].peer == 0; k++) {
         if (!n->hub) {
             for (int i = 0; i < p && v->how == LOGP_SEND; i++)
                 next_arrival(n, v, bytes);
             if (v->how == LOGP_SEND)
-                logp_tell_done(n, &n->link[0], first + (uint64_t)k);
+                logp_report_done(n, &n->link[0], first + (uint64_t)k);
             continue;
         }
         for (int i = 0; i < p; i++)
@@ -179,7 +179,7 @@ static void posts(struct job *j, const struct logp_verb *v, size_t bytes, int p,
 
 /* ---- o_r(p): p receives posted to a queue that nobody sends to ---- */
 
-static void receives(struct job *j, int p, bool list)
+static void measure_receives(struct job *j, int p, bool list)
 {
     struct logp_net *n = j->n;
     struct ibv_recv_wr wr[BURST] = {0}, *bad;
@@ -235,22 +235,22 @@ static double stream_hub(struct logp_net *n, const struct logp_verb *v, size_t b
     return (now_us() - start) / STREAM;
 }
 
-static void stream(struct job *j, const struct logp_verb *v, size_t bytes)
+static void measure_stream(struct job *j, const struct logp_verb *v, size_t bytes)
 {
     struct logp_net *n = j->n;
     const int rounds = j->r->quick ? 1 : 15;
-    begin(j);
+    measure_begin(j);
     const uint64_t done = n->step << 32;
     if (n->hub) {
         j->repeat = rounds;
         for (int k = 0; k < rounds; k++)
             j->samples[k] = stream_hub(n, v, bytes);
-        logp_tell_done(n, &n->link[0], done);
+        logp_report_done(n, &n->link[0], done);
     } else if (n->links > 0 && n->link[0].peer == 0) {
         /* Datagrams may be lost here, so it is not counted what comes. */
         struct logp_patience patience = {0};
         while (!logp_is_done(&n->link[0], done))
-            if (v->how != LOGP_SEND || !logp_look(n, v, bytes))
+            if (v->how != LOGP_SEND || !logp_poll(n, v, bytes))
                 logp_wait(&patience);
             else
                 patience = (struct logp_patience){0};
@@ -258,11 +258,11 @@ static void stream(struct job *j, const struct logp_verb *v, size_t bytes)
 }
 
 /* What it costs to take a message that is there. */
-static void takes(struct job *j, const struct logp_verb *v, size_t bytes)
+static void measure_durations(struct job *j, const struct logp_verb *v, size_t bytes)
 {
     struct logp_net *n = j->n;
     struct logp_request request;
-    begin(j);
+    measure_begin(j);
     const uint64_t first = n->step << 32;
     const int messages = v->how == LOGP_SEND ? BURST : 1;
     for (int k = 0; k < j->repeat && n->links > 0 && n->link[0].peer == 0; k++) {
@@ -272,7 +272,7 @@ static void takes(struct job *j, const struct logp_verb *v, size_t bytes)
             for (int i = 0; i < messages; i++)
                 next_arrival(n, v, bytes);
             j->samples[k] = (now_us() - start) / messages;
-            logp_tell_done(n, &n->link[0], first + (uint64_t)k);
+            logp_report_done(n, &n->link[0], first + (uint64_t)k);
             continue;
         }
         for (int i = 0; i < messages; i++) {
@@ -281,12 +281,12 @@ static void takes(struct job *j, const struct logp_verb *v, size_t bytes)
             logp_post(n, &n->link[0], v, &request);
         }
         logp_drain(n, messages);
-        logp_tell_done(n, &n->link[0], first + (uint64_t)k);
+        logp_report_done(n, &n->link[0], first + (uint64_t)k);
         await_done(n, first + (uint64_t)k);
     }
 }
 
-static void sizes(struct job *j, const struct logp_verb *v, int repeat)
+static void measure_sizes(struct job *j, const struct logp_verb *v, int repeat)
 {
     for (int s = 0; s < LOGP_SIZES && !is_alone(v); s++) {
         const size_t bytes = logp_sizes[s];
@@ -295,36 +295,36 @@ static void sizes(struct job *j, const struct logp_verb *v, int repeat)
         if ((v->in_request && bytes > 64) || (v->type == LOGP_UD && bytes > j->n->port.mtu))
             continue;
         j->repeat = repeat;
-        trip(j, v, bytes, 1);
-        tell(j, "size_trip", v->name, (int)bytes);
-        posts(j, v, bytes, 8, false);
-        tell(j, "size_send", v->name, (int)bytes);
-        takes(j, v, bytes);
-        tell(j, "size_receive", v->name, (int)bytes);
-        stream(j, v, bytes);
-        tell(j, "size_gap", v->name, (int)bytes);
+        measure_trip(j, v, bytes, 1);
+        measure_report(j, "size_trip", v->name, (int)bytes);
+        measure_posts(j, v, bytes, 8, false);
+        measure_report(j, "size_send", v->name, (int)bytes);
+        measure_durations(j, v, bytes);
+        measure_report(j, "size_receive", v->name, (int)bytes);
+        measure_stream(j, v, bytes);
+        measure_report(j, "size_gap", v->name, (int)bytes);
     }
 }
 
-static void counts(struct job *j, const struct logp_verb *v, int repeat)
+static void measure_counts(struct job *j, const struct logp_verb *v, int repeat)
 {
     for (int i = 0; i < LOGP_COUNTS && logp_counts[i] <= j->n->peers; i++) {
         const int p = logp_counts[i];
         j->repeat = repeat;
-        trip(j, v, LOGP_BYTES, p);
-        tell(j, "trip", v->name, p);
-        posts(j, v, LOGP_BYTES, p, false);
-        tell(j, "single", v->name, p);
-        posts(j, v, LOGP_BYTES, p, true);
-        tell(j, "list", v->name, p);
+        measure_trip(j, v, LOGP_BYTES, p);
+        measure_report(j, "trip", v->name, p);
+        measure_posts(j, v, LOGP_BYTES, p, false);
+        measure_report(j, "single", v->name, p);
+        measure_posts(j, v, LOGP_BYTES, p, true);
+        measure_report(j, "list", v->name, p);
     }
 }
 
 /* ---- a barrier of two nodes by RDMA writes, beside one such write each way ---- */
 
-static double middle(double *samples, int n)
+static double measure_median(double *samples, int n)
 {
-    qsort(samples, (size_t)n, sizeof(double), by_value);
+    qsort(samples, (size_t)n, sizeof(double), compare_by_value);
     return samples[n / 2];
 }
 
@@ -334,12 +334,12 @@ static double clock_cost(struct job *j)
         const double start = now_us();
         j->samples[k] = now_us() - start;
     }
-    return middle(j->samples, j->repeat);
+    return measure_median(j->samples, j->repeat);
 }
 
 /* In turns of one job, since a machine's speed drifts. Of a turn the median counts; the time of looking at the clock, once
  * for each round trip and once for a hundred barriers, is taken off. */
-static void beside(struct job *j)
+static void measure_concurrent(struct job *j)
 {
     enum { TURNS = 25, BARRIERS = 100 };
     const struct logp_verb *v = &logp_verbs[logp_verb_of("write_inline")];
@@ -348,8 +348,8 @@ static void beside(struct job *j)
     j->repeat = j->r->quick ? 20 : REPEAT_MAX;
     for (int t = 0; t < turns; t++) {
         const double looks = clock_cost(j);
-        trip(j, v, LOGP_BYTES, 1);
-        write[t] = (middle(j->samples, j->repeat) - looks) / 2;
+        measure_trip(j, v, LOGP_BYTES, 1);
+        write[t] = (measure_median(j->samples, j->repeat) - looks) / 2;
         const int batches = j->repeat / 10;
         for (int k = 0; k < batches; k++) {
             const double start = now_us();
@@ -357,19 +357,19 @@ static void beside(struct job *j)
                 MPI_Barrier(j->r->bench.comm);
             j->samples[k] = (now_us() - start - looks) / BARRIERS;
         }
-        barrier[t] = middle(j->samples, batches);
+        barrier[t] = measure_median(j->samples, batches);
         ratio[t] = barrier[t] / write[t];
     }
     if (!j->n->hub)
         return;
-    ib_tell(j->r, IB_TIME, middle(write, turns), "beside/write");
-    ib_tell(j->r, IB_TIME, middle(barrier, turns), "beside/barrier");
-    ib_tell(j->r, IB_TIME, middle(ratio, turns), "beside/ratio");
-    ib_tell(j->r, IB_TIME, write[0], "beside/write_best");
-    ib_tell(j->r, IB_TIME, barrier[0], "beside/barrier_best");
+    ib_report(j->r, IB_TIME, measure_median(write, turns), "beside/write");
+    ib_report(j->r, IB_TIME, measure_median(barrier, turns), "beside/barrier");
+    ib_report(j->r, IB_TIME, measure_median(ratio, turns), "beside/ratio");
+    ib_report(j->r, IB_TIME, write[0], "beside/write_best");
+    ib_report(j->r, IB_TIME, barrier[0], "beside/barrier_best");
 }
 
-static void rank(struct ib_rank *r)
+static void measure_run_rank(struct ib_rank *r)
 {
     struct job *j = calloc(1, sizeof(*j));
     struct logp_net *n = calloc(1, sizeof(*n));
@@ -383,8 +383,8 @@ static void rank(struct ib_rank *r)
     for (int i = 0; i < LOGP_COUNTS && logp_counts[i] <= n->peers; i++)
         for (int list = 0; list < 2; list++) {
             j->repeat = repeat;
-            receives(j, logp_counts[i], list != 0);
-            tell(j, "receive", list ? "list" : "single", logp_counts[i]);
+            measure_receives(j, logp_counts[i], list != 0);
+            measure_report(j, "receive", list ? "list" : "single", logp_counts[i]);
         }
     for (int v = 0; v < logp_nverbs; v++) {
         /* All ranks leave out the same verbs. */
@@ -392,14 +392,15 @@ static void rank(struct ib_rank *r)
         MPI_Allreduce(MPI_IN_PLACE, &can, 1, MPI_INT, MPI_MIN, r->bench.comm);
         if (!can)
             continue;
-        counts(j, &logp_verbs[v], repeat);
-        sizes(j, &logp_verbs[v], repeat);
+        measure_counts(j, &logp_verbs[v], repeat);
+        measure_sizes(j, &logp_verbs[v], repeat);
     }
     if (r->bench.size == 2)
-        beside(j);
+        measure_concurrent(j);
     logp_net_close(n);
     free(n);
     free(j);
 }
 
-const struct ib_topic logp_topic = {.name = "logp", .doc = "LogP and LoP parameters", .rank = rank};
+const struct ib_topic logp_topic = {
+    .name = "logp", .doc = "LogP and LoP parameters", .rank = measure_run_rank};

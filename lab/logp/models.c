@@ -34,7 +34,7 @@ struct logp_models {
     struct logp_forms forms;
 };
 
-static double simulate(const struct machine *m, const struct coll_algorithm *a, int ranks)
+static double models_simulate(const struct machine *m, const struct coll_algorithm *a, int ranks)
 {
     const struct job_order order = {
         .machine = m, .algorithm = a, .ranks = ranks, .per_node = 1, .most_steps = 40 << 20};
@@ -55,10 +55,10 @@ static void parameters_of(struct logp_models *m, const struct machine *sim)
     double p[LOGP_COUNTS], us[LOGP_COUNTS];
     m->machine = (struct model_logp){
         .send = sim->send_ns * 1e-3, .receive = sim->receive_ns * 1e-3, .gap = sim->message_ns * 1e-3};
-    m->machine.latency = simulate(sim, central, 2) / 2 - m->machine.send - m->machine.receive;
+    m->machine.latency = models_simulate(sim, central, 2) / 2 - m->machine.send - m->machine.receive;
     for (int i = 0; i < LOGP_COUNTS; i++) {
         p[i] = logp_counts[i];
-        us[i] = simulate(sim, central, logp_counts[i] + 1) / p[i];
+        us[i] = models_simulate(sim, central, logp_counts[i] + 1) / p[i];
     }
     m->machine_lop = (struct model_lop){.send = {.a = m->machine.send},
                                         .trip = fit_trip(p, us, LOGP_COUNTS).curve,
@@ -70,13 +70,13 @@ static const char *why_off(const struct logp_models *m, const struct coll_algori
 {
     struct machine other = machine_preset;
     other.radix = ranks;
-    const double flat = simulate(&other, a, ranks),
+    const double flat = models_simulate(&other, a, ranks),
                  predicted = model_barrier_logp(&m->machine, a, NULL, ranks);
     if (!is_off(predicted, flat))
         return "routes: L is that of two nodes at one switch; in a larger tree messages pass more switches";
     other.message_ns = 0;
     other.buffers = 4096;
-    if (!is_off(predicted, simulate(&other, a, ranks)))
+    if (!is_off(predicted, models_simulate(&other, a, ranks)))
         return "contention: messages of several ranks meet in one adapter";
     return predicted > us
                ? "rounds overlap: in the equation a round begins when the previous one has ended at all ranks"
@@ -88,7 +88,7 @@ static void predict_simulated(struct logp_models *m, int a, int i)
     struct prediction *p = &m->simulated[a][i];
     const struct coll_algorithm *algorithm = m->algorithm[a];
     p->ranks = ranks_simulated[i];
-    p->us = simulate(&machine_preset, algorithm, p->ranks);
+    p->us = models_simulate(&machine_preset, algorithm, p->ranks);
     p->logp = model_barrier_logp(&m->machine, algorithm, NULL, p->ranks);
     p->lop = model_barrier_lop(&m->machine_lop, algorithm, NULL, p->ranks, 1);
     if (!isnan(p->us) && is_off(p->logp, p->us))

@@ -47,7 +47,7 @@ void logp_wait(struct logp_patience *p)
     sched_yield();
 }
 
-static void load(struct logp_net *n)
+static void net_load(struct logp_net *n)
 {
     const char *told = getenv(ENV_SOFTIB_LIB);
     const bool softib = n->port.made == NET_SOFTIB_MEMORY || n->port.made == NET_SOFTIB_TCP;
@@ -159,7 +159,7 @@ static enum ibv_mtu mtu_of(unsigned bytes)
                            : IBV_MTU_256;
 }
 
-static void route(const struct logp_net *n, const struct logp_address *to, struct ibv_ah_attr *a)
+static void net_route(const struct logp_net *n, const struct logp_address *to, struct ibv_ah_attr *a)
 {
     *a = (struct ibv_ah_attr){.dlid = to->lid, .port_num = n->port.port};
     if (!to->roce && to->subnet == n->port.subnet)
@@ -180,7 +180,7 @@ static int connect_qp(struct logp_net *n, struct logp_link *l, int t)
     struct ibv_qp_attr s = {
         .qp_state = IBV_QPS_RTS, .timeout = 14, .retry_cnt = 7, .rnr_retry = 7, .max_rd_atomic = 4};
     int to_rtr = IBV_QP_STATE, to_rts = IBV_QP_STATE | IBV_QP_SQ_PSN;
-    route(n, &l->far, &r.ah_attr);
+    net_route(n, &l->far, &r.ah_attr);
     if (t != LOGP_UD)
         to_rtr |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
     if (t == LOGP_RC) {
@@ -194,7 +194,7 @@ static int connect_qp(struct logp_net *n, struct logp_link *l, int t)
 static void connect_link(struct logp_net *n, struct logp_link *l)
 {
     struct ibv_ah_attr a;
-    route(n, &l->far, &a);
+    net_route(n, &l->far, &a);
     l->ah = n->verbs.create_ah(n->pd, &a);
     for (int t = 0; t < LOGP_TYPES; t++) {
         if (l->qp[t] && l->far.qpn[t] && connect_qp(n, l, t) == 0)
@@ -219,7 +219,7 @@ void logp_net_open(struct logp_net *n, const struct ib_rank *r, int peers)
     if (others < 1)
         logp_die("at least two ranks are needed (--ranks 2)");
     find_port(n);
-    load(n);
+    net_load(n);
     open_device(n);
     for (int i = 0; i < peers; i++)
         if (n->hub || r->bench.rank == 1 + i % others) {

@@ -64,9 +64,9 @@ void logp_post(struct logp_net *n, struct logp_link *l, const struct logp_verb *
 void logp_drain(struct logp_net *n, int completions);                         /* of requests that were sent */
 void logp_receive(struct logp_net *n, struct logp_link *l, enum logp_type t); /* posts one receive */
 /* Looks for messages of `verb`; returns the link that one came on, or NULL. */
-struct logp_link *logp_look(struct logp_net *n, const struct logp_verb *v, size_t bytes);
+struct logp_link *logp_poll(struct logp_net *n, const struct logp_verb *v, size_t bytes);
 /* A word at the end of the slot, written by RC, that says that a step of the benchmark is over. */
-void logp_tell_done(struct logp_net *n, struct logp_link *l, uint64_t number);
+void logp_report_done(struct logp_net *n, struct logp_link *l, uint64_t number);
 bool logp_is_done(const struct logp_link *l, uint64_t number);
 
 void logp_die(const char *what);

@@ -86,7 +86,7 @@ void logp_receive(struct logp_net *n, struct logp_link *l, enum logp_type t)
         logp_die("the adapter refused a receive request");
 }
 
-static struct logp_link *look_in_queue(struct logp_net *n)
+static struct logp_link *post_poll_queue(struct logp_net *n)
 {
     struct ibv_wc wc;
     int got = ibv_poll_cq(n->received, 1, &wc);
@@ -100,10 +100,10 @@ static struct logp_link *look_in_queue(struct logp_net *n)
     return l;
 }
 
-struct logp_link *logp_look(struct logp_net *n, const struct logp_verb *v, size_t bytes)
+struct logp_link *logp_poll(struct logp_net *n, const struct logp_verb *v, size_t bytes)
 {
     if (v->how == LOGP_SEND)
-        return look_in_queue(n);
+        return post_poll_queue(n);
     for (int i = 0; i < n->links; i++) {
         struct logp_link *l = &n->link[i];
         if (atomic_load_explicit(word_at(l->slot + bytes - 8), memory_order_acquire) == l->seen + 1) {
@@ -114,7 +114,7 @@ struct logp_link *logp_look(struct logp_net *n, const struct logp_verb *v, size_
     return NULL;
 }
 
-void logp_tell_done(struct logp_net *n, struct logp_link *l, uint64_t number)
+void logp_report_done(struct logp_net *n, struct logp_link *l, uint64_t number)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)&number, .length = sizeof(number)};
     struct ibv_send_wr *bad, wr = {.sg_list = &sge,

@@ -10,7 +10,7 @@
 
 #include "logp.h"
 
-static void number(double value, int digits)
+static void show_print_number(double value, int digits)
 {
     if (isnan(value))
         printf(" %9s", "-");
@@ -27,10 +27,10 @@ static void text_sizes(const struct logp_study *s)
             if (isnan(m->send))
                 continue;
             printf("%-16s %8zu", logp_verbs[v].name, logp_sizes[i]);
-            number(m->send, 3);
-            number(m->receive, 3);
-            number(m->gap, 3);
-            number(m->latency, 3);
+            show_print_number(m->send, 3);
+            show_print_number(m->receive, 3);
+            show_print_number(m->gap, 3);
+            show_print_number(m->latency, 3);
             putchar('\n');
         }
 }
@@ -102,7 +102,7 @@ void logp_text(const struct logp_study *s)
            ib_now() - s->driver.started);
 }
 
-static void real(struct json *j, const char *key, double value)
+static void show_print_real(struct json *j, const char *key, double value)
 {
     if (isfinite(value))
         json_real(j, key, value);
@@ -114,7 +114,7 @@ static void json_curve(struct json *j, const char *key, const struct logp_curve 
     for (int i = 0; i < c->n; i++) {
         json_object(j, NULL);
         json_real(j, "p", c->p[i]);
-        real(j, "us", c->us[i]);
+        show_print_real(j, "us", c->us[i]);
         json_end(j);
     }
     json_end(j);
@@ -123,10 +123,10 @@ static void json_curve(struct json *j, const char *key, const struct logp_curve 
 static void json_overhead(struct json *j, const char *key, const struct fit_overhead *f)
 {
     json_object(j, key);
-    real(j, "a", f->curve.a);
-    real(j, "b", f->curve.b);
-    real(j, "c", f->curve.c);
-    real(j, "residual", f->residual);
+    show_print_real(j, "a", f->curve.a);
+    show_print_real(j, "b", f->curve.b);
+    show_print_real(j, "c", f->curve.c);
+    show_print_real(j, "residual", f->residual);
     json_end(j);
 }
 
@@ -141,10 +141,10 @@ static void json_verb(struct json *j, const struct logp_verb *verb, const struct
             continue;
         json_object(j, NULL);
         json_int(j, "bytes", (long long)logp_sizes[i]);
-        real(j, "o_s", of->at[i].send);
-        real(j, "o_r", of->at[i].receive);
-        real(j, "g", of->at[i].gap);
-        real(j, "L", of->at[i].latency);
+        show_print_real(j, "o_s", of->at[i].send);
+        show_print_real(j, "o_r", of->at[i].receive);
+        show_print_real(j, "g", of->at[i].gap);
+        show_print_real(j, "L", of->at[i].latency);
         json_end(j);
     }
     json_end(j);
@@ -155,13 +155,13 @@ static void json_verb(struct json *j, const struct logp_verb *verb, const struct
     json_curve(j, "rtt", &of->trip);
     json_curve(j, "rtt_median", &of->trip_median);
     json_object(j, "rtt_fit");
-    real(j, "l1", t->l1);
-    real(j, "l2", t->l2);
-    real(j, "l3", t->l3);
-    real(j, "l4", t->l4);
-    real(j, "l5", t->l5);
-    real(j, "l6", t->l6);
-    real(j, "residual", of->fit_trip.residual);
+    show_print_real(j, "l1", t->l1);
+    show_print_real(j, "l2", t->l2);
+    show_print_real(j, "l3", t->l3);
+    show_print_real(j, "l4", t->l4);
+    show_print_real(j, "l5", t->l5);
+    show_print_real(j, "l6", t->l6);
+    show_print_real(j, "residual", of->fit_trip.residual);
     json_end(j);
     json_end(j);
 }

@@ -148,14 +148,14 @@ static void compare_result(struct result *r, const struct value *entry)
         r->change = CHANGE_NOISE;
 }
 
-static int by_p(const void *a, const void *b)
+static int compare_by_p(const void *a, const void *b)
 {
     double x = (*(struct result *const *)a)->p, y = (*(struct result *const *)b)->p;
     return (x > y) - (x < y);
 }
 
 /* Holm: the smallest p against alarm/n, the next against alarm/(n-1) ..., until one is not below. */
-static void correct(struct papers_run *run)
+static void compare_correct(struct papers_run *run)
 {
     struct result **list = calloc((size_t)run->results_count + 1, sizeof(*list));
     int n = 0;
@@ -163,7 +163,7 @@ static void correct(struct papers_run *run)
         if (run->results[i].change == CHANGE_NOISE && run->results[i].entry->better != BETTER_NEITHER)
             list[n++] = &run->results[i];
     if (list)
-        qsort(list, (size_t)n, sizeof(*list), by_p);
+        qsort(list, (size_t)n, sizeof(*list), compare_by_p);
     for (int i = 0; i < n && list[i]->p < alarm / (n - i); i++) {
         bool more = list[i]->ratio > 1;
         list[i]->change = more == (list[i]->entry->better == BETTER_HIGHER) ? CHANGE_BETTER : CHANGE_WORSE;
@@ -191,7 +191,7 @@ bool papers_compare(struct papers_run *run, const char *path)
             if (strcmp(value_text(e, "id"), r->entry->id) == 0)
                 compare_result(r, e);
     }
-    correct(run);
+    compare_correct(run);
     value_free(old);
     return true;
 }

@@ -22,9 +22,9 @@ struct tally {
     bool rounds_contradict;
 };
 
-static void say(struct tally *y, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void judge_add_remark(struct tally *y, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static void say(struct tally *y, const char *format, ...)
+static void judge_add_remark(struct tally *y, const char *format, ...)
 {
     size_t used = strlen(y->out->text);
     va_list args;
@@ -33,13 +33,13 @@ static void say(struct tally *y, const char *format, ...)
     va_end(args);
 }
 
-static void count(struct tally *y, bool good)
+static void judge_count(struct tally *y, bool good)
 {
     *(good ? &y->good : &y->bad) += 1;
 }
 
 /* A column's name without its unit: the sentence has one already. */
-static int plain(const char *name)
+static int judge_plain_text(const char *name)
 {
     const char *unit = strstr(name, ", us");
     unit = unit ? unit : strstr(name, ", MB/s");
@@ -80,7 +80,7 @@ static double value_at(const struct table *t, int row, int column)
 }
 
 /* Logarithm of how many times a is better than b. */
-static double effect(const struct entry *e, double a, double b)
+static double judge_effect(const struct entry *e, double a, double b)
 {
     return e->better == BETTER_LOWER ? log(b / a) : log(a / b);
 }
@@ -102,22 +102,22 @@ static bool columns_of(struct tally *y, const struct check *k, int *a, int *b)
     *b = k->b ? table_find(y->table, k->b) : 0;
     if (*a > 0 && *b >= 0)
         return true;
-    say(y, "There is no column \"%s\" here. ", *a > 0 ? k->b : k->a);
+    judge_add_remark(y, "There is no column \"%s\" here. ", *a > 0 ? k->b : k->a);
     y->bad++;
     return false;
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median(double *x, int n)
+static double judge_median(double *x, int n)
 {
     if (n == 0)
         return NAN;
-    qsort(x, (size_t)n, sizeof(*x), by_value);
+    qsort(x, (size_t)n, sizeof(*x), compare_by_value);
     return (x[(n - 1) / 2] + x[n / 2]) / 2;
 }
 
@@ -139,9 +139,9 @@ static double round_median(const struct entry *e, const struct table *t, const s
     for (int i = 0; i < f->n; i++) {
         const struct cell *x = table_cell(t, f->rows[i], a), *y = table_cell(t, f->rows[i], b);
         if (round < x->samples && round < y->samples && x->sample[round] > 0 && y->sample[round] > 0)
-            list[n++] = effect(e, x->sample[round], y->sample[round]);
+            list[n++] = judge_effect(e, x->sample[round], y->sample[round]);
     }
-    return median(list, n);
+    return judge_median(list, n);
 }
 
 static struct effects effects_of(const struct tally *y, const struct check *k, int a, int b)
@@ -150,14 +150,14 @@ static struct effects effects_of(const struct tally *y, const struct check *k, i
     struct effects f = {.n = 0};
     double sorted[ROWS_MAX] = {0};
     for (int r = 0; r < t->rows && f.n < ROWS_MAX; r++) {
-        double x = effect(y->entry, value_at(t, r, a), value_at(t, r, b));
+        double x = judge_effect(y->entry, value_at(t, r, a), value_at(t, r, b));
         if (isnan(x) || !is_judged(t, k, r))
             continue;
         f.rows[f.n] = r;
         f.of[f.n++] = x;
     }
     memcpy(sorted, f.of, sizeof(sorted));
-    f.median = median(sorted, f.n);
+    f.median = judge_median(sorted, f.n);
     f.lowest_round = INFINITY;
     f.highest_round = -INFINITY;
     for (int round = 0; f.n > 0 && round < table_cell(t, f.rows[0], a)->samples; round++) {
@@ -174,7 +174,7 @@ static void name_effects(struct tally *y, const struct effects *f)
     int step = (f->n + ROWS_NAMED - 1) / ROWS_NAMED;
     for (int i = 0; i < f->n; i += step) {
         name_row(y->table, f->rows[i], row);
-        say(y, "%s%s: %.0f", i ? ", " : "", row, per_cent(y->entry, f->of[i]));
+        judge_add_remark(y, "%s%s: %.0f", i ? ", " : "", row, per_cent(y->entry, f->of[i]));
     }
 }
 
@@ -187,8 +187,8 @@ static void check_gain(struct tally *y, const struct check *k)
         return;
     const struct effects f = effects_of(y, k, a, b);
     if (f.n == 0) {
-        say(y, "%.*s and %.*s have no row that the claim speaks of in this run. ", plain(k->a), k->a,
-            plain(k->b), k->b);
+        judge_add_remark(y, "%.*s and %.*s have no row that the claim speaks of in this run. ",
+                         judge_plain_text(k->a), k->a, judge_plain_text(k->b), k->b);
         y->lacking++;
         return;
     }
@@ -196,23 +196,23 @@ static void check_gain(struct tally *y, const struct check *k)
     const bool only_least = k->kind == CHECK_BETTER;
     const double least = only_least ? goal : goal / 2, most = only_least ? INFINITY : 2 * goal;
     const bool lower = y->entry->better == BETTER_LOWER;
-    say(y, "%.*s has %.0f %% %s than %.*s in the median of %d row%s (", plain(k->a), k->a,
-        fabs(per_cent(y->entry, f.median)), lower == (f.median >= 0) ? "less" : "more", plain(k->b), k->b,
-        f.n, f.n == 1 ? "" : "s");
+    judge_add_remark(y, "%.*s has %.0f %% %s than %.*s in the median of %d row%s (", judge_plain_text(k->a),
+                     k->a, fabs(per_cent(y->entry, f.median)), lower == (f.median >= 0) ? "less" : "more",
+                     judge_plain_text(k->b), k->b, f.n, f.n == 1 ? "" : "s");
     name_effects(y, &f);
     if (only_least)
-        say(y, "; the paper prints no number, at least %.3g expected)", k->want);
+        judge_add_remark(y, "; the paper prints no number, at least %.3g expected)", k->want);
     else
-        say(y, "; paper %.4g, so %.0f to %.0f agrees)", k->want, per_cent(y->entry, least),
-            per_cent(y->entry, most));
+        judge_add_remark(y, "; paper %.4g, so %.0f to %.0f agrees)", k->want, per_cent(y->entry, least),
+                         per_cent(y->entry, most));
     if (f.lowest_round < 0 && f.highest_round > 0) {
-        say(y, ", but rounds contradict each other (%.0f to %.0f)", per_cent(y->entry, f.lowest_round),
-            per_cent(y->entry, f.highest_round));
+        judge_add_remark(y, ", but rounds contradict each other (%.0f to %.0f)",
+                         per_cent(y->entry, f.lowest_round), per_cent(y->entry, f.highest_round));
         y->rounds_contradict = true;
     } else if (f.median > most)
-        say(y, ": more than the paper's effect");
-    say(y, ". ");
-    count(y, f.median >= least && f.median <= most);
+        judge_add_remark(y, ": more than the paper's effect");
+    judge_add_remark(y, ". ");
+    judge_count(y, f.median >= least && f.median <= most);
 }
 
 static void check_alike(struct tally *y, const struct check *k)
@@ -231,10 +231,12 @@ static void check_alike(struct tally *y, const struct check *k)
         }
     }
     double apart = f.n ? 100 * (exp(sum / f.n) - 1) : INFINITY;
-    count(y, apart <= k->want);
-    say(y,
+    judge_count(y, apart <= k->want);
+    judge_add_remark(
+        y,
         "%.*s and %.*s differ by %.0f %% in the mean of %d rows, most at %s with %.0f %% (limit: %.3g %%). ",
-        plain(k->a), k->a, plain(k->b), k->b, apart, f.n, row, 100 * (exp(widest) - 1), k->want);
+        judge_plain_text(k->a), k->a, judge_plain_text(k->b), k->b, apart, f.n, row, 100 * (exp(widest) - 1),
+        k->want);
 }
 
 /* ---- One column from row to row ---- */
@@ -257,7 +259,7 @@ static void check_growth(struct tally *y, const struct check *k)
         high = fmax(high, x);
     }
     if (first == last) {
-        say(y, "%s has too few rows in this run. ", k->a);
+        judge_add_remark(y, "%s has too few rows in this run. ", k->a);
         y->lacking++;
         return;
     }
@@ -265,16 +267,17 @@ static void check_growth(struct tally *y, const struct check *k)
     name_row(t, first, from);
     name_row(t, last, to);
     if (k->kind == CHECK_STAYS) {
-        count(y, high / low <= 1 + k->want / 100);
-        say(y,
+        judge_count(y, high / low <= 1 + k->want / 100);
+        judge_add_remark(
+            y,
             "%s: the highest of the rows %s to %s is %.2f times the lowest (paper: constant; limit %.2f). ",
             k->a, from, to, high / low, 1 + k->want / 100);
         return;
     }
     const bool grows = k->kind == CHECK_GROWS;
-    count(y, grows ? factor >= k->want : factor <= k->want);
-    say(y, "%s at %s is %.2f times the value at %s (paper: it %s; %s %.2f expected). ", k->a, to, factor,
-        from, grows ? "grows" : "falls", grows ? "at least" : "at most", k->want);
+    judge_count(y, grows ? factor >= k->want : factor <= k->want);
+    judge_add_remark(y, "%s at %s is %.2f times the value at %s (paper: it %s; %s %.2f expected). ", k->a, to,
+                     factor, from, grows ? "grows" : "falls", grows ? "at least" : "at most", k->want);
 }
 
 /* ---- One column among others ---- */
@@ -306,7 +309,7 @@ static void check_extreme(struct tally *y, const struct check *k)
         return;
     const int rival = best_rival(y, k, a, &f);
     if (rival < 0) {
-        say(y, "%s has no row that the claim speaks of in this run. ", k->a);
+        judge_add_remark(y, "%s has no row that the claim speaks of in this run. ", k->a);
         y->lacking++;
         return;
     }
@@ -314,12 +317,12 @@ static void check_extreme(struct tally *y, const struct check *k)
     const char *winner = y->table->names[good ? a : rival], *second = y->table->names[good ? rival : a];
     name_row(y->table, f.rows[0], from);
     name_row(y->table, f.rows[f.n - 1], to);
-    say(y, "%s is the %s at %s", winner, best ? "best" : "worst", from);
+    judge_add_remark(y, "%s is the %s at %s", winner, best ? "best" : "worst", from);
     if (f.n > 1)
-        say(y, " to %s", to);
-    say(y, " (%.1f %% %s than %s in the median of rows). ", fabs(per_cent(y->entry, f.median)),
-        best ? "better" : "worse", second);
-    count(y, good);
+        judge_add_remark(y, " to %s", to);
+    judge_add_remark(y, " (%.1f %% %s than %s in the median of rows). ", fabs(per_cent(y->entry, f.median)),
+                     best ? "better" : "worse", second);
+    judge_count(y, good);
 }
 
 /* The row where a column is best is the paper's. */
@@ -331,18 +334,18 @@ static void check_peak(struct tally *y, const struct check *k)
         return;
     for (int r = 0; r < t->rows; r++)
         if (!isnan(value_at(t, r, a)) && is_judged(t, k, r) &&
-            (best < 0 || effect(y->entry, value_at(t, r, a), value_at(t, best, a)) > 0))
+            (best < 0 || judge_effect(y->entry, value_at(t, r, a), value_at(t, best, a)) > 0))
             best = r;
     if (best < 0) {
-        say(y, "%s has no values in this run. ", k->a);
+        judge_add_remark(y, "%s has no values in this run. ", k->a);
         y->lacking++;
         return;
     }
-    count(y, fabs(row_number(t, best) - k->want) < 0.5);
-    say(y, "%s is best at %.0f (paper: %.0f). ", k->a, row_number(t, best), k->want);
+    judge_count(y, fabs(row_number(t, best) - k->want) < 0.5);
+    judge_add_remark(y, "%s is best at %.0f (paper: %.0f). ", k->a, row_number(t, best), k->want);
 }
 
-static void check_says(struct tally *y)
+static void judge_check_claims(struct tally *y)
 {
     const struct table *t = y->table;
     int agree = 0;
@@ -350,7 +353,7 @@ static void check_says(struct tally *y)
         agree += strcmp(table_cell(t, r, 3)->text, "yes") == 0;
     y->good += agree;
     y->bad += t->rows - agree;
-    say(y, "%d of %d statements agree. ", agree, t->rows);
+    judge_add_remark(y, "%d of %d statements agree. ", agree, t->rows);
 }
 
 static void check_beside(struct tally *y, const struct check *k)
@@ -367,12 +370,13 @@ static void check_beside(struct tally *y, const struct check *k)
             best = value;
     }
     if (isnan(best)) {
-        say(y, "%s: below the measurement noise here, %.6g %s in the paper. ", k->a, k->want, k->unit);
+        judge_add_remark(y, "%s: below the measurement noise here, %.6g %s in the paper. ", k->a, k->want,
+                         k->unit);
         return;
     }
     shown.value = best;
     table_print_cell(&shown, text);
-    say(y, "%s: %s %s here, %.6g %s in the paper. ", k->a, text, k->unit, k->want, k->unit);
+    judge_add_remark(y, "%s: %s %s here, %.6g %s in the paper. ", k->a, text, k->unit, k->want, k->unit);
 }
 
 /* A cell that the paper prints: the row named a, the column named b, within a factor of `want`. */
@@ -387,16 +391,17 @@ static void check_number(struct tally *y, const struct check *k)
             row = r;
     }
     if (row < 0 || isnan(table_cell(t, row, column)->value)) {
-        say(y, "%s, %s: not in this run. ", k->a, k->b);
+        judge_add_remark(y, "%s, %s: not in this run. ", k->a, k->b);
         y->lacking++;
         return;
     }
     const double x = table_cell(t, row, column)->value, within = k->from > 1 ? k->from : 1;
-    count(y, k->want > 0 ? x >= k->want / within && x <= k->want * within : x <= k->to);
+    judge_count(y, k->want > 0 ? x >= k->want / within && x <= k->want * within : x <= k->to);
     if (k->want > 0)
-        say(y, "%s, %s: %.6g (paper %.6g; within a factor of %.3g). ", k->a, k->b, x, k->want, within);
+        judge_add_remark(y, "%s, %s: %.6g (paper %.6g; within a factor of %.3g). ", k->a, k->b, x, k->want,
+                         within);
     else
-        say(y, "%s, %s: %.3g (paper: at most %.6g). ", k->a, k->b, x, k->to);
+        judge_add_remark(y, "%s, %s: %.3g (paper: at most %.6g). ", k->a, k->b, x, k->to);
 }
 
 static void judge_check(struct tally *y, const struct check *k)
@@ -427,7 +432,7 @@ static void judge_check(struct tally *y, const struct check *k)
         check_number(y, k);
         break;
     case CHECK_SAYS:
-        check_says(y);
+        judge_check_claims(y);
         break;
     case CHECK_BESIDE:
         check_beside(y, k);
@@ -450,22 +455,24 @@ void judge(const struct entry *e, const struct table *t, const struct conditions
     const bool is_timed = c->is_timed && strcmp(t->over, "simulated") != 0;
     out->text[0] = 0;
     if (is_timed && c->others > OTHERS_MAX)
-        say(&y, "Unreliable: other programs used %.0f %% of the processors' time during the measurement. ",
+        judge_add_remark(
+            &y, "Unreliable: other programs used %.0f %% of the processors' time during the measurement. ",
             100 * c->others);
     if (c->is_too_brief)
-        say(&y, "Not judged: a quick run is too short or its problems are too small; run without --quick. ");
+        judge_add_remark(
+            &y, "Not judged: a quick run is too short or its problems are too small; run without --quick. ");
     for (const struct check *k = e->checks; k < e->checks + CHECKS_MAX && k->kind != CHECK_NONE; k++)
         judge_check(&y, k);
     out->verdict = verdict_of(&y);
     const bool differs = out->verdict == VERDICT_DIFFERS || out->verdict == VERDICT_PARTLY;
     if (out->verdict == VERDICT_BESIDE)
-        say(&y, "%s. ",
-            e->take == TAKE_PROFILE ? "Shown side by side, not judged"
-                                    : "Other hardware: shown side by side, not judged");
+        judge_add_remark(&y, "%s. ",
+                         e->take == TAKE_PROFILE ? "Shown side by side, not judged"
+                                                 : "Other hardware: shown side by side, not judged");
     if (e->why && (differs || e->take == TAKE_PROFILE))
-        say(&y, "%s ", e->why);
+        judge_add_remark(&y, "%s ", e->why);
     if (e->fitted && out->verdict == VERDICT_AGREES) {
-        say(&y, "No evidence: %s ", e->fitted);
+        judge_add_remark(&y, "No evidence: %s ", e->fitted);
         out->verdict = VERDICT_FITTED;
     }
     if (c->is_too_brief)

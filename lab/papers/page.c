@@ -80,7 +80,7 @@ static const char script[] =
     ")').length}"
     "for(const b of boxes)b.addEventListener('change',filter);filter();";
 
-static void fact(FILE *out, const char *name, const char *value)
+static void page_print_fact(FILE *out, const char *name, const char *value)
 {
     html_put(out, "dt", NULL, "%s", name);
     html_put(out, "dd", NULL, "%s", value);
@@ -104,18 +104,18 @@ static void write_head(const struct papers_run *run, const int count[VERDICTS], 
     fputs(".</p>", out);
     fputs("<dl>", out);
     snprintf(text, sizeof(text), "%s, %d cores, %s", run->machine, run->cores, run->kernel);
-    fact(out, "machine", text);
+    page_print_fact(out, "machine", text);
     snprintf(text, sizeof(text),
              "%.1f before, %.1f after (load average; the commands themselves are part of the second); "
              "each figure shows how much of the processors' time other programs used",
              run->load_before, run->load_after);
-    fact(out, "load", text);
+    page_print_fact(out, "load", text);
     snprintf(text, sizeof(text), "Fishplate %s, %s%d round%s, %s, %.0f s", FISHPLATE_VERSION,
              run->quick ? "--quick, " : "", run->rounds, run->rounds == 1 ? "" : "s", run->date,
              run->seconds);
-    fact(out, "run", text);
-    fact(out, "settings",
-         run->settings[0] ? run->settings : "none in the environment; each command names its own");
+    page_print_fact(out, "run", text);
+    page_print_fact(out, "settings",
+                    run->settings[0] ? run->settings : "none in the environment; each command names its own");
     fputs("</dl>\n", out);
 }
 

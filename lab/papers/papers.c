@@ -36,7 +36,7 @@ static const struct cli_option options[] = {
                   "print the entries and their commands, and whether they can run here"),
     CLI_END};
 
-static void usage(void)
+static void print_usage(void)
 {
     printf("Usage: fishplate-lab papers [options]\n\n"
            "Repeats the measurements of the five papers that Fishplate is based on, as far as this machine "
@@ -55,7 +55,7 @@ static void usage(void)
            "  fishplate-lab papers --quick --only takagi,liu-6 --json new.json --against report.json\n");
 }
 
-static int parse(struct papers_run *run, int argc, char **argv)
+static int papers_parse(struct papers_run *run, int argc, char **argv)
 {
     const struct cli c = {.program = "fishplate-lab papers", .options = options};
     const int next = cli_parse(&c, argc, argv, run);
@@ -245,7 +245,7 @@ static int measure_and_report(struct papers_run *run)
         fprintf(stderr, "fishplate-lab papers: %d commands failed; their output is in %s.\n", run->failures,
                 run->work);
     else if (good)
-        papers_forget(run);
+        papers_remove_files(run);
     return good && run->failures == 0 ? 0 : 1;
 }
 
@@ -262,9 +262,9 @@ int bench_papers_main(int argc, char **argv)
     int status = 2;
     if (!run)
         return 1;
-    const int next = parse(run, argc, argv);
+    const int next = papers_parse(run, argc, argv);
     if (next == CLI_HELP) {
-        usage();
+        print_usage();
         status = 0;
     } else if (next != CLI_INVALID) {
         run->terminal = isatty(STDERR_FILENO);

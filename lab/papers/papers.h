@@ -146,7 +146,8 @@ void table_set(struct table *t, int row, int column, double value);
 void table_set_text(struct table *t, int row, int column, const char *text);
 int table_find(const struct table *t, const char *name); /* a column by its name or how it begins; -1 */
 /* The table of an entry from one round's documents, one a variant; NULL when it is not in them. */
-struct table *table_take(const struct entry *e, const struct source *s, const struct value *const *documents);
+struct table *table_collect(const struct entry *e, const struct source *s,
+                            const struct value *const *documents);
 /* Adds the samples of `more` to `t` where both have the cell. */
 void table_merge(struct table *t, const struct table *more);
 /* Sets every value from its samples: the best, or the median where neither direction is better. */
@@ -211,7 +212,7 @@ struct papers_run {
 /* Runs what is wanted and fills the results; false: nothing could be run. */
 bool papers_measure(struct papers_run *run);
 /* Removes the answers that were kept. */
-void papers_forget(const struct papers_run *run);
+void papers_remove_files(const struct papers_run *run);
 void papers_command(const struct papers_run *run, const struct variant *v, char *out, size_t size);
 
 /* ---- What comes out ---- */

@@ -19,7 +19,7 @@ struct axis {
     double from, to;
 };
 
-static double place(const struct axis *a, double v)
+static double plot_place(const struct axis *a, double v)
 {
     double part = a->high <= a->low ? 0.5
                   : a->factors      ? log(v / a->low) / log(a->high / a->low)
@@ -87,13 +87,13 @@ static void text_at(FILE *out, double x, double y, const char *anchor, const cha
     fputs("</text>", out);
 }
 
-static void grid(const struct axis *a, const char *unit, FILE *out)
+static void plot_grid(const struct axis *a, const char *unit, FILE *out)
 {
     char text[64];
     int steps = a->factors ? (int)lround(log10(a->high / a->low)) : 4;
     int every = steps > 6 ? (steps + 5) / 6 : 1;
     for (int i = 0; i <= steps; i += every) {
-        double v = a->factors ? a->low * pow(10, i) : a->high * i / steps, y = place(a, v);
+        double v = a->factors ? a->low * pow(10, i) : a->high * i / steps, y = plot_place(a, v);
         fprintf(out, "<line class=\"grid\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>", LEFT,
                 WIDTH - RIGHT, y, y);
         snprintf(text, sizeof(text), "%.4g", v);
@@ -132,7 +132,7 @@ static void names_below(const struct table *t, const double *x, FILE *out)
     fputc('\n', out);
 }
 
-static void tip(const struct table *t, int row, int column, const struct entry *e, FILE *out)
+static void plot_print_tooltip(const struct table *t, int row, int column, const struct entry *e, FILE *out)
 {
     char x[64], y[64];
     name_x(t, row, x);
@@ -148,15 +148,15 @@ static void draw_lines(const struct entry *e, const struct table *t, const int *
         for (int r = 0; r < t->rows; r++) {
             const struct cell *c = table_cell(t, r, columns[i]);
             if (c->samples > 0 && c->value > 0)
-                fprintf(out, "%.1f,%.1f ", x[r], place(a, c->value));
+                fprintf(out, "%.1f,%.1f ", x[r], plot_place(a, c->value));
         }
         fputs("\"/>", out);
         for (int r = 0; r < t->rows; r++) {
             const struct cell *c = table_cell(t, r, columns[i]);
             if (c->samples == 0 || !(c->value > 0))
                 continue;
-            fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\">", x[r], place(a, c->value));
-            tip(t, r, columns[i], e, out);
+            fprintf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\">", x[r], plot_place(a, c->value));
+            plot_print_tooltip(t, r, columns[i], e, out);
             fputs("</circle>", out);
         }
         fputs("</g>\n", out);
@@ -173,10 +173,10 @@ static void draw_bars(const struct entry *e, const struct table *t, const int *c
             const struct cell *c = table_cell(t, r, columns[i]);
             if (c->samples == 0 || !(c->value > 0))
                 continue;
-            double y = place(a, c->value);
+            double y = plot_place(a, c->value);
             fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\">",
                     x[r] - room / 2 + i * width, y, width * 0.9, HEIGHT - BOTTOM - y);
-            tip(t, r, columns[i], e, out);
+            plot_print_tooltip(t, r, columns[i], e, out);
             fputs("</rect>", out);
         }
         fputs("</g>\n", out);
@@ -196,7 +196,7 @@ static bool places_x(const struct table *t, double *x)
         a.factors = a.low > 0 && a.high >= 8 * a.low;
     }
     for (int r = 0; r < t->rows; r++)
-        x[r] = numbers ? place(&a, table_cell(t, r, 0)->value)
+        x[r] = numbers ? plot_place(&a, table_cell(t, r, 0)->value)
                        : LEFT + (r + 0.5) * (WIDTH - LEFT - RIGHT) / (double)t->rows;
     return numbers;
 }
@@ -224,12 +224,12 @@ void plot_write(const struct entry *e, const struct table *t, FILE *out)
                  lines[i]->unit);
     fprintf(out, "</div>\n<svg viewBox=\"0 0 %d %d\" role=\"img\">", WIDTH, HEIGHT);
     html_put(out, "title", NULL, "%s: %s", e->figure, e->title);
-    grid(&a, e->y, out);
+    plot_grid(&a, e->y, out);
     names_below(t, x, out);
     (joined ? draw_lines : draw_bars)(e, t, columns, n, &a, x, out);
     for (int i = 0; i < nlines; i++)
         fprintf(out, "<line class=\"paper\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
-                WIDTH - RIGHT, place(&a, lines[i]->value), place(&a, lines[i]->value));
+                WIDTH - RIGHT, plot_place(&a, lines[i]->value), plot_place(&a, lines[i]->value));
     fputs("</svg>\n", out);
     free(x);
 }

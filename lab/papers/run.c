@@ -35,7 +35,7 @@ struct plan {
     double expected, took; /* of the jobs that ran: what was expected, what they took */
 };
 
-static double now(void)
+static double run_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -91,10 +91,10 @@ static void exec_command(const struct papers_run *run, char *command, const char
 static int wait_for(pid_t child, double seconds)
 {
     int status = -1;
-    double until = now() + seconds;
+    double until = run_clock() + seconds;
     const struct timespec nap = {0, 20000000};
     while (waitpid(child, &status, WNOHANG) == 0) {
-        if (now() > until)
+        if (run_clock() > until)
             kill(-child, SIGKILL);
         nanosleep(&nap, NULL);
     }
@@ -118,7 +118,7 @@ static int run_command(const struct papers_run *run, const char *words, const ch
     return wait_for(child, seconds);
 }
 
-static void interrupted(int signal_number)
+static void run_interrupted(int signal_number)
 {
     static const char text[] =
         "\nfishplate-lab papers: interrupted. Run the same command again to continue.\n";
@@ -131,7 +131,7 @@ static void interrupted(int signal_number)
 
 /* ---- The plan ---- */
 
-static bool wanted(const struct papers_run *run, const struct source *s)
+static bool run_is_wanted(const struct papers_run *run, const struct source *s)
 {
     for (int i = 0; i < run->results_count; i++)
         if (run->results[i].source == s && !run->results[i].missing)
@@ -147,7 +147,7 @@ static void make_plan(const struct papers_run *run, struct plan *p)
     for (int round = 0; round < run->rounds; round++)
         for (int i = 0; i < sources_count; i++) {
             const struct source *s = &sources[i];
-            if (!wanted(run, s) || (round > 0 && s->same_always))
+            if (!run_is_wanted(run, s) || (round > 0 && s->same_always))
                 continue;
             int n = variants_of(s);
             for (int v = 0; v < n; v++)
@@ -164,7 +164,7 @@ static double seconds_left(const struct plan *p)
     return p->expected > 0 ? left * p->took / p->expected : left;
 }
 
-static void show(const struct papers_run *run, const struct plan *p, const char *what)
+static void run_print(const struct papers_run *run, const struct plan *p, const char *what)
 {
     int left = (int)ceil(seconds_left(p)), filled = p->count ? BAR * p->at / p->count : BAR;
     if (!run->terminal) {
@@ -200,15 +200,15 @@ static void do_job(struct papers_run *run, struct plan *p, struct job *j)
         run->resumed++;
     } else {
         papers_command(run, &s->variants[j->variant], command, sizeof(command));
-        show(run, p, s->name);
+        run_print(run, p, s->name);
         struct load before, after;
-        double began = now();
+        double began = run_clock();
         const bool known = load_read(&before);
         int status = run_command(run, command, part, err, 60 + 20 * j->seconds);
         struct value *v = value_read(part);
         if (known && load_read(&after))
-            store_load(run, j, load_others(&before, &after), now() - began);
-        p->took += now() - began;
+            store_load(run, j, load_others(&before, &after), run_clock() - began);
+        p->took += run_clock() - began;
         p->expected += j->seconds;
         if (status == 0 && v && rename(part, answer) == 0)
             unlink(err);
@@ -274,7 +274,7 @@ static struct table *table_of_round(const struct papers_run *run, const struct r
         have += documents[v] != NULL;
     }
     struct table *t =
-        have == n ? table_take(r->entry, r->source, (const struct value *const *)documents) : NULL;
+        have == n ? table_collect(r->entry, r->source, (const struct value *const *)documents) : NULL;
     for (int v = 0; v < n; v++)
         value_free(documents[v]);
     return t;
@@ -329,14 +329,14 @@ static void fill_result(const struct papers_run *run, struct result *r)
 bool papers_measure(struct papers_run *run)
 {
     struct plan p = {0};
-    double began = now();
+    double began = run_clock();
     if (!open_folder(run)) {
         fprintf(stderr, "fishplate-lab papers: cannot store results in %s: %s\n", run->work, strerror(errno));
         return false;
     }
     make_plan(run, &p);
-    signal(SIGINT, interrupted);
-    signal(SIGTERM, interrupted);
+    signal(SIGINT, run_interrupted);
+    signal(SIGTERM, run_interrupted);
     for (int i = 0; i < p.count; i++)
         do_job(run, &p, &p.jobs[i]);
     signal(SIGINT, SIG_DFL);
@@ -345,12 +345,12 @@ bool papers_measure(struct papers_run *run)
         fputs("\r\033[K", stderr);
     for (int i = 0; i < run->results_count; i++)
         fill_result(run, &run->results[i]);
-    run->seconds = now() - began;
+    run->seconds = run_clock() - began;
     free(p.jobs);
     return true;
 }
 
-void papers_forget(const struct papers_run *run)
+void papers_remove_files(const struct papers_run *run)
 {
     remove_folder(run->work);
 }

@@ -7,7 +7,7 @@
 
 #include "papers.h"
 
-static void *must(void *memory)
+static void *table_check_memory(void *memory)
 {
     if (!memory) {
         fputs("fishplate-lab papers: out of memory.\n", stderr);
@@ -18,9 +18,9 @@ static void *must(void *memory)
 
 struct table *table_new(const char *title, const char *over)
 {
-    struct table *t = must(calloc(1, sizeof(*t)));
-    t->title = must(strdup(title));
-    t->over = must(strdup(over));
+    struct table *t = table_check_memory(calloc(1, sizeof(*t)));
+    t->title = table_check_memory(strdup(title));
+    t->over = table_check_memory(strdup(over));
     return t;
 }
 
@@ -44,14 +44,14 @@ int table_column(struct table *t, const char *name)
 {
     if (t->columns == COLUMNS_MAX || t->rows > 0)
         return -1;
-    t->names[t->columns] = must(strdup(name));
+    t->names[t->columns] = table_check_memory(strdup(name));
     return t->columns++;
 }
 
 int table_row(struct table *t)
 {
     size_t columns = (size_t)t->columns, rows = (size_t)t->rows;
-    t->cells = must(realloc(t->cells, sizeof(*t->cells) * columns * (rows + 1)));
+    t->cells = table_check_memory(realloc(t->cells, sizeof(*t->cells) * columns * (rows + 1)));
     memset(&t->cells[rows * columns], 0, sizeof(*t->cells) * columns);
     for (size_t c = 0; c < columns; c++)
         t->cells[rows * columns + c].value = NAN;
@@ -76,7 +76,7 @@ void table_set_text(struct table *t, int row, int column, const char *text)
 {
     struct cell *c = table_cell(t, row, column);
     free(c->text);
-    c->text = must(strdup(text));
+    c->text = table_check_memory(strdup(text));
 }
 
 int table_row_of(struct table *t, const char *text, double number)
@@ -126,7 +126,7 @@ void table_merge(struct table *t, const struct table *more)
     }
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -142,7 +142,7 @@ void table_settle(struct table *t, enum better better)
             if (n == 0)
                 continue;
             memcpy(sorted, cell->sample, sizeof(sorted));
-            qsort(sorted, (size_t)n, sizeof(sorted[0]), by_value);
+            qsort(sorted, (size_t)n, sizeof(sorted[0]), compare_by_value);
             cell->value = better == BETTER_LOWER    ? sorted[0]
                           : better == BETTER_HIGHER ? sorted[n - 1]
                                                     : (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;

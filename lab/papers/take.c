@@ -254,7 +254,8 @@ static struct table *take_flow(const struct entry *e, const struct source *s,
     return t;
 }
 
-struct table *table_take(const struct entry *e, const struct source *s, const struct value *const *documents)
+struct table *table_collect(const struct entry *e, const struct source *s,
+                            const struct value *const *documents)
 {
     struct table *t = NULL;
     switch (e->take) {

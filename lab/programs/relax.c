@@ -20,7 +20,7 @@ static long first_of(long all, int ranks, int rank)
 }
 
 /* My edges become the halos of the neighbours. */
-static void tell(struct row *r, long cells_before)
+static void relax_report(struct row *r, long cells_before)
 {
     if (r->rank > 0)
         MPI_Put(&r->cell[1], 1, MPI_DOUBLE, r->rank - 1, cells_before + 1, 1, MPI_DOUBLE, r->win);
@@ -31,7 +31,7 @@ static void tell(struct row *r, long cells_before)
 }
 
 /* Cells of one colour; both ends of the row stay as they are. */
-static void relax(struct row *r, long all, long colour)
+static void relax_cells(struct row *r, long all, long colour)
 {
     for (long i = 1 + (r->first + colour) % 2; i <= r->cells; i += 2)
         if (r->first + i - 1 > 0 && r->first + i - 1 < all - 1)
@@ -57,8 +57,8 @@ int main(int argc, char **argv)
     const double start = MPI_Wtime();
     for (long s = 0; s < sweeps; s++)
         for (long colour = 0; colour < 2; colour++) {
-            relax(&r, all, colour);
-            tell(&r, before);
+            relax_cells(&r, all, colour);
+            relax_report(&r, before);
         }
     const double took = MPI_Wtime() - start;
     MPI_Win_unlock_all(r.win);

@@ -19,7 +19,7 @@ struct operation {
     char *out, *in;
 };
 
-static void broadcast(void *arg, int n)
+static void coll_broadcast(void *arg, int n)
 {
     struct operation *o = arg;
     for (int i = 0; i < n; i++) {
@@ -58,17 +58,17 @@ static void coll_rank(struct ib_rank *r)
         o.bytes = (int)bytes;
         bench_fill(o.out, (size_t)bytes, r->bench.rank == 0 ? 77u : 0u);
         o.root = 0;
-        broadcast(&o, 1);
+        coll_broadcast(&o, 1);
         r->bench.errors += bench_check(o.out, (size_t)bytes, 77);
-        bench_measure(&r->bench, MPI_COMM_WORLD, true, broadcast, &o, &s);
-        ib_tell(r, IB_TIME, s.min * 1e6, "bcast.%ld", bytes);
+        bench_measure(&r->bench, MPI_COMM_WORLD, true, coll_broadcast, &o, &s);
+        ib_report(r, IB_TIME, s.min * 1e6, "bcast.%ld", bytes);
         check_all_to_all(r, &o);
         bench_measure(&r->bench, MPI_COMM_WORLD, true, all_to_all, &o, &s);
-        ib_tell(r, IB_TIME, s.min * 1e6, "alltoall.%ld", bytes);
+        ib_report(r, IB_TIME, s.min * 1e6, "alltoall.%ld", bytes);
     }
     free(o.in);
     free(o.out);
-    rails_tell(r);
+    rails_report(r);
 }
 
 static void coll_table(struct ib_driver *d, const char *title, struct ib_figures *const *f,
@@ -90,12 +90,12 @@ static void coll_table(struct ib_driver *d, const char *title, struct ib_figures
         ib_cell(t, "%.2f", last);
     }
     ib_ours(t, "%.2f times the time of one rail at the largest size.", last);
-    rails_say_used(t, f[1]);
+    rails_print_used(t, f[1]);
     ib_table_close(t);
 }
 
 /* The same job with one rail and with two. */
-static void both(struct ib_driver *d, struct ib_job job, const char *args, struct ib_figures **f)
+static void coll_run_both(struct ib_driver *d, struct ib_job job, const char *args, struct ib_figures **f)
 {
     job.hcas = SLOW_ONE;
     job.settings = "";
@@ -112,7 +112,7 @@ static void coll_tables(struct ib_driver *d)
     snprintf(args, sizeof(args), "from=%ld to=%ld", from, to);
     for (int smp = 0; smp < 2; smp++) {
         struct ib_figures *f[2];
-        both(d, (struct ib_job){.topic = "coll", .ranks = smp ? 8 : 4, .nodes = 4}, args, f);
+        coll_run_both(d, (struct ib_job){.topic = "coll", .ranks = smp ? 8 : 4, .nodes = 4}, args, f);
         coll_table(d,
                    smp ? "MPI_Bcast, 4 nodes, rails of 250 MB/s, two processes each [Liu04 fig. 8.12]"
                        : "MPI_Bcast, 4 nodes, rails of 250 MB/s, one process each [Liu04 fig. 8.10]",
@@ -150,9 +150,9 @@ static void kernels_rank(struct ib_rank *r)
         struct kernel_result result = {.verified = true};
         kernels[k]->run(&run, &result);
         r->bench.errors += r->bench.rank == 0 && !result.verified;
-        ib_tell(r, IB_TIME, result.seconds * 1e3, "%s", kernels[k]->name);
+        ib_report(r, IB_TIME, result.seconds * 1e3, "%s", kernels[k]->name);
     }
-    rails_tell(r);
+    rails_report(r);
 }
 
 static void kernels_table(struct ib_driver *d, int ranks, const char *title)
@@ -161,7 +161,7 @@ static void kernels_table(struct ib_driver *d, int ranks, const char *title)
     char args[32];
     snprintf(args, sizeof(args), "class=%d", d->quick ? CLASS_S : CLASS_W);
     struct ib_job job = {.topic = "kernels", .ranks = ranks, .nodes = 4};
-    both(d, job, args, f);
+    coll_run_both(d, job, args, f);
     job.settings = ""; /* links as fast as memory: what is left is mostly computing */
     f[2] = ib_run(d, &job, "%s", args);
     struct ib_table *t = ib_table_open(
@@ -187,7 +187,7 @@ static void kernels_table(struct ib_driver *d, int ranks, const char *title)
     }
     ib_ours(t, "the time on the links is what a job takes longer than with links as fast as memory. Results "
                "verify.");
-    rails_say_used(t, f[1]);
+    rails_print_used(t, f[1]);
     ib_table_close(t);
     for (int i = 0; i < 3; i++)
         ib_figures_free(f[i]);

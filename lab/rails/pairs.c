@@ -26,8 +26,8 @@ struct kind {
 };
 
 /* One row a size, one column a job, and the last against the first. */
-static void compare(struct ib_driver *d, const struct kind *k, struct ib_figures *const *f,
-                    const char *const *names, int n)
+static void pairs_compare(struct ib_driver *d, const struct kind *k, struct ib_figures *const *f,
+                          const char *const *names, int n)
 {
     struct ib_table *t = ib_table_open(d, k->title, k->paper);
     char name[32];
@@ -48,7 +48,7 @@ static void compare(struct ib_driver *d, const struct kind *k, struct ib_figures
                 k->wanted < 1 ? "most" : "least", k->wanted);
     else
         ib_ours(t, "%.2f times at the largest size.", last);
-    rails_say_used(t, f[1]);
+    rails_print_used(t, f[1]);
     ib_table_close(t);
 }
 
@@ -76,7 +76,7 @@ static void pairs_tables(struct ib_driver *d)
     struct ib_figures *f[] = {ib_run(d, &one, "from=4 to=%ld factor=%d", large, factor),
                               ib_run(d, &two, "from=4 to=%ld factor=%d", large, factor)};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        compare(d, &kinds[i], f, names, 2);
+        pairs_compare(d, &kinds[i], f, names, 2);
     ib_figures_free(f[0]);
     ib_figures_free(f[1]);
 }
@@ -111,7 +111,7 @@ static void smp_tables(struct ib_driver *d)
                       i == 2);
     }
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        compare(d, &kinds[i], f, names, 3);
+        pairs_compare(d, &kinds[i], f, names, 3);
     for (int i = 0; i < 3; i++)
         ib_figures_free(f[i]);
 }

@@ -55,7 +55,7 @@ const struct ib_topic rails_whole = {
 enum { STEPS_MAX = 4096, FLIGHT = 4, RANKS = 4 };
 
 /* Where each rank sends its message of each step: every rank knows it of all. */
-static int destination(unsigned *dice, int rank, int size)
+static int policies_destination(unsigned *dice, int rank, int size)
 {
     *dice = *dice * 1664525u + 1013904223u;
     int to = (int)((*dice >> 16) % (unsigned)(size - 1));
@@ -73,7 +73,7 @@ static void begin_step(struct ib_rank *r, struct step *s, unsigned *dice, int by
     int size = r->bench.size, me = r->bench.rank, to[RANKS];
     s->count = 0;
     for (int k = 0; k < size; k++)
-        to[k] = destination(dice, k, size);
+        to[k] = policies_destination(dice, k, size);
     for (int k = 0; k < size; k++)
         if (to[k] == me)
             MPI_Irecv(in + (size_t)k * (size_t)bytes, bytes, MPI_BYTE, k, 0, MPI_COMM_WORLD,
@@ -107,7 +107,7 @@ static void check_last(struct ib_rank *r, int bytes, int steps, const char *in)
     int size = r->bench.size, from[FLIGHT][RANKS] = {{0}};
     for (int i = 0; i < steps; i++)
         for (int k = 0; k < size; k++)
-            from[i % FLIGHT][k] |= destination(&dice, k, size) == r->bench.rank;
+            from[i % FLIGHT][k] |= policies_destination(&dice, k, size) == r->bench.rank;
     for (int i = 0; i < FLIGHT; i++)
         for (int k = 0; k < size; k++)
             if (from[i][k])
@@ -129,15 +129,15 @@ static void alloc_rank(struct ib_rank *r)
         double rate = random_traffic(r, (int)bytes, steps, out, in);
         check_last(r, (int)bytes, steps, in);
         frames = ib_together(r, ib_counter("ib_reserve_frames") - frames) / steps / r->bench.size;
-        ib_tell(r, IB_RATE, rate, "rate.%ld", bytes);
+        ib_report(r, IB_RATE, rate, "rate.%ld", bytes);
         answers = ib_together(r, ib_counter("ib_reserve_answers") - answers);
         ns = ib_together(r, ib_counter("ib_reserve_answer_ns") - ns);
-        ib_tell(r, IB_COUNT, frames, "frames.%ld", bytes);
-        ib_tell(r, IB_TIME, answers > 0 ? ns / answers / 2 / 1000 : 0, "control.%ld", bytes);
+        ib_report(r, IB_COUNT, frames, "frames.%ld", bytes);
+        ib_report(r, IB_TIME, answers > 0 ? ns / answers / 2 / 1000 : 0, "control.%ld", bytes);
     }
     free(in);
     free(out);
-    rails_tell(r);
+    rails_report(r);
 }
 
 static void alloc_tables(struct ib_driver *d)
@@ -179,7 +179,7 @@ static void alloc_tables(struct ib_driver *d)
             ib_figure(f[3], "rate.%ld", to) / ib_figure(f[0], "rate.%ld", to));
     ib_ours(t, "a frame takes half the time from a request for rails to its answer, the mean of all: "
                "fishplate-lab sim rails --control N");
-    rails_say_used(t, f[3]);
+    rails_print_used(t, f[3]);
     ib_table_close(t);
     for (int p = 0; p < POLICIES; p++)
         ib_figures_free(f[p]);

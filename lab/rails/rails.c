@@ -12,11 +12,11 @@ static const struct ib_topic *const topics[] = {&rails_pairs,   &rails_smp,     
                                                 &rails_loss,    &rails_whole,   &rails_alloc};
 enum { NTOPICS = sizeof(topics) / sizeof(topics[0]) };
 
-static void usage(void);
+static void print_usage(void);
 static const struct ib_command command = {
-    .name = "rails", .topics = topics, .ntopics = NTOPICS, .usage = usage, .draws = true};
+    .name = "rails", .topics = topics, .ntopics = NTOPICS, .usage = print_usage, .draws = true};
 
-static void usage(void)
+static void print_usage(void)
 {
     printf("Usage: fishplate-lab rails [options] [topics]\n\n"
            "Measures what several adapters (rails) gain, and prints it beside the figures of Liu 2004, "
@@ -52,7 +52,7 @@ double rails_second(const struct ib_figures *f)
     return first >= 0 && second > 0 ? 100 * second / (first + second) : 0;
 }
 
-void rails_say_used(struct ib_table *t, const struct ib_figures *two)
+void rails_print_used(struct ib_table *t, const struct ib_figures *two)
 {
     double share = rails_second(two);
     if (share > 0)
@@ -61,12 +61,12 @@ void rails_say_used(struct ib_table *t, const struct ib_figures *two)
         ib_ours(t, "the second rail carried no data: the column for two rails shows one rail.");
 }
 
-void rails_tell(struct ib_rank *r)
+void rails_report(struct ib_rank *r)
 {
     for (int i = 0; i < 2; i++) {
         double bytes = ib_counter(i ? "ib_rail1_bytes" : "ib_rail0_bytes");
         bytes = ib_together(r, bytes > 0 ? bytes : 0);
-        ib_tell(r, IB_COUNT, bytes, "rail.%d", i);
+        ib_report(r, IB_COUNT, bytes, "rail.%d", i);
     }
 }
 

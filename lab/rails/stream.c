@@ -46,7 +46,7 @@ static void close_stream(struct stream *s)
         free(s->buffer[w]);
 }
 
-static long differs(const struct stream *s, const char *buffer, const char *content)
+static long stream_find_difference(const struct stream *s, const char *buffer, const char *content)
 {
     long wrong = 0;
     if (memcmp(buffer, content, s->bytes) != 0)
@@ -96,7 +96,7 @@ static long receive_stream(struct stream *s, void (*done)(void *ctx, double at, 
         unsigned w = i % s->window;
         MPI_Status status;
         MPI_Wait(&s->request[w], &status);
-        wrong += differs(s, s->buffer[w], s->content[i / s->window % 2]);
+        wrong += stream_find_difference(s, s->buffer[w], s->content[i / s->window % 2]);
         over |= status.MPI_TAG == STOP;
         left -= over;
         if (!over)
@@ -188,9 +188,9 @@ static void stream_rank(struct ib_rank *r)
     else if (rank == 0)
         MPI_Recv(e.slots.bytes, SLOTS, MPI_DOUBLE, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; i < slots && i < SLOTS; i++)
-        ib_tell(r, IB_COUNT, e.slots.bytes[i] / slot / 1e6, "slot.%d", i);
+        ib_report(r, IB_COUNT, e.slots.bytes[i] / slot / 1e6, "slot.%d", i);
     close_stream(&s);
-    rails_tell(r);
+    rails_report(r);
 }
 
 /* The second program has the second rail alone. */
@@ -202,7 +202,7 @@ static void second_program(struct ib_rank *r)
         setenv("FISHPLATE_IB_DEVICES", "softib1", 1);
 }
 
-static double mean(const struct ib_figures *f, int from, int to)
+static double stream_mean(const struct ib_figures *f, int from, int to)
 {
     double sum = 0;
     for (int i = from; i < to; i++)
@@ -258,18 +258,18 @@ static void shared_tables(struct ib_driver *d)
                              .in_turn = true,
                              .repeat = 1};
         f[w] = ib_run(d, &job, "bytes=%d slots=%d from=%d until=%d", 256 << 10, slots, from, until);
-        double before = mean(f[w], 1, from);
+        double before = stream_mean(f[w], 1, from);
         ib_cell(t, "%s", names[w]);
         ib_cell_number(t, before, 0);
-        ib_cell_number(t, mean(f[w], from + 2, until), 0);
-        ib_cell_number(t, mean(f[w], until + (slots - until) / 2, slots - 1), 0);
+        ib_cell_number(t, stream_mean(f[w], from + 2, until), 0);
+        ib_cell_number(t, stream_mean(f[w], until + (slots - until) / 2, slots - 1), 0);
         ib_cell_number(t, back_after(f[w], until, slots, before), 1);
         fill_curve(&c, f[w], names[w], slots);
     }
     ib_ours(
         t, "the second program runs from %.1f to %.1f s; the aim: what is left meanwhile, back within 0.3 s.",
         from * slot, until * slot);
-    rails_say_used(t, f[1]);
+    rails_print_used(t, f[1]);
     ib_table_close(t);
     ib_draw(d, &c);
     ib_figures_free(f[0]);
@@ -301,14 +301,14 @@ static void loss_tables(struct ib_driver *d)
     struct ib_figures *f = ib_run(d, &job, "bytes=%d slots=%d down=%d up=%d", 4 << 20, slots, down, up);
     struct ib_table *t = ib_table_open(d, "A rail killed in the middle of a stream of 4 MiB messages",
                                        "no figure: the paper's rails do not fail.");
-    double before = mean(f, 1, down), wrong = ib_figure(f, "wrong");
+    double before = stream_mean(f, 1, down), wrong = ib_figure(f, "wrong");
     ib_column(t, "before, MB/s");
     ib_column(t, "one rail left, MB/s");
     ib_column(t, "after it came back, MB/s");
     ib_column(t, "bytes wrong");
     ib_cell_number(t, before, 0);
-    ib_cell_number(t, mean(f, down + 3, up), 0);
-    ib_cell_number(t, mean(f, up + (slots - up) / 2, slots - 1), 0);
+    ib_cell_number(t, stream_mean(f, down + 3, up), 0);
+    ib_cell_number(t, stream_mean(f, up + (slots - up) / 2, slots - 1), 0);
     ib_cell_number(t, wrong, 0);
     if (isnan(wrong))
         ib_ours(t, "the job did not survive the loss of the rail.");
@@ -316,7 +316,7 @@ static void loss_tables(struct ib_driver *d)
         ib_ours(t,
                 "the rail goes at %.1f s and comes back at %.1f s; every byte of every message was checked.",
                 down * slot, up * slot);
-    rails_say_used(t, f);
+    rails_print_used(t, f);
     ib_table_close(t);
     fill_curve(&c, f, "two rails, adaptive", slots);
     ib_draw(d, &c);

@@ -28,7 +28,7 @@ static void ping_pong(void *arg, int n)
     }
 }
 
-static void stream(void *arg, int n)
+static void traffic_stream(void *arg, int n)
 {
     struct traffic *t = arg;
     for (int i = 0; i < n; i++) {
@@ -50,7 +50,7 @@ static void stream(void *arg, int n)
 }
 
 /* Runs it for a while first, since adaptive stripes learn from messages like these; then measures. */
-static double best(struct ib_rank *r, struct traffic *t, void (*fn)(void *arg, int n))
+static double traffic_best_time(struct ib_rank *r, struct traffic *t, void (*fn)(void *arg, int n))
 {
     struct bench_stats s = {0};
     fn(t, r->quick ? 2 : 20);
@@ -68,16 +68,16 @@ static void one_size(struct ib_rank *r, struct traffic *t)
     if (ib_number(r, "latency", 1)) {
         t->sends = first;
         t->receives = true;
-        ib_tell(r, IB_TIME, best(r, t, ping_pong) / 2 * 1e6, "latency.%d", t->bytes);
+        ib_report(r, IB_TIME, traffic_best_time(r, t, ping_pong) / 2 * 1e6, "latency.%d", t->bytes);
     }
     if (ib_number(r, "bw", 1)) {
         t->sends = (r->bench.rank % half) % 2 == 0 ? first : !first;
         t->receives = !t->sends;
-        ib_tell(r, IB_RATE, bytes / best(r, t, stream) / 1e6, "bw.%d", t->bytes);
+        ib_report(r, IB_RATE, bytes / traffic_best_time(r, t, traffic_stream) / 1e6, "bw.%d", t->bytes);
     }
     if (ib_number(r, "bibw", 1)) {
         t->sends = t->receives = true;
-        ib_tell(r, IB_RATE, 2 * bytes / best(r, t, stream) / 1e6, "bibw.%d", t->bytes);
+        ib_report(r, IB_RATE, 2 * bytes / traffic_best_time(r, t, traffic_stream) / 1e6, "bibw.%d", t->bytes);
     }
 }
 
@@ -97,5 +97,5 @@ void rails_traffic(struct ib_rank *r)
     }
     free(t.in);
     free(t.out);
-    rails_tell(r);
+    rails_report(r);
 }

@@ -20,7 +20,8 @@ static struct ib_job job_of(const char *hcas, const char *settings)
 }
 
 /* The weights with the highest figure at one size. */
-static double search(struct ib_driver *d, const char *hcas, const char *figure, long bytes, const char **best)
+static double unequal_search(struct ib_driver *d, const char *hcas, const char *figure, long bytes,
+                             const char **best)
 {
     const char *others = figure[1] == 'i' ? "bw=0" : "bibw=0";
     double most = NAN;
@@ -39,8 +40,9 @@ static double search(struct ib_driver *d, const char *hcas, const char *figure, 
     return most;
 }
 
-static void table(struct ib_driver *d, const char *title, const char *paper, struct ib_figures *const *f,
-                  const char *figure, const char *unit, double best, const char *weights)
+static void unequal_print_table(struct ib_driver *d, const char *title, const char *paper,
+                                struct ib_figures *const *f, const char *figure, const char *unit,
+                                double best, const char *weights)
 {
     long from = 1 << 16, to = d->quick ? 1 << 20 : 4 << 20;
     bool time = figure[0] == 'l';
@@ -68,7 +70,7 @@ static void table(struct ib_driver *d, const char *title, const char *paper, str
         ib_ours(t, "adaptive against weights of 4:1: %.2f times.",
                 a / ib_figure(f[WEIGHTED], "%s.%ld", figure, to));
     }
-    rails_say_used(t, f[ADAPTIVE]);
+    rails_print_used(t, f[ADAPTIVE]);
     ib_table_close(t);
 }
 
@@ -83,16 +85,18 @@ static void unequal_tables(struct ib_driver *d)
         f[w] = ib_run(d, &plain, "from=65536 to=%ld bibw=0", to);
         b[w] = ib_run(d, &bus, "from=65536 to=%ld latency=0 bw=0", to);
     }
-    double best = search(d, RAILS_ODD, "bw", to, &weights),
-           best_bus = search(d, with_bus, "bibw", to, &weights_bus);
-    table(d, "Latency, rails of 1 GB/s and 250 MB/s [Liu04 fig. 8.16]",
-          "adaptive is far better than even, and comparable with weights of 4:1.", f, "latency", "us", 0, "");
-    table(d, "Bandwidth, rails of 1 GB/s and 250 MB/s [Liu04 fig. 8.17]",
-          "adaptive is far better than even, and comparable with weights of 4:1.", f, "bw", "MB/s", best,
-          weights);
-    table(d, "Bidirectional bandwidth, the same rails, each adapter behind a bus of 1 GB/s [Liu04 fig. 8.18]",
-          "adaptive is significantly better than 4:1, since with the bus the best weights are 2:1.", b,
-          "bibw", "MB/s", best_bus, weights_bus);
+    double best = unequal_search(d, RAILS_ODD, "bw", to, &weights),
+           best_bus = unequal_search(d, with_bus, "bibw", to, &weights_bus);
+    unequal_print_table(d, "Latency, rails of 1 GB/s and 250 MB/s [Liu04 fig. 8.16]",
+                        "adaptive is far better than even, and comparable with weights of 4:1.", f, "latency",
+                        "us", 0, "");
+    unequal_print_table(d, "Bandwidth, rails of 1 GB/s and 250 MB/s [Liu04 fig. 8.17]",
+                        "adaptive is far better than even, and comparable with weights of 4:1.", f, "bw",
+                        "MB/s", best, weights);
+    unequal_print_table(
+        d, "Bidirectional bandwidth, the same rails, each adapter behind a bus of 1 GB/s [Liu04 fig. 8.18]",
+        "adaptive is significantly better than 4:1, since with the bus the best weights are 2:1.", b, "bibw",
+        "MB/s", best_bus, weights_bus);
     for (int w = 0; w < WAYS; w++) {
         ib_figures_free(f[w]);
         ib_figures_free(b[w]);

@@ -44,7 +44,7 @@ static int level_of(const struct event_queue *q, sim_time at)
     return differs ? (63 - __builtin_clzll(differs)) / EVENT_DIGIT : 0;
 }
 
-static bool place(struct event_queue *q, const struct event *e)
+static bool event_place(struct event_queue *q, const struct event *e)
 {
     int level = level_of(q, e->at);
     unsigned digit = (unsigned)(e->at >> (level * EVENT_DIGIT)) % EVENT_SLOTS;
@@ -67,14 +67,14 @@ static bool place(struct event_queue *q, const struct event *e)
 bool event_put(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what)
 {
     struct event e = {at < q->base ? q->base : at, kind, what};
-    if (!place(q, &e))
+    if (!event_place(q, &e))
         return false;
     q->count++;
     return true;
 }
 
 /* The slot's first event; it is not empty. */
-static struct event slot_take(struct event_queue *q, int level, unsigned digit)
+static struct event event_slot_pop(struct event_queue *q, int level, unsigned digit)
 {
     struct event_slot *s = &q->slots[level][digit];
     struct event_chunk *c = s->first;
@@ -108,7 +108,7 @@ static void slot_open(struct event_queue *q, int level, unsigned digit)
         for (uint32_t i = c->begin; i < c->end; i++) {
             if (told)
                 q->soon(q->ctx, &c->events[i], level == LEVEL_NEAR ? SOON_NEXT : SOON_FAR);
-            q->failed |= !place(q, &c->events[i]);
+            q->failed |= !event_place(q, &c->events[i]);
         }
         chunk_free(q, c);
         c = next;
@@ -120,7 +120,7 @@ static bool is_alone(const struct event_slot *s)
     return s->first == s->last && s->first->end - s->first->begin == 1;
 }
 
-bool event_take(struct event_queue *q, struct event *out)
+bool event_pop(struct event_queue *q, struct event *out)
 {
     while (q->count && !q->failed) {
         int level = 0;
@@ -131,7 +131,7 @@ bool event_take(struct event_queue *q, struct event *out)
             slot_open(q, level, digit);
             continue;
         }
-        *out = slot_take(q, level, digit);
+        *out = event_slot_pop(q, level, digit);
         q->base = out->at;
         q->count--;
         q->taken++;

@@ -40,12 +40,12 @@ struct flow {
     struct flow_report report;
 };
 
-static sim_time ns(double nanoseconds)
+static sim_time flow_time_from_ns(double nanoseconds)
 {
     return (sim_time)(nanoseconds * SIM_NS + 0.5);
 }
 
-static void put(struct flow *f, sim_time at, uint32_t kind, uint32_t what)
+static void flow_schedule_event(struct flow *f, sim_time at, uint32_t kind, uint32_t what)
 {
     if (!event_put(&f->net.events, at, kind, what))
         f->net.failed = true;
@@ -71,15 +71,15 @@ static uint32_t frame_new(struct flow *f)
     return i;
 }
 
-static sim_time work(struct flow *f, struct side *s, double nanoseconds)
+static sim_time flow_charge_time(struct flow *f, struct side *s, double nanoseconds)
 {
     if (s->busy_to < f->net.now)
         s->busy_to = f->net.now;
-    return s->busy_to += ns(nanoseconds);
+    return s->busy_to += flow_time_from_ns(nanoseconds);
 }
 
 /* The processor makes a frame; it leaves when that is done. */
-static void make(struct flow *f, uint8_t from, enum kind kind, bool waited)
+static void flow_make(struct flow *f, uint8_t from, enum kind kind, bool waited)
 {
     struct side *s = &f->side[from];
     const uint32_t i = frame_new(f);
@@ -88,11 +88,11 @@ static void make(struct flow *f, uint8_t from, enum kind kind, bool waited)
     f->frames[i] = (struct frame){
         .kind = kind, .from = from, .waited = waited, .grant = credit_tell(&s->credit, UINT32_MAX)};
     s->sending++;
-    put(f, work(f, s, f->order->machine->send_ns), EVENT_SENT, i);
+    flow_schedule_event(f, flow_charge_time(f, s, f->order->machine->send_ns), EVENT_SENT, i);
 }
 
 /* The next frame of the program, if there is one and a credit for it. */
-static void go_on(struct flow *f, uint8_t from)
+static void flow_continue(struct flow *f, uint8_t from)
 {
     struct side *s = &f->side[from];
     bool waited, already = s->credit.starved;
@@ -103,7 +103,7 @@ static void go_on(struct flow *f, uint8_t from)
         return; /* the next grant goes on */
     }
     s->to_send--;
-    make(f, from, from == SENDER ? FRAME_DATA : FRAME_ANSWER, waited);
+    flow_make(f, from, from == SENDER ? FRAME_DATA : FRAME_ANSWER, waited);
 }
 
 static void send_frame(struct flow *f, uint32_t i)
@@ -114,7 +114,7 @@ static void send_frame(struct flow *f, uint32_t i)
 
 /* ---- The receiving end ---- */
 
-static void refuse(struct flow *f, struct side *s, uint32_t i)
+static void flow_refuse(struct flow *f, struct side *s, uint32_t i)
 {
     f->report.refused++;
     f->frames[i].next = NONE;
@@ -124,11 +124,12 @@ static void refuse(struct flow *f, struct side *s, uint32_t i)
         f->frames[s->last].next = i;
     s->last = i;
     if (!s->refusing)
-        put(f, f->net.now + ns(f->order->rnr_ns), EVENT_REPEAT, f->frames[i].from);
+        flow_schedule_event(f, f->net.now + flow_time_from_ns(f->order->rnr_ns), EVENT_REPEAT,
+                            f->frames[i].from);
     s->refusing = true;
 }
 
-static void repeat(struct flow *f, uint8_t from)
+static void flow_repeat(struct flow *f, uint8_t from)
 {
     struct side *s = &f->side[1 - from];
     s->refusing = false;
@@ -146,15 +147,15 @@ static void on_arrived(void *ctx, uint32_t message)
     struct side *s = &f->side[1 - f->frames[i].from];
     const bool counts = f->frames[i].kind != FRAME_CREDIT;
     if (counts && (s->refusing || s->free == 0)) {
-        refuse(f, s, i);
+        flow_refuse(f, s, i);
         return;
     }
     s->free -= counts;
-    put(f, work(f, s, f->order->machine->receive_ns), EVENT_TAKEN, i);
+    flow_schedule_event(f, flow_charge_time(f, s, f->order->machine->receive_ns), EVENT_TAKEN, i);
 }
 
 /* The program has the message. */
-static void program(struct flow *f, uint8_t side)
+static void flow_program(struct flow *f, uint8_t side)
 {
     if (side == RECEIVER && ++f->taken % f->order->window == 0)
         f->side[RECEIVER].to_send++;
@@ -162,7 +163,7 @@ static void program(struct flow *f, uint8_t side)
         f->side[SENDER].to_send += f->order->window;
 }
 
-static void take(struct flow *f, uint32_t i)
+static void flow_consume(struct flow *f, uint32_t i)
 {
     const struct frame x = f->frames[i];
     const uint8_t side = (uint8_t)(1 - x.from);
@@ -172,12 +173,12 @@ static void take(struct flow *f, uint32_t i)
     credit_granted(&s->credit, x.grant);
     if (x.kind != FRAME_CREDIT) {
         s->free += credit_consumed(&s->credit, x.waited);
-        program(f, side);
+        flow_program(f, side);
     }
-    go_on(f, side);
+    flow_continue(f, side);
     if (credit_due(&s->credit)) {
         f->report.credit_messages++;
-        make(f, side, FRAME_CREDIT, false);
+        flow_make(f, side, FRAME_CREDIT, false);
     }
 }
 
@@ -185,14 +186,14 @@ static void on_event(void *ctx, const struct event *e)
 {
     struct flow *f = ctx;
     if (e->kind == EVENT_TAKEN)
-        take(f, e->what);
+        flow_consume(f, e->what);
     else if (e->kind == EVENT_REPEAT)
-        repeat(f, (uint8_t)e->what);
+        flow_repeat(f, (uint8_t)e->what);
     else {
         const uint8_t from = f->frames[e->what].from;
         send_frame(f, e->what);
         f->side[from].sending--;
-        go_on(f, from);
+        flow_continue(f, from);
     }
 }
 
@@ -214,7 +215,7 @@ void flow_simulate(const struct flow_order *order, struct flow_report *out)
         f->side[s].free = order->rules.first;
     }
     f->side[SENDER].to_send = order->window;
-    go_on(f, SENDER);
+    flow_continue(f, SENDER);
     network_run(&f->net);
     f->report.us = (double)f->side[SENDER].busy_to / SIM_US;
     f->report.messages = f->taken;

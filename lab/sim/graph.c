@@ -16,9 +16,9 @@ struct reader {
     size_t size;
 };
 
-static bool fail(const struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static bool graph_fail(const struct reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-static bool fail(const struct reader *r, const char *format, ...)
+static bool graph_fail(const struct reader *r, const char *format, ...)
 {
     va_list args;
     int used = r->line ? snprintf(r->why, r->size, "line %d: ", r->line) : 0;
@@ -30,7 +30,7 @@ static bool fail(const struct reader *r, const char *format, ...)
 }
 
 /* Digits only, at most `most`. */
-static bool number(const char *text, const char **end, uint32_t most, uint32_t *out)
+static bool graph_parse_number(const char *text, const char **end, uint32_t most, uint32_t *out)
 {
     uint64_t value = 0;
     const char *p = text;
@@ -42,12 +42,12 @@ static bool number(const char *text, const char **end, uint32_t most, uint32_t *
 }
 
 /* "3" or "3-7". */
-static bool range(const char *text, const char **end, uint32_t most, uint32_t *from, uint32_t *to)
+static bool graph_parse_range(const char *text, const char **end, uint32_t most, uint32_t *from, uint32_t *to)
 {
-    if (!number(text, end, most, from))
+    if (!graph_parse_number(text, end, most, from))
         return false;
     *to = *from;
-    return **end != '-' || (number(*end + 1, end, most, to) && *to >= *from);
+    return **end != '-' || (graph_parse_number(*end + 1, end, most, to) && *to >= *from);
 }
 
 static uint32_t find_switch(const struct graph *g, const char *name)
@@ -71,15 +71,16 @@ static bool words_read(const struct reader *r, const char *text, struct words *w
     const char *end = "";
     *w = (struct words){0};
     if (len == 0 || len > GRAPH_NAME_MAX - 8)
-        return fail(r, "'%.40s' is no name of a switch: up to %d letters, then a range in brackets", text,
-                    GRAPH_NAME_MAX - 8);
+        return graph_fail(r, "'%.40s' is no name of a switch: up to %d letters, then a range in brackets",
+                          text, GRAPH_NAME_MAX - 8);
     memcpy(w->stem, text, len);
     if (text[len] == 0)
         return true;
     w->many = true;
-    if (!range(text + len + 1, &end, GRAPH_SWITCHES_MAX - 1, &w->from, &w->to) || strcmp(end, "]") != 0)
-        return fail(r, "'%.40s': a range is written leaf[0-17], with numbers up to %d", text,
-                    GRAPH_SWITCHES_MAX - 1);
+    if (!graph_parse_range(text + len + 1, &end, GRAPH_SWITCHES_MAX - 1, &w->from, &w->to) ||
+        strcmp(end, "]") != 0)
+        return graph_fail(r, "'%.40s': a range is written leaf[0-17], with numbers up to %d", text,
+                          GRAPH_SWITCHES_MAX - 1);
     return true;
 }
 
@@ -101,9 +102,9 @@ static bool add_switches(struct reader *r, const char *text)
     for (uint32_t i = w.from; i <= w.to; i++) {
         word_name(&w, i, name);
         if (find_switch(g, name) != UINT32_MAX)
-            return fail(r, "switch '%s' is there already", name);
+            return graph_fail(r, "switch '%s' is there already", name);
         if (g->switches == GRAPH_SWITCHES_MAX)
-            return fail(r, "more than %d switches", GRAPH_SWITCHES_MAX);
+            return graph_fail(r, "more than %d switches", GRAPH_SWITCHES_MAX);
         memcpy(g->names[g->switches++], name, sizeof(name));
     }
     return true;
@@ -120,7 +121,7 @@ static bool list_switches(const struct reader *r, const char *text, uint32_t *li
     for (uint32_t i = w.from; i <= w.to; i++) {
         word_name(&w, i, name);
         if ((list[(*count)++] = find_switch(r->g, name)) == UINT32_MAX)
-            return fail(r, "there is no switch '%s'; name it first: switch %s", name, name);
+            return graph_fail(r, "there is no switch '%s'; name it first: switch %s", name, name);
     }
     return true;
 }
@@ -129,12 +130,12 @@ static bool add_cable(struct reader *r, uint32_t a, uint32_t b, double rate)
 {
     struct graph *g = r->g;
     if (g->cables == GRAPH_CABLES_MAX)
-        return fail(r, "more than %d cables", GRAPH_CABLES_MAX);
+        return graph_fail(r, "more than %d cables", GRAPH_CABLES_MAX);
     if (g->cables == g->capacity) {
         uint32_t capacity = g->capacity ? 2 * g->capacity : 256;
         struct graph_cable *larger = realloc(g->cable, capacity * sizeof(*larger));
         if (!larger)
-            return fail(r, "out of memory");
+            return graph_fail(r, "out of memory");
         g->cable = larger;
         g->capacity = capacity;
     }
@@ -147,17 +148,17 @@ static bool add_nodes(struct reader *r, const char *nodes, const char *where)
     uint32_t list[GRAPH_SWITCHES_MAX], count, from, to;
     const char *end;
     struct graph *g = r->g;
-    if (!range(nodes, &end, GRAPH_NODES_MAX - 1, &from, &to) || *end)
-        return fail(r, "'%.40s' is no number of a node and no range like 0-17 up to %d", nodes,
-                    GRAPH_NODES_MAX - 1);
+    if (!graph_parse_range(nodes, &end, GRAPH_NODES_MAX - 1, &from, &to) || *end)
+        return graph_fail(r, "'%.40s' is no number of a node and no range like 0-17 up to %d", nodes,
+                          GRAPH_NODES_MAX - 1);
     if (!list_switches(r, where, list, &count))
         return false;
     if ((to - from + 1) % count)
-        return fail(r, "%u nodes cannot be shared evenly by %u switches", to - from + 1, count);
+        return graph_fail(r, "%u nodes cannot be shared evenly by %u switches", to - from + 1, count);
     uint32_t each = (to - from + 1) / count;
     for (uint32_t n = from; n <= to; n++) {
         if (g->node_switch[n] != UINT32_MAX)
-            return fail(r, "node %u has a switch already", n);
+            return graph_fail(r, "node %u has a switch already", n);
         g->node_switch[n] = list[(n - from) / each];
         g->nodes = n + 1 > g->nodes ? n + 1 : g->nodes;
     }
@@ -173,15 +174,15 @@ static bool add_links(struct reader *r, const char *one, const char *other, cons
     double value = rate ? strtod(rate, &stop) : 0;
     if (!list_switches(r, one, a, &na) || !list_switches(r, other, b, &nb))
         return false;
-    if (times && (!number(times, &end, 1024, &count) || *end || count == 0))
-        return fail(r, "'%.40s' is no number of cables from 1 to 1024", times);
+    if (times && (!graph_parse_number(times, &end, 1024, &count) || *end || count == 0))
+        return graph_fail(r, "'%.40s' is no number of cables from 1 to 1024", times);
     if (rate && (*stop || !(value >= 1e-6 && value <= 1e6)))
-        return fail(r, "'%.40s' is no rate in GB/s", rate);
+        return graph_fail(r, "'%.40s' is no rate in GB/s", rate);
     for (uint32_t i = 0; i < na; i++)
         for (uint32_t k = 0; k < nb; k++)
             for (uint32_t c = 0; c < count; c++)
                 if (a[i] == b[k])
-                    return fail(r, "switch '%s' cannot have a cable to itself", r->g->names[a[i]]);
+                    return graph_fail(r, "switch '%s' cannot have a cable to itself", r->g->names[a[i]]);
                 else if (!add_cable(r, a[i], b[k], value))
                     return false;
     return true;
@@ -200,7 +201,7 @@ static bool read_line(struct reader *r, char *line)
             continue;
         }
         if (n == 5)
-            return fail(r, "'%.40s' is one word too many", w);
+            return graph_fail(r, "'%.40s' is one word too many", w);
         words[n++] = w;
     }
     if (n == 0 || (n == 2 && strcmp(words[0], "switch") == 0))
@@ -209,7 +210,7 @@ static bool read_line(struct reader *r, char *line)
         return add_nodes(r, words[1], words[2]);
     if (n >= 3 && strcmp(words[0], "link") == 0)
         return add_links(r, words[1], words[2], n > 3 ? words[3] : NULL, n > 4 ? words[4] : NULL);
-    return fail(
+    return graph_fail(
         r,
         "'%.40s': expected switch NAME..., node NUMBERS SWITCHES, or link SWITCHES SWITCHES [CABLES [GB/s]]",
         words[0]);
@@ -222,15 +223,15 @@ static bool nodes_first(struct reader *r)
     uint32_t between = g->cables;
     r->line = 0;
     if (g->nodes == 0)
-        return fail(r, "there are no nodes");
+        return graph_fail(r, "there are no nodes");
     for (uint32_t n = 0; n < g->nodes; n++)
         if (g->node_switch[n] == UINT32_MAX)
-            return fail(r, "node %u has no switch, but node %u has", n, g->nodes - 1);
+            return graph_fail(r, "node %u has no switch, but node %u has", n, g->nodes - 1);
         else if (!add_cable(r, n, g->node_switch[n], 0))
             return false;
     struct graph_cable *sorted = malloc(g->cables * sizeof(*sorted));
     if (!sorted)
-        return fail(r, "out of memory");
+        return graph_fail(r, "out of memory");
     memcpy(sorted, g->cable + between, g->nodes * sizeof(*sorted));
     if (between)
         memcpy(sorted + g->nodes, g->cable, between * sizeof(*sorted));
@@ -250,18 +251,18 @@ bool graph_read(struct graph *g, FILE *in, char *why, size_t size)
     if (good)
         memset(g->node_switch, 0xff, GRAPH_NODES_MAX * sizeof(*g->node_switch));
     else
-        fail(&r, "out of memory");
+        graph_fail(&r, "out of memory");
     while (good && fgets(line, sizeof(line), in)) {
         r.line++;
         if (strlen(line) == sizeof(line) - 1)
-            good = fail(&r, "the line is longer than %zu characters", sizeof(line) - 2);
+            good = graph_fail(&r, "the line is longer than %zu characters", sizeof(line) - 2);
         else
             good = read_line(&r, line);
     }
     good = good && nodes_first(&r);
     if (good) {
         const char *sentence = graph_routes(g);
-        good = !sentence || fail(&r, "%s", sentence);
+        good = !sentence || graph_fail(&r, "%s", sentence);
     }
     if (!good)
         graph_free(g);

@@ -43,8 +43,8 @@ static bool leaving_make(struct graph *g, struct leaving *l)
 }
 
 /* How many cables every switch is from one; the largest of those that have nodes, FAR when some cannot be reached. */
-static uint16_t distances(const struct graph *g, const struct leaving *l, uint32_t from, uint16_t *far,
-                          uint32_t *queue)
+static uint16_t graph_routes_distances(const struct graph *g, const struct leaving *l, uint32_t from,
+                                       uint16_t *far, uint32_t *queue)
 {
     uint32_t head = 0, tail = 0;
     for (uint32_t s = 0; s < g->switches; s++)
@@ -146,7 +146,7 @@ const char *graph_routes(struct graph *g)
     uint32_t *queue = malloc(g->switches * sizeof(*queue)), root = 0;
     const char *why = !far || !queue || !leaving_make(g, &l) ? memory : NULL;
     for (uint32_t s = 0; !why && s < g->switches; s++) {
-        uint16_t most = distances(g, &l, s, far + (size_t)s * g->switches, queue);
+        uint16_t most = graph_routes_distances(g, &l, s, far + (size_t)s * g->switches, queue);
         if (most == FAR)
             why = "some switches cannot reach each other";
         if (most < best) {

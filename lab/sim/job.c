@@ -53,7 +53,7 @@ struct job {
     bool failed;
 };
 
-static sim_time ns(double nanoseconds)
+static sim_time job_time_from_ns(double nanoseconds)
 {
     return (sim_time)(nanoseconds * SIM_NS + 0.5);
 }
@@ -89,14 +89,14 @@ static void transfer_free(struct job *j, uint32_t t)
     j->transfers_free = t;
 }
 
-static void put(struct job *j, sim_time at, uint32_t kind, uint32_t what)
+static void job_schedule_event(struct job *j, sim_time at, uint32_t kind, uint32_t what)
 {
     if (!event_put(&j->net.events, at, kind, what))
         j->failed = j->net.failed = true;
 }
 
 /* Uses the rank's processor from now on, or from when it is free; the time at which it is done. */
-static sim_time work(struct job *j, uint32_t rank, double nanoseconds)
+static sim_time job_charge_time(struct job *j, uint32_t rank, double nanoseconds)
 {
     struct rank *r = &j->ranks[rank];
     uint32_t best = 0;
@@ -104,18 +104,18 @@ static sim_time work(struct job *j, uint32_t rank, double nanoseconds)
     if (r->busy_to < j->net.now)
         r->busy_to = j->net.now;
     if (j->cores == 0 || nanoseconds <= 0)
-        return r->busy_to += ns(nanoseconds);
+        return r->busy_to += job_time_from_ns(nanoseconds);
     for (uint32_t c = 0; c < j->cores; c++) {
         sim_time from = r->busy_to < j->core_free[c] ? j->core_free[c] : r->busy_to;
         if (j->core_ran[c] && j->core_ran[c] != rank + 1)
-            from += ns(j->order->machine->turn_ns);
+            from += job_time_from_ns(j->order->machine->turn_ns);
         if (from < begin) {
             begin = from;
             best = c;
         }
     }
     j->core_ran[best] = rank + 1;
-    return j->core_free[best] = r->busy_to = begin + ns(nanoseconds);
+    return j->core_free[best] = r->busy_to = begin + job_time_from_ns(nanoseconds);
 }
 
 /* One of the rank's sends or receives is over; the fence it waits at may be, too. */
@@ -124,18 +124,18 @@ static void part_done(struct job *j, uint32_t rank)
     struct rank *r = &j->ranks[rank];
     if (--r->open == 0 && r->waits) {
         r->waits = false;
-        put(j, r->busy_to > j->net.now ? r->busy_to : j->net.now, EVENT_RANK, rank);
+        job_schedule_event(j, r->busy_to > j->net.now ? r->busy_to : j->net.now, EVENT_RANK, rank);
     }
 }
 
 /* Puts a transfer's next message on the network when its sender's processor has got to it. */
-static void post(struct job *j, uint32_t rank, uint32_t t)
+static void job_post(struct job *j, uint32_t rank, uint32_t t)
 {
-    put(j, work(j, rank, j->net.machine.send_ns), EVENT_POST, t);
+    job_schedule_event(j, job_charge_time(j, rank, j->net.machine.send_ns), EVENT_POST, t);
 }
 
 /* Several rails: what asks first is striped evenly over all of them, everything else takes turns. */
-static unsigned cut(const struct job *j, uint64_t bytes, struct stripe stripes[RAILS_MAX])
+static unsigned job_split(const struct job *j, uint64_t bytes, struct stripe stripes[RAILS_MAX])
 {
     static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     static const struct stripe_rules rules = {.smallest = SMALLEST_STRIPE, .align = 64};
@@ -156,7 +156,7 @@ static void on_post(struct job *j, uint32_t t)
     struct stripe stripes[RAILS_MAX];
     unsigned count = 1;
     if (x->stage == STAGE_DATA && node_of(j, from) != node_of(j, to))
-        count = cut(j, x->bytes, stripes);
+        count = job_split(j, x->bytes, stripes);
     else
         stripes[0] = (struct stripe){.bytes = small ? CONTROL_BYTES : x->bytes, .rail = next_rail(j, from)};
     x->missing = count;
@@ -178,22 +178,22 @@ static void start_send(struct job *j, uint32_t rank, const struct step *s)
     if ((double)bytes > j->net.machine.eager_bytes)
         j->transfers[t].stage = STAGE_ASK;
     else
-        work(j, rank, (double)bytes / j->net.machine.copy_rate);
+        job_charge_time(j, rank, (double)bytes / j->net.machine.copy_rate);
     j->ranks[rank].open++;
     j->messages++;
-    post(j, rank, t);
+    job_post(j, rank, t);
 }
 
 /* A receive and what it waits for are both there. */
-static void met(struct job *j, uint32_t t)
+static void job_matched(struct job *j, uint32_t t)
 {
     struct transfer *x = &j->transfers[t];
     if (x->stage == STAGE_ASK) {
         x->stage = STAGE_GO;
-        post(j, x->to, t);
+        job_post(j, x->to, t);
         return;
     }
-    work(j, x->to, j->net.machine.receive_ns + (double)x->bytes / j->net.machine.copy_rate);
+    job_charge_time(j, x->to, j->net.machine.receive_ns + (double)x->bytes / j->net.machine.copy_rate);
     part_done(j, x->to);
     transfer_free(j, t);
 }
@@ -202,8 +202,8 @@ static void start_receive(struct job *j, uint32_t rank, const struct step *s)
 {
     uint32_t order = pairs_count(&j->received, (uint32_t)s->peer, rank), t;
     j->ranks[rank].open++;
-    if (pairs_meet(&j->meeting, (uint32_t)s->peer, rank, order, NONE, &t))
-        met(j, t);
+    if (pairs_match(&j->meeting, (uint32_t)s->peer, rank, order, NONE, &t))
+        job_matched(j, t);
 }
 
 static void on_arrived(void *ctx, uint32_t message)
@@ -215,24 +215,24 @@ static void on_arrived(void *ctx, uint32_t message)
         return;
     if (x->stage == STAGE_GO) {
         x->stage = STAGE_DATA;
-        work(j, x->from, j->net.machine.receive_ns);
-        post(j, x->from, t);
+        job_charge_time(j, x->from, j->net.machine.receive_ns);
+        job_post(j, x->from, t);
         return;
     }
     if (x->stage == STAGE_DATA) {
         uint32_t from = x->from, to = x->to;
-        work(j, to, j->net.machine.receive_ns);
+        job_charge_time(j, to, j->net.machine.receive_ns);
         part_done(j, to);
         part_done(j, from);
         transfer_free(j, t);
         return;
     }
-    if (pairs_meet(&j->meeting, x->from, x->to, x->key_order, t, &other))
-        met(j, t);
+    if (pairs_match(&j->meeting, x->from, x->to, x->key_order, t, &other))
+        job_matched(j, t);
 }
 
 /* Takes steps until one must wait. */
-static void rank_go(struct job *j, uint32_t rank)
+static void job_continue_rank(struct job *j, uint32_t rank)
 {
     struct rank *r = &j->ranks[rank];
     while (r->at < r->sched.count) {
@@ -246,13 +246,13 @@ static void rank_go(struct job *j, uint32_t rank)
             start_receive(j, rank, s);
             break;
         case STEP_COPY:
-            work(j, rank, bytes / j->net.machine.copy_rate);
+            job_charge_time(j, rank, bytes / j->net.machine.copy_rate);
             break;
         case STEP_REDUCE:
-            work(j, rank, bytes / j->net.machine.reduce_rate);
+            job_charge_time(j, rank, bytes / j->net.machine.reduce_rate);
             break;
         case JOB_COMPUTE:
-            work(j, rank, (double)s->count);
+            job_charge_time(j, rank, (double)s->count);
             break;
         default:
             if (r->open) {
@@ -266,7 +266,7 @@ static void rank_go(struct job *j, uint32_t rank)
         return;
     }
     if (!r->done) {
-        work(j, rank, 0);
+        job_charge_time(j, rank, 0);
         r->done = true;
         j->unfinished--;
     }
@@ -276,13 +276,13 @@ static void on_event(void *ctx, const struct event *e)
 {
     struct job *j = ctx;
     if (e->kind == EVENT_RANK)
-        rank_go(j, e->what);
+        job_continue_rank(j, e->what);
     else
         on_post(j, e->what);
 }
 
 /* A rank's state, and then its next steps; see network.c. */
-static void fetch(void *ctx, const struct event *e, enum event_soon how)
+static void job_fetch(void *ctx, const struct event *e, enum event_soon how)
 {
     const struct job *j = ctx;
     if (e->kind == EVENT_POST && how == SOON_NEAR)
@@ -359,16 +359,16 @@ static void job_free(struct job *j)
     network_free(&j->net);
 }
 
-static void run(struct job *j, struct job_report *out)
+static void job_run(struct job *j, struct job_report *out)
 {
     j->net.arrived = on_arrived;
     j->net.other = on_event;
-    j->net.soon = fetch;
+    j->net.soon = job_fetch;
     j->net.ctx = j;
     j->unfinished = (uint32_t)j->order->ranks;
     for (int r = 0; r < j->order->ranks; r++) {
         j->ranks[r].rail = RAIL_NONE;
-        put(j, 0, EVENT_RANK, (uint32_t)r);
+        job_schedule_event(j, 0, EVENT_RANK, (uint32_t)r);
     }
     network_run(&j->net);
     out->events = j->net.events.taken;
@@ -413,7 +413,7 @@ void job_simulate(const struct job_order *order, struct job_report *out)
         out->failed = make_schedules(&j, &shape, &out->steps);
     }
     if (!out->failed)
-        run(&j, out);
+        job_run(&j, out);
     free(starts);
     job_free(&j);
 }

@@ -113,5 +113,5 @@ void lanes_left(struct network *n, uint32_t link)
         next = n->packets[p].next;
         network_link_queue(n, link, p);
     }
-    network_link_look(n, link);
+    network_link_update(n, link);
 }

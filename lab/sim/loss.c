@@ -10,14 +10,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "network_part.h"
 
-static double uniform(uint64_t *x)
+static double loss_uniform(uint64_t *x)
 {
     *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (double)(*x >> 11) * 0x1p-53;
 }
 
 /* One of those who still know the message's number forgets it. */
-static void forget(struct network *n, uint32_t message)
+static void loss_remove(struct network *n, uint32_t message)
 {
     struct message *m = &n->messages[message];
     m->known--;
@@ -37,7 +37,7 @@ bool loss_takes(struct network *n, uint32_t index)
     struct packet *p = &n->packets[index];
     const uint32_t message = p->message;
     struct message *m = &n->messages[message];
-    if (m->kind == MESSAGE_BARRIER || uniform(&n->random) >= n->machine.loss)
+    if (m->kind == MESSAGE_BARRIER || loss_uniform(&n->random) >= n->machine.loss)
         return false;
     n->lost++;
     network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));
@@ -51,7 +51,7 @@ bool loss_takes(struct network *n, uint32_t index)
         return true;
     }
     if (m->kind == MESSAGE_NAK) {
-        forget(n, m->tag);
+        loss_remove(n, m->tag);
         network_message_free(n, message);
     } else
         switch_multicast_less(n, message);
@@ -90,11 +90,11 @@ void loss_timeout(struct network *n, uint32_t index)
         send_one_again(n, p.message, p.bytes);
     else if (p.epoch == m->epoch && !m->done)
         go_back(n, p.message);
-    forget(n, p.message);
+    loss_remove(n, p.message);
 }
 
 /* A control packet back to the sender, before all that its adapter has not cut yet. */
-static void ask(struct network *n, uint32_t message)
+static void loss_request_resend(struct network *n, uint32_t message)
 {
     const uint32_t nak = network_message_new(n);
     struct message *m = &n->messages[message];
@@ -122,17 +122,17 @@ bool loss_refuses(struct network *n, uint32_t index)
         return false;
     n->refused++;
     if (p->epoch == m->epoch && !m->asked)
-        ask(n, p->message);
+        loss_request_resend(n, p->message);
     network_packet_free(n, index);
     return true;
 }
 
-void loss_asked(struct network *n, uint32_t nak)
+void loss_on_nak(struct network *n, uint32_t nak)
 {
     const struct message asked = n->messages[nak];
     const struct message *m = &n->messages[asked.tag];
     network_message_free(n, nak);
     if (asked.epoch == m->epoch && m->broken && !m->done)
         go_back(n, asked.tag);
-    forget(n, asked.tag);
+    loss_remove(n, asked.tag);
 }

@@ -32,33 +32,33 @@ enum {
 };
 
 /* So many buffers of one size, in whole chunks. */
-static double pool(double buffers, size_t size)
+static double memory_pool(double buffers, size_t size)
 {
     const size_t each = posted_chunk_buffers(size);
     const double chunks = (double)(uint64_t)((buffers + (double)each - 1) / (double)each);
     return chunks * (double)posted_chunk_bytes(size);
 }
 
-void memory_of(const struct memory_rules *r, enum memory_scheme scheme, uint32_t ranks, uint32_t partners,
-               struct memory_use *out)
+void memory_compute(const struct memory_rules *r, enum memory_scheme scheme, uint32_t ranks,
+                    uint32_t partners, struct memory_use *out)
 {
     const size_t frame = ALIGN_UP(r->frame + FRAME_HEAD, CACHE_LINE);
     const double connections = scheme == MEMORY_STATIC ? ranks - 1.0 : MIN(partners, ranks - 1);
     *out = (struct memory_use){.connections = connections};
-    out->frames = (double)HELLO_CHUNKS * POSTED_CHUNK + pool(connections, BELL_BYTES);
+    out->frames = (double)HELLO_CHUNKS * POSTED_CHUNK + memory_pool(connections, BELL_BYTES);
     if (scheme == MEMORY_SHARED) {
         const uint32_t each = posted_shared(ranks, r->factor, r->base);
-        out->frames += pool(each, r->small) + pool(each, frame);
+        out->frames += memory_pool(each, r->small) + memory_pool(each, frame);
         out->queue_pairs = 2 * connections;
         out->queues =
             out->queue_pairs * r->send_depth * (double)r->send_entry + 2.0 * each * (double)r->receive_entry;
         return;
     }
-    out->frames += pool(connections * posted_for_peer(r->buffers), frame);
+    out->frames += memory_pool(connections * posted_for_peer(r->buffers), frame);
     if (scheme == MEMORY_RINGS || scheme == MEMORY_RINGS_ALL) {
         const double rings = scheme == MEMORY_RINGS ? MIN(connections, r->rings) : connections;
-        out->frames +=
-            pool(2 * rings, r->slots * r->slot); /* one to receive in, and the copy that is sent from */
+        out->frames += memory_pool(
+            2 * rings, r->slots * r->slot); /* one to receive in, and the copy that is sent from */
     }
     out->queue_pairs = connections;
     out->queues = connections * (r->send_depth * (double)r->send_entry +

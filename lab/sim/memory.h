@@ -38,7 +38,7 @@ struct memory_use {
 };
 
 /* `partners`: peers that the process exchanges messages with. */
-void memory_of(const struct memory_rules *r, enum memory_scheme scheme, uint32_t ranks, uint32_t partners,
-               struct memory_use *out);
+void memory_compute(const struct memory_rules *r, enum memory_scheme scheme, uint32_t ranks,
+                    uint32_t partners, struct memory_use *out);
 
 #endif

@@ -59,23 +59,23 @@ static uint64_t clock_of(const struct group *g)
     return (uint64_t)(g->net.now / SIM_NS);
 }
 
-static sim_time ns(double nanoseconds)
+static sim_time multicast_time_from_ns(double nanoseconds)
 {
     return (sim_time)(nanoseconds * SIM_NS + 0.5);
 }
 
-static void put(struct group *g, sim_time at, uint32_t kind, uint32_t what)
+static void multicast_schedule_event(struct group *g, sim_time at, uint32_t kind, uint32_t what)
 {
     if (!event_put(&g->net.events, at, kind, what))
         g->net.failed = true;
 }
 
-static sim_time work(struct group *g, uint32_t node, double nanoseconds)
+static sim_time multicast_charge_time(struct group *g, uint32_t node, double nanoseconds)
 {
     struct member *m = &g->members[node];
     if (m->busy_to < g->net.now)
         m->busy_to = g->net.now;
-    return m->busy_to += ns(nanoseconds);
+    return m->busy_to += multicast_time_from_ns(nanoseconds);
 }
 
 static uint32_t item_new(struct group *g)
@@ -112,7 +112,7 @@ static void timer_set(struct group *g, uint32_t node)
     if (m->timer_at > g->net.now && m->timer_at <= at)
         return;
     m->timer_at = at;
-    put(g, at, EVENT_TIMER, node);
+    multicast_schedule_event(g, at, EVENT_TIMER, node);
 }
 
 /* Co-roots' and the root's packets that are sent again: to a child, or by multicast. */
@@ -121,7 +121,7 @@ static void send_again(struct group *g, uint32_t node, const struct mcast_resend
     for (uint32_t i = 0; i < count; i++) {
         uint32_t tag = r[i].seq | TAG_ASK | (r[i].ask ? TAG_EMPTY : 0),
                  bytes = r[i].ask ? ACK_BYTES : g->order->bytes;
-        work(g, node, g->net.machine.send_ns);
+        multicast_charge_time(g, node, g->net.machine.send_ns);
         g->report->again += !r[i].ask;
         if (r[i].to == MCAST_ALL)
             network_multicast(&g->net, node, bytes, tag);
@@ -131,7 +131,7 @@ static void send_again(struct group *g, uint32_t node, const struct mcast_resend
 }
 
 /* The root sends while there is room, one packet for each time that its processor is free. */
-static void root_go(struct group *g)
+static void multicast_continue_root(struct group *g)
 {
     struct member *root = &g->members[0];
     if (g->root_waits || g->posted == g->order->packets)
@@ -142,7 +142,9 @@ static void root_go(struct group *g)
         return;
     }
     g->root_waits = true;
-    put(g, work(g, 0, g->net.machine.send_ns + g->order->bytes / g->net.machine.copy_rate), EVENT_ROOT, 0);
+    multicast_schedule_event(
+        g, multicast_charge_time(g, 0, g->net.machine.send_ns + g->order->bytes / g->net.machine.copy_rate),
+        EVENT_ROOT, 0);
 }
 
 static void root_send(struct group *g)
@@ -153,7 +155,7 @@ static void root_send(struct group *g)
     network_multicast(&g->net, 0, g->order->bytes, seq | (ask ? TAG_ASK : 0));
     g->posted++;
     timer_set(g, 0);
-    root_go(g);
+    multicast_continue_root(g);
 }
 
 /* ---- receiving ---- */
@@ -164,7 +166,7 @@ static uint32_t relay_room(const struct group *g, uint32_t node)
     return s->children ? g->order->rules.window - (s->next - s->base) : UINT32_MAX;
 }
 
-static void acknowledge(struct group *g, uint32_t node)
+static void multicast_acknowledge(struct group *g, uint32_t node)
 {
     struct member *m = &g->members[node];
     if (!mcast_stream_due(&m->stream, clock_of(g))) {
@@ -178,7 +180,7 @@ static void acknowledge(struct group *g, uint32_t node)
     g->items[i].ack =
         mcast_stream_ack(&m->stream, &g->order->rules, g->order->rules.ring, relay_room(g, node));
     g->report->acks++;
-    work(g, node, g->net.machine.send_ns);
+    multicast_charge_time(g, node, g->net.machine.send_ns);
     network_send(&g->net, node, m->parent, ACK_BYTES, TAG_ACK | i);
 }
 
@@ -188,7 +190,7 @@ static void handle_packet(struct group *g, uint32_t node, uint32_t tag)
     bool ask;
     if (tag & TAG_EMPTY) {
         mcast_stream_asked(&m->stream);
-        acknowledge(g, node);
+        multicast_acknowledge(g, node);
         return;
     }
     struct mcast_arrival a = {.seq = tag & TAG_VALUE,
@@ -207,7 +209,7 @@ static void handle_packet(struct group *g, uint32_t node, uint32_t tag)
         g->last = g->net.now;
     }
     m->taken = m->stream.taken;
-    acknowledge(g, node);
+    multicast_acknowledge(g, node);
     timer_set(g, node);
 }
 
@@ -222,11 +224,11 @@ static void handle_ack(struct group *g, const struct item *ack)
         send_again(g, ack->node, out, mcast_sender_repair(&m->sender, child, clock_of(g), out, AGAIN));
     if (full && relay_room(g, ack->node)) { /* the root was told that there is no room */
         mcast_stream_reopen(&m->stream);
-        acknowledge(g, ack->node);
+        multicast_acknowledge(g, ack->node);
     }
     timer_set(g, ack->node);
     if (ack->node == 0)
-        root_go(g);
+        multicast_continue_root(g);
     if (ack->node == 0 && mcast_sender_idle(&m->sender) && g->posted == g->order->packets)
         g->report->root_us = (double)g->net.now / SIM_US;
 }
@@ -252,20 +254,20 @@ static void on_timer(struct group *g, uint32_t node)
     if (m->sender.children)
         send_again(g, node, out, mcast_sender_timeout(&m->sender, clock_of(g), out, AGAIN));
     if (node && mcast_stream_due(&m->stream, clock_of(g)))
-        acknowledge(g, node);
+        multicast_acknowledge(g, node);
     timer_set(g, node);
 }
 
 /* ---- the network's side ---- */
 
 /* The processor gets to it when it is free. An acknowledgement lies in memory: it is not received. */
-static void take(struct group *g, uint32_t i)
+static void multicast_consume(struct group *g, uint32_t i)
 {
     const struct item *item = &g->items[i];
     const struct machine *m = &g->net.machine;
     const double bytes = item->tag & TAG_EMPTY ? 0 : g->order->bytes;
     const double takes = item->tag & TAG_ACK ? m->ack_ns : m->receive_ns + bytes / m->copy_rate;
-    put(g, work(g, item->node, takes), EVENT_HANDLED, i);
+    multicast_schedule_event(g, multicast_charge_time(g, item->node, takes), EVENT_HANDLED, i);
 }
 
 static uint32_t packet_to(struct group *g, uint32_t node, uint32_t tag)
@@ -281,7 +283,9 @@ static void on_delivered(void *ctx, uint32_t message, uint32_t node)
     struct group *g = ctx;
     uint32_t i = node ? packet_to(g, node, g->net.messages[message].tag) : NONE;
     if (i != NONE)
-        put(g, g->net.now + ns(machine_multicast_ns(&g->net.machine, g->order->bytes)), EVENT_THERE, i);
+        multicast_schedule_event(
+            g, g->net.now + multicast_time_from_ns(machine_multicast_ns(&g->net.machine, g->order->bytes)),
+            EVENT_THERE, i);
 }
 
 static void on_arrived(void *ctx, uint32_t message)
@@ -290,7 +294,7 @@ static void on_arrived(void *ctx, uint32_t message)
     const struct message *m = &g->net.messages[message];
     uint32_t i = m->tag & TAG_ACK ? m->tag & TAG_VALUE : packet_to(g, m->to, m->tag);
     if (i != NONE)
-        take(g, i);
+        multicast_consume(g, i);
 }
 
 static void on_event(void *ctx, const struct event *e)
@@ -301,7 +305,7 @@ static void on_event(void *ctx, const struct event *e)
     else if (e->kind == EVENT_ROOT)
         root_send(g);
     else if (e->kind == EVENT_THERE)
-        take(g, e->what);
+        multicast_consume(g, e->what);
     else
         on_timer(g, e->what);
 }
@@ -326,7 +330,7 @@ static bool member_open(struct group *g, uint32_t node)
     return true;
 }
 
-static bool prepare(struct group *g)
+static bool multicast_prepare(struct group *g)
 {
     const struct multicast_order *o = g->order;
     if (o->nodes < 2 || o->collectors < 1 || o->collectors > o->nodes ||
@@ -351,9 +355,9 @@ void multicast_simulate(const struct multicast_order *order, struct multicast_re
 {
     struct group g = {.order = order, .report = out, .items_free = NONE};
     *out = (struct multicast_report){0};
-    bool made = prepare(&g);
+    bool made = multicast_prepare(&g);
     if (made) {
-        root_go(&g);
+        multicast_continue_root(&g);
         network_run(&g.net);
     }
     if (!made || g.net.failed)

@@ -23,7 +23,7 @@ static double reach_of(const struct machine *m, uint32_t levels)
     return reach;
 }
 
-static double larger(double a, double b)
+static double multicast_model_larger(double a, double b)
 {
     return a > b ? a : b;
 }
@@ -33,7 +33,7 @@ static double network_us(const struct machine *m, uint32_t levels, double bytes)
     const double switches = 2 * levels - 1, busses = m->bus_rate > 0 ? 2 : 0,
                  slowest = m->bus_rate > 0 && m->bus_rate < m->link_rate ? m->bus_rate : m->link_rate;
     return (m->doorbell_ns + busses * m->bus_ns + (switches + 1) * m->link_ns + switches * m->switch_ns +
-            larger(m->message_ns, (bytes + m->header_bytes) / slowest)) /
+            multicast_model_larger(m->message_ns, (bytes + m->header_bytes) / slowest)) /
            1000;
 }
 
@@ -68,7 +68,7 @@ static double below_us(const struct tree *t, uint32_t node, uint32_t distance)
             continue;
         const double there = processors_us(t->m, t->bytes) +
                              network_us(t->m, levels_between(t->m, t->levels, node, child), t->bytes);
-        slowest = larger(slowest, sent + there + below_us(t, child, distance / 2));
+        slowest = multicast_model_larger(slowest, sent + there + below_us(t, child, distance / 2));
         sent += (t->m->send_ns + t->bytes / t->m->copy_rate) / 1000;
     }
     return slowest;
@@ -112,7 +112,9 @@ double model_period_us(const struct machine *m, const struct model_load *l)
     const double leaves = leaves_of(l) / l->aggregate, acks = (l->collectors - 1.0) / l->aggregate + leaves;
     const double root = m->send_ns + l->bytes / m->copy_rate + acks * m->ack_ns;
     const double coroot = l->collectors > 1 ? leaf_ns(m, l) + leaves * m->ack_ns : 0;
-    return larger(larger(root, acks * bus_gap_ns(m)), larger(coroot, leaf_ns(m, l))) / 1000;
+    return multicast_model_larger(multicast_model_larger(root, acks * bus_gap_ns(m)),
+                                  multicast_model_larger(coroot, leaf_ns(m, l))) /
+           1000;
 }
 
 double model_paper_period_us(const struct machine *m, const struct model_load *l)
@@ -125,5 +127,7 @@ double model_paper_period_us(const struct machine *m, const struct model_load *l
     const double relays =
         l->collectors > 1 ? m->receive_ns + l->bytes / m->copy_rate + (rounds - 1) * m->send_ns : 0;
     const double coroot = relays + leaves * m->ack_ns;
-    return larger(larger(root, leaves * bus_gap_ns(m)), larger(coroot, leaf_ns(m, l))) / 1000;
+    return multicast_model_larger(multicast_model_larger(root, leaves * bus_gap_ns(m)),
+                                  multicast_model_larger(coroot, leaf_ns(m, l))) /
+           1000;
 }

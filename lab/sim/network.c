@@ -71,7 +71,7 @@ void network_message_free(struct network *n, uint32_t message)
 }
 
 /* How long a packet keeps a link busy. */
-static sim_time crossing(const struct network *n, uint32_t link, const struct packet *p)
+static sim_time network_crossing(const struct network *n, uint32_t link, const struct packet *p)
 {
     const struct machine *m = &n->machine;
     if (is_bus(n, link))
@@ -139,7 +139,7 @@ static void buffers_settle(struct network *n, uint32_t link)
     }
 }
 
-static void feed(struct network *n, uint32_t node, uint32_t rail);
+static void network_feed(struct network *n, uint32_t node, uint32_t rail);
 
 /* What adapters say to each other goes past the worms, on a lane of its own. */
 static bool holds_lanes(const struct message *m)
@@ -161,12 +161,12 @@ static bool over_bus(const struct network *n, const struct message *m)
 }
 
 /* The packet leaves for the link's far end. */
-static void start(struct network *n, uint32_t link)
+static void network_start(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
     uint32_t index = l->first;
     struct packet *p = &n->packets[index];
-    sim_time end = n->now + crossing(n, link, p);
+    sim_time end = n->now + network_crossing(n, link, p);
     if (is_bus(n, link) && n->links[l->medium].used_by != link && n->links[l->medium].used_by != NONE)
         end += ns(n->machine.bus_turn_ns);
     if (end < p->tail) /* what feeds it is slower than the link */
@@ -186,7 +186,7 @@ static void start(struct network *n, uint32_t link)
                                                             : !over_bus(n, &n->messages[p->message]));
     network_put(n, last_hop ? p->tail : n->now + network_delay(n, link), EVENT_PACKET, index);
     if (held == NONE)
-        feed(n, from, l->rail);
+        network_feed(n, from, l->rail);
     else if (p->copied)
         switch_copy_left(n, p, held, end);
     else if (held != SWITCH)
@@ -195,7 +195,7 @@ static void start(struct network *n, uint32_t link)
         lanes_left(n, held);
 }
 
-static bool shares(const struct network *n, uint32_t link)
+static bool network_shares(const struct network *n, uint32_t link)
 {
     if (!is_bus(n, link))
         return n->lanes > 1;
@@ -203,7 +203,7 @@ static bool shares(const struct network *n, uint32_t link)
 }
 
 /* Lets packets go on while the link can take them. */
-void network_link_look(struct network *n, uint32_t link)
+void network_link_update(struct network *n, uint32_t link)
 {
     struct link *l = &n->links[link];
     buffers_settle(n, link);
@@ -217,12 +217,12 @@ void network_link_look(struct network *n, uint32_t link)
                 link_wake(n, link, l->soonest);
             return; /* else the next release wakes it */
         }
-        if (n->links[l->medium].used_by == link && shares(n, link) && !l->yielded) {
+        if (n->links[l->medium].used_by == link && network_shares(n, link) && !l->yielded) {
             l->yielded = true; /* whoever else waits for the bus at this moment goes first */
             link_wake(n, link, n->now);
             return;
         }
-        start(n, link);
+        network_start(n, link);
     }
 }
 
@@ -244,7 +244,7 @@ void network_link_offer(struct network *n, uint32_t link, uint32_t packet)
     if (link == NONE)
         return;
     network_link_queue(n, link, packet);
-    network_link_look(n, link);
+    network_link_update(n, link);
 }
 
 /* The first link of all messages of an adapter. */
@@ -254,7 +254,7 @@ static uint32_t way_out(const struct network *n, uint32_t node, uint32_t rail)
 }
 
 /* Cuts the adapter's next packet off its first message when the last one has left: it never has more than one waiting. */
-static void feed(struct network *n, uint32_t node, uint32_t rail)
+static void network_feed(struct network *n, uint32_t node, uint32_t rail)
 {
     uint32_t queue = 2 * port_of(n, node, rail) + 1;
     if (n->node_first[queue] == NONE)
@@ -286,7 +286,7 @@ static void feed(struct network *n, uint32_t node, uint32_t rail)
 }
 
 /* What an adapter itself says goes out at once. */
-static void say(struct network *n, uint32_t index)
+static void network_print_message(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
     uint32_t p = network_packet_new(n);
@@ -308,7 +308,7 @@ void network_message_queue(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
     if (has_bus(n) && !over_bus(n, m)) {
-        say(n, index);
+        network_print_message(n, index);
         return;
     }
     uint32_t queue = 2 * port_of(n, m->from, m->rail) + m->urgent;
@@ -320,7 +320,7 @@ void network_message_queue(struct network *n, uint32_t index)
     n->node_last[queue] = index;
     /* With nothing of this adapter waiting in front of its first link, nobody else will feed it. */
     if (n->links[way_out(n, m->from, m->rail)].first == NONE)
-        feed(n, m->from, m->rail);
+        network_feed(n, m->from, m->rail);
 }
 
 uint32_t network_send(struct network *n, uint32_t from, uint32_t to, uint64_t bytes, uint32_t tag)
@@ -392,8 +392,8 @@ static uint32_t way_up(struct network *n, uint32_t first, uint32_t usual, uint32
     return best;
 }
 
-static uint32_t way_on(struct network *n, const struct link *l, const struct packet *p,
-                       const struct message *m)
+static uint32_t network_next_link(struct network *n, const struct link *l, const struct packet *p,
+                                  const struct message *m)
 {
     const uint32_t base = rail_first(n, l->rail), usual = topo_next(&n->topo, l->end, m->to, m->path);
     bool up = usual % 2 == 0;
@@ -417,7 +417,7 @@ static void packet_at(struct network *n, uint32_t index)
         return;
     }
     if (l->end_node == NONE) {
-        network_link_offer(n, way_on(n, l, p, m), index);
+        network_link_offer(n, network_next_link(n, l, p, m), index);
         return;
     }
     bool from_memory = is_bus(n, p->held) && (p->held - n->bus_first) % 2 == 0;
@@ -438,7 +438,7 @@ static void packet_at(struct network *n, uint32_t index)
     }
     if (m->kind == MESSAGE_NAK) {
         network_packet_free(n, index);
-        loss_asked(n, message);
+        loss_on_nak(n, message);
         return;
     }
     if (n->machine.loss > 0 && loss_refuses(n, index))
@@ -464,7 +464,7 @@ static void fetch_buffers(const struct network *n, uint32_t link)
 }
 
 /* The link that the packet will take next: known, unless switches choose. */
-static void fetch_way_on(const struct network *n, const struct packet *p)
+static void network_prefetch_next(const struct network *n, const struct packet *p)
 {
     const struct link *l = &n->links[p->held];
     const struct message *m = &n->messages[p->message];
@@ -478,7 +478,7 @@ static void fetch_way_on(const struct network *n, const struct packet *p)
 }
 
 /* With thousands of nodes nothing is in the processor's caches when its event comes; asked for in time, it is. */
-static void fetch(void *ctx, const struct event *e, enum event_soon how)
+static void network_fetch(void *ctx, const struct event *e, enum event_soon how)
 {
     const struct network *n = ctx;
     if (e->kind == EVENT_LINK && how == SOON_NEAR)
@@ -496,16 +496,16 @@ static void fetch(void *ctx, const struct event *e, enum event_soon how)
         fetch_link(n, p->held);
         __builtin_prefetch(&n->messages[p->message], 1);
     } else {
-        fetch_way_on(n, p);
+        network_prefetch_next(n, p);
     }
 }
 
 void network_run(struct network *n)
 {
     struct event e;
-    n->events.soon = fetch;
+    n->events.soon = network_fetch;
     n->events.ctx = n;
-    for (; !n->failed && event_take(&n->events, &e); n->failed |= n->events.failed) {
+    for (; !n->failed && event_pop(&n->events, &e); n->failed |= n->events.failed) {
         n->now = e.at;
         switch (e.kind) {
         case EVENT_PACKET:
@@ -514,7 +514,7 @@ void network_run(struct network *n)
         case EVENT_LINK:
             if (n->links[e.what].wake_at <= n->now)
                 n->links[e.what].wake_at = NEVER;
-            network_link_look(n, e.what);
+            network_link_update(n, e.what);
             break;
         case EVENT_LOCAL:
             message_arrived(n, e.what);

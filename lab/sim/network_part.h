@@ -54,7 +54,7 @@ void network_message_free(struct network *n, uint32_t message);
 void network_message_queue(struct network *n, uint32_t message);
 void network_buffer_release(struct network *n, uint32_t link, sim_time at);
 void network_link_queue(struct network *n, uint32_t link, uint32_t packet);
-void network_link_look(struct network *n, uint32_t link);
+void network_link_update(struct network *n, uint32_t link);
 void network_link_offer(struct network *n, uint32_t link, uint32_t packet);
 sim_time network_delay(const struct network *n, uint32_t link);
 
@@ -79,7 +79,7 @@ bool loss_takes(struct network *n, uint32_t packet); /* and forgets it, or will 
 void loss_timeout(struct network *n, uint32_t packet);
 bool loss_refuses(struct network *n,
                   uint32_t packet); /* the receiver does not take it: something before it is missing */
-void loss_asked(struct network *n, uint32_t nak); /* the sender has got the message */
+void loss_on_nak(struct network *n, uint32_t nak); /* the sender has got the message */
 void loss_message_done(struct network *n,
                        uint32_t message); /* freed when no packet, NAK or timeout knows it */
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-static size_t home(const struct pairs *p, uint32_t from, uint32_t to, uint32_t order)
+static size_t pairs_home_slot(const struct pairs *p, uint32_t from, uint32_t to, uint32_t order)
 {
     uint64_t h =
         ((uint64_t)from << 32 | to) * UINT64_C(0x9e3779b97f4a7c15) + order * UINT64_C(0xd6e8feb86659fd93);
@@ -14,16 +14,16 @@ static size_t home(const struct pairs *p, uint32_t from, uint32_t to, uint32_t o
     return (size_t)(h >> 20) & (p->capacity - 1);
 }
 
-static size_t find(const struct pairs *p, uint32_t from, uint32_t to, uint32_t order)
+static size_t pairs_find(const struct pairs *p, uint32_t from, uint32_t to, uint32_t order)
 {
-    size_t i = home(p, from, to, order);
+    size_t i = pairs_home_slot(p, from, to, order);
     while (p->slots[i].used &&
            (p->slots[i].from != from || p->slots[i].to != to || p->slots[i].order != order))
         i = (i + 1) & (p->capacity - 1);
     return i;
 }
 
-static bool grow(struct pairs *p)
+static bool pairs_grow(struct pairs *p)
 {
     struct pairs larger = {.capacity = p->capacity ? 2 * p->capacity : 256, .count = p->count};
     if (2 * (p->count + 1) <= p->capacity)
@@ -35,7 +35,8 @@ static bool grow(struct pairs *p)
     }
     for (size_t i = 0; i < p->capacity; i++)
         if (p->slots[i].used)
-            larger.slots[find(&larger, p->slots[i].from, p->slots[i].to, p->slots[i].order)] = p->slots[i];
+            larger.slots[pairs_find(&larger, p->slots[i].from, p->slots[i].to, p->slots[i].order)] =
+                p->slots[i];
     free(p->slots);
     *p = larger;
     return true;
@@ -44,9 +45,9 @@ static bool grow(struct pairs *p)
 /* The slot of a key; `fresh` when it was not there and is now. NULL when memory ran out. */
 static struct pair *slot_of(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, bool *fresh)
 {
-    if (!grow(p))
+    if (!pairs_grow(p))
         return NULL;
-    struct pair *s = &p->slots[find(p, from, to, order)];
+    struct pair *s = &p->slots[pairs_find(p, from, to, order)];
     *fresh = !s->used;
     if (*fresh) {
         *s = (struct pair){from, to, order, 0, true};
@@ -55,11 +56,11 @@ static struct pair *slot_of(struct pairs *p, uint32_t from, uint32_t to, uint32_
     return s;
 }
 
-static void forget(struct pairs *p, struct pair *s)
+static void pairs_remove(struct pairs *p, struct pair *s)
 {
     size_t hole = (size_t)(s - p->slots);
     for (size_t i = (hole + 1) & (p->capacity - 1); p->slots[i].used; i = (i + 1) & (p->capacity - 1)) {
-        size_t from = home(p, p->slots[i].from, p->slots[i].to, p->slots[i].order);
+        size_t from = pairs_home_slot(p, p->slots[i].from, p->slots[i].to, p->slots[i].order);
         /* It may move into the hole unless its home lies after the hole, up to where it is. */
         if (((i - from) & (p->capacity - 1)) >= ((i - hole) & (p->capacity - 1))) {
             p->slots[hole] = p->slots[i];
@@ -77,7 +78,7 @@ uint32_t pairs_count(struct pairs *p, uint32_t from, uint32_t to)
     return s ? s->value++ : 0;
 }
 
-bool pairs_meet(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, uint32_t mine, uint32_t *first)
+bool pairs_match(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, uint32_t mine, uint32_t *first)
 {
     bool fresh;
     struct pair *s = slot_of(p, from, to, order, &fresh);
@@ -88,7 +89,7 @@ bool pairs_meet(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, uin
         return false;
     }
     *first = s->value == UINT32_MAX ? mine : s->value;
-    forget(p, s);
+    pairs_remove(p, s);
     return true;
 }
 

@@ -26,7 +26,7 @@ uint32_t pairs_count(struct pairs *p, uint32_t from, uint32_t to);
 
 /* True for the second that comes with this key; *first is then the first one's value, or mine if the first one's was
  * UINT32_MAX. The key is forgotten. */
-bool pairs_meet(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, uint32_t mine, uint32_t *first);
+bool pairs_match(struct pairs *p, uint32_t from, uint32_t to, uint32_t order, uint32_t mine, uint32_t *first);
 
 void pairs_free(struct pairs *p);
 

@@ -45,7 +45,7 @@ void switch_copy_left(struct network *n, struct packet *p, uint32_t held, sim_ti
 }
 
 /* One copy of the packet for each of the links in n->scratch; they share its buffer. */
-static void copy(struct network *n, uint32_t index, uint32_t count)
+static void switch_copy(struct network *n, uint32_t index, uint32_t count)
 {
     struct packet original = n->packets[index];
     uint32_t set = copies_new(n), rail = n->messages[original.message].rail;
@@ -65,7 +65,7 @@ static void copy(struct network *n, uint32_t index, uint32_t count)
 }
 
 /* The links of the multicast tree at a switch, but for the one that the packet came by. */
-static uint32_t onward(struct network *n, struct tree_place at, uint32_t came_by)
+static uint32_t switch_onward(struct network *n, struct tree_place at, uint32_t came_by)
 {
     uint32_t count = topo_down(&n->topo, at, n->scratch), kept = 0, up = topo_up(&n->topo, at);
     if (up != NONE)
@@ -109,7 +109,7 @@ static void barrier_packet(struct network *n, uint32_t index)
     struct tree_place at = n->links[p->held].end;
     uint32_t held = p->held, below = topo_down(&n->topo, at, n->scratch);
     if (comes_down(n, at, held)) {
-        copy(n, index, below);
+        switch_copy(n, index, below);
         return;
     }
     network_buffer_release(n, held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, held));
@@ -136,7 +136,7 @@ void switch_combined(struct network *n, uint32_t index)
     if (up != NONE)
         network_link_offer(n, rail_first(n, m.rail) + up, made);
     else
-        copy(n, made, topo_down(&n->topo, at, n->scratch));
+        switch_copy(n, made, topo_down(&n->topo, at, n->scratch));
 }
 
 /* ---- for network.c ---- */
@@ -148,9 +148,9 @@ void switch_special(struct network *n, uint32_t index)
         barrier_packet(n, index);
         return;
     }
-    uint32_t count = onward(n, n->links[p->held].end, plain_link(n, p->held));
+    uint32_t count = switch_onward(n, n->links[p->held].end, plain_link(n, p->held));
     if (count) {
-        copy(n, index, count);
+        switch_copy(n, index, count);
         return;
     }
     network_buffer_release(n, p->held, (p->tail > n->now ? p->tail : n->now) + network_delay(n, p->held));

@@ -76,15 +76,15 @@ struct traffic {
     struct stripe_rules rules;
 };
 
-static double uniform(uint64_t *x)
+static double traffic_uniform(uint64_t *x)
 {
     *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return ((double)(*x >> 11) + 0.5) * 0x1p-53;
 }
 
-static double exponential(uint64_t *x, double mean)
+static double traffic_exponential(uint64_t *x, double mean)
 {
-    return -mean * log(uniform(x));
+    return -mean * log(traffic_uniform(x));
 }
 
 static uint32_t nic_index(const struct traffic *t, uint32_t node, uint32_t rail)
@@ -97,12 +97,12 @@ static uint32_t node_of(const struct traffic *t, uint32_t process)
     return process / (uint32_t)t->order->per_node;
 }
 
-static sim_time ns(double nanoseconds)
+static sim_time traffic_time_from_ns(double nanoseconds)
 {
     return (sim_time)llround(nanoseconds * SIM_NS);
 }
 
-static void put(struct traffic *t, sim_time at, uint32_t kind, uint32_t what)
+static void traffic_schedule_event(struct traffic *t, sim_time at, uint32_t kind, uint32_t what)
 {
     if (!event_put(&t->net.events, at, kind, what))
         t->net.failed = true;
@@ -140,11 +140,11 @@ static void job_queue(struct traffic *t, uint32_t j)
 {
     struct nic *n = &t->nics[t->jobs[j].nic];
     sim_time from = n->free_at > t->net.now ? n->free_at : t->net.now;
-    n->free_at = from + ns(t->order->control_ns);
-    put(t, n->free_at, EVENT_NIC, j);
+    n->free_at = from + traffic_time_from_ns(t->order->control_ns);
+    traffic_schedule_event(t, n->free_at, EVENT_NIC, j);
 }
 
-static void command(struct traffic *t, uint32_t nic, uint32_t kind, uint32_t number, uint32_t to)
+static void traffic_command(struct traffic *t, uint32_t nic, uint32_t kind, uint32_t number, uint32_t to)
 {
     uint32_t j = job_new(t);
     if (j == NONE)
@@ -181,7 +181,7 @@ static void node_wake(struct traffic *t, uint32_t node)
     }
 }
 
-static bool by_reservation(const struct traffic *t)
+static bool traffic_uses_reservation(const struct traffic *t)
 {
     return t->order->policy == ALLOC_DYNAMIC || t->order->policy == ALLOC_HYBRID;
 }
@@ -192,7 +192,7 @@ static uint32_t free_rails(const struct traffic *t, uint32_t node)
     uint32_t set = 0;
     for (uint32_t r = 0; r < t->rails; r++) {
         const struct nic *n = &t->nics[nic_index(t, node, r)];
-        if (by_reservation(t) ? reserve_is_free(&n->reserve) : !n->sending && !n->receiving)
+        if (traffic_uses_reservation(t) ? reserve_is_free(&n->reserve) : !n->sending && !n->receiving)
             set |= rail_bit(r);
     }
     return set;
@@ -222,7 +222,7 @@ static void give_back(struct traffic *t, uint32_t p, uint32_t set, uint32_t numb
 {
     for (uint32_t r = 0; r < t->rails; r++)
         if (rail_in(set, r))
-            command(t, nic_index(t, node_of(t, p), r), JOB_ABORT, number, 0);
+            traffic_command(t, nic_index(t, node_of(t, p), r), JOB_ABORT, number, 0);
 }
 
 static void process_decide(struct traffic *t, uint32_t p, const struct request_out *out, uint32_t number)
@@ -280,7 +280,7 @@ static void process_try(struct traffic *t, uint32_t p)
         request_begin(&q->request, t->numbers, set);
         for (uint32_t r = 0; r < t->rails; r++)
             if (rail_in(set, r))
-                command(t, nic_index(t, node_of(t, p), r), JOB_RTS, t->numbers, q->to + 1);
+                traffic_command(t, nic_index(t, node_of(t, p), r), JOB_RTS, t->numbers, q->to + 1);
         break;
     }
 }
@@ -292,19 +292,19 @@ static void process_next(struct traffic *t, uint32_t p)
     const struct traffic_order *o = t->order;
     double rate = o->load * t->rails * o->machine->link_rate / o->per_node;
     q->busy = false;
-    q->made += exponential(&q->random, o->mean_bytes / rate);
-    q->bytes = 1 + (uint64_t)exponential(&q->random, o->mean_bytes);
-    uint32_t here = node_of(t, p), other = (uint32_t)(uniform(&q->random) * (o->nodes - 1));
+    q->made += traffic_exponential(&q->random, o->mean_bytes / rate);
+    q->bytes = 1 + (uint64_t)traffic_exponential(&q->random, o->mean_bytes);
+    uint32_t here = node_of(t, p), other = (uint32_t)(traffic_uniform(&q->random) * (o->nodes - 1));
     q->to = other + (other >= here);
-    sim_time at = ns(q->made);
-    put(t, at > t->net.now ? at : t->net.now, EVENT_PROCESS, p);
+    sim_time at = traffic_time_from_ns(q->made);
+    traffic_schedule_event(t, at > t->net.now ? at : t->net.now, EVENT_PROCESS, p);
 }
 
 /* A message that a busy process makes counts from that moment, not from when the process is free: at the end all are asked what
  * they would have made. */
 static void count_made(struct traffic *t, const struct process *q)
 {
-    sim_time at = ns(q->made);
+    sim_time at = traffic_time_from_ns(q->made);
     if (at >= t->begin && at < t->end)
         t->bytes_made += (double)q->bytes;
 }
@@ -379,12 +379,12 @@ static void on_arrived(void *ctx, uint32_t message)
     sender->sending--;
     receiver->receiving--;
     if (q->reserved)
-        command(t, nic_index(t, to, rail), JOB_ACK, 0, 0);
+        traffic_command(t, nic_index(t, to, rail), JOB_ACK, 0, 0);
     bool done =
         filter_completed(&q->filter, ticket_on(&q->filter, rail), (uint64_t)t->net.now, NULL) == FILTER_DONE;
     if (done)
         message_done(t, tag);
-    if (by_reservation(t))
+    if (traffic_uses_reservation(t))
         return;
     if (!sender->sending && !sender->receiving)
         node_wake(t, from);
@@ -429,16 +429,16 @@ static void count_unseen(struct traffic *t)
         if (!q->busy)
             continue; /* its next message is made after the end */
         double rate = t->order->load * t->rails * t->order->machine->link_rate / t->order->per_node;
-        while (ns(q->made) < t->end) {
-            q->made += exponential(&q->random, t->order->mean_bytes / rate);
-            q->bytes = 1 + (uint64_t)exponential(&q->random, t->order->mean_bytes);
-            uniform(&q->random);
+        while (traffic_time_from_ns(q->made) < t->end) {
+            q->made += traffic_exponential(&q->random, t->order->mean_bytes / rate);
+            q->bytes = 1 + (uint64_t)traffic_exponential(&q->random, t->order->mean_bytes);
+            traffic_uniform(&q->random);
             count_made(t, q);
         }
     }
 }
 
-static bool prepare(struct traffic *t)
+static bool traffic_prepare(struct traffic *t)
 {
     const struct traffic_order *o = t->order;
     uint32_t count = (uint32_t)(o->nodes * o->per_node);
@@ -451,8 +451,8 @@ static bool prepare(struct traffic *t)
     t->rails = t->net.rails;
     t->jobs_free = NONE;
     t->rules = (struct stripe_rules){.smallest = 256, .align = 1};
-    t->begin = ns(o->warm_us * 1000);
-    t->end = t->begin + ns(o->us * 1000);
+    t->begin = traffic_time_from_ns(o->warm_us * 1000);
+    t->end = t->begin + traffic_time_from_ns(o->us * 1000);
     t->processes = calloc(count, sizeof(*t->processes));
     t->nics = calloc((size_t)o->nodes * t->rails, sizeof(*t->nics));
     if (!t->processes || !t->nics)
@@ -463,10 +463,10 @@ static bool prepare(struct traffic *t)
         alloc_open(&t->processes[p].alloc, o->policy, t->rails, o->ratio, o->shortest);
         t->processes[p].random = o->seed * UINT64_C(0x9e3779b97f4a7c15) + p * UINT64_C(0xbf58476d1ce4e5b9);
         for (int i = 0; i < 8; i++)
-            uniform(&t->processes[p].random);
+            traffic_uniform(&t->processes[p].random);
         process_next(t, p);
     }
-    put(t, t->end, EVENT_END, 0);
+    traffic_schedule_event(t, t->end, EVENT_END, 0);
     return true;
 }
 
@@ -474,7 +474,7 @@ void traffic_simulate(const struct traffic_order *order, struct traffic_report *
 {
     struct traffic t = {.order = order, .report = out};
     *out = (struct traffic_report){0};
-    bool made = prepare(&t);
+    bool made = traffic_prepare(&t);
     if (made) {
         network_run(&t.net);
         count_unseen(&t);

@@ -31,7 +31,7 @@ static void on_delivered(void *ctx, uint32_t message, uint32_t node)
     on_arrived(ctx, message);
 }
 
-static bool begin(struct probe *p, const struct machine *m, uint32_t nodes)
+static bool validate_begin(struct probe *p, const struct machine *m, uint32_t nodes)
 {
     memset(p, 0, sizeof(*p));
     if (!network_make(&p->net, m, nodes))
@@ -53,7 +53,7 @@ static double end_ns(struct probe *p)
 static double one_message(uint32_t nodes, uint32_t to, bool multicast)
 {
     struct probe p;
-    if (!begin(&p, &machine_plain, nodes))
+    if (!validate_begin(&p, &machine_plain, nodes))
         return NAN;
     if (multicast)
         network_multicast(&p.net, 0, 500, 0);
@@ -63,10 +63,10 @@ static double one_message(uint32_t nodes, uint32_t to, bool multicast)
 }
 
 /* Bytes a nanosecond at a receiver whose link many senders want. */
-static double incast(uint32_t senders, uint32_t nodes)
+static double validate_incast(uint32_t senders, uint32_t nodes)
 {
     struct probe p;
-    if (!begin(&p, &machine_plain, nodes))
+    if (!validate_begin(&p, &machine_plain, nodes))
         return NAN;
     for (uint32_t k = 0; k < 100; k++)
         for (uint32_t s = 1; s <= senders; s++)
@@ -81,7 +81,7 @@ static double both_ways(void)
     struct probe p;
     m.bus_rate = 1;
     m.bus_shared = 1;
-    if (!begin(&p, &m, 8))
+    if (!validate_begin(&p, &m, 8))
         return NAN;
     for (int k = 0; k < 100; k++) {
         network_send(&p.net, 0, 1, 10000, 0);
@@ -90,7 +90,7 @@ static double both_ways(void)
     return 100.0 * 10000 / end_ns(&p);
 }
 
-static double uniform(uint64_t *x)
+static double validate_uniform(uint64_t *x)
 {
     *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return ((double)(*x >> 11) + 0.5) * 0x1p-53;
@@ -101,7 +101,7 @@ static void poisson_next(struct probe *p)
     if (p->left == 0)
         return;
     p->left--;
-    p->at += -log(uniform(&p->random)) / p->rate;
+    p->at += -log(validate_uniform(&p->random)) / p->rate;
     p->net.failed |= !event_put(&p->net.events, (sim_time)(p->at * SIM_NS), EVENT_OTHER, 0);
 }
 
@@ -126,7 +126,7 @@ static void on_waited(void *ctx, uint32_t message)
 static double queue_wait(double load)
 {
     struct probe p;
-    if (!begin(&p, &machine_plain, 2))
+    if (!validate_begin(&p, &machine_plain, 2))
         return NAN;
     p.net.arrived = on_waited;
     p.net.other = on_poisson;
@@ -167,14 +167,14 @@ static double job_us(enum coll_kind kind, const char *name, int ranks, double sl
 }
 
 /* Ranks on other nodes of the same switch: turned by some, or the other way round. */
-static void turn(uint32_t *place, uint32_t ranks, uint32_t leaf, uint32_t by)
+static void validate_rotate(uint32_t *place, uint32_t ranks, uint32_t leaf, uint32_t by)
 {
     for (uint32_t r = 0; r < ranks; r++)
         place[r] = r / leaf * leaf + (r % leaf + by) % leaf;
 }
 
-static struct validate_row *add(struct validate_row *r, const char *against, const char *what,
-                                const char *unit, double expected, double found, double bound)
+static struct validate_row *validate_add(struct validate_row *r, const char *against, const char *what,
+                                         const char *unit, double expected, double found, double bound)
 {
     *r = (struct validate_row){against, what, unit, expected, found, bound};
     return r + 1;
@@ -183,38 +183,40 @@ static struct validate_row *add(struct validate_row *r, const char *against, con
 static struct validate_row *closed_forms(struct validate_row *r)
 {
     static const char *const form = "closed form";
-    r = add(r, form, "500 bytes through one switch", "ns", 620, one_message(8, 1, false), 0);
-    r = add(r, form, "500 bytes through three switches", "ns", 840, one_message(32, 31, false), 0);
-    r = add(r, form, "a multicast to 128 nodes takes one message", "ns", one_message(128, 127, false),
-            one_message(128, 0, true), 0);
-    r = add(r, form, "one link saturates at its rate", "GB/s", 1, incast(1, 8), 0.001);
-    r = add(r, form, "seven senders share the receiver's link", "GB/s", 1, incast(7, 128), 0.01);
-    r = add(r, form, "a bus for both directions gives each half", "GB/s", 0.5, both_ways(), 0.01);
-    r = add(r, form, "M/D/1 queue, load 0.3: mean wait / service", "", 0.3 / 1.4, queue_wait(0.3), 0.04);
-    r = add(r, form, "M/D/1 queue, load 0.55", "", 0.55 / 0.9, queue_wait(0.55), 0.04);
-    return add(r, form, "M/D/1 queue, load 0.8", "", 0.8 / 0.4, queue_wait(0.8), 0.04);
+    r = validate_add(r, form, "500 bytes through one switch", "ns", 620, one_message(8, 1, false), 0);
+    r = validate_add(r, form, "500 bytes through three switches", "ns", 840, one_message(32, 31, false), 0);
+    r = validate_add(r, form, "a multicast to 128 nodes takes one message", "ns",
+                     one_message(128, 127, false), one_message(128, 0, true), 0);
+    r = validate_add(r, form, "one link saturates at its rate", "GB/s", 1, validate_incast(1, 8), 0.001);
+    r = validate_add(r, form, "seven senders share the receiver's link", "GB/s", 1, validate_incast(7, 128),
+                     0.01);
+    r = validate_add(r, form, "a bus for both directions gives each half", "GB/s", 0.5, both_ways(), 0.01);
+    r = validate_add(r, form, "M/D/1 queue, load 0.3: mean wait / service", "", 0.3 / 1.4, queue_wait(0.3),
+                     0.04);
+    r = validate_add(r, form, "M/D/1 queue, load 0.55", "", 0.55 / 0.9, queue_wait(0.55), 0.04);
+    return validate_add(r, form, "M/D/1 queue, load 0.8", "", 0.8 / 0.4, queue_wait(0.8), 0.04);
 }
 
-static struct validate_row *itself(struct validate_row *r)
+static struct validate_row *validate_itself(struct validate_row *r)
 {
     static const char *const self = "itself";
     static uint32_t place[324];
     double one = job_us(COLL_ALLTOALL, "pairwise", 36, 1, NULL);
-    turn(place, 36, 36, 7);
-    r = add(r, self, "alltoall on one switch, ranks on other nodes", "us", one,
-            job_us(COLL_ALLTOALL, "pairwise", 36, 1, place), 0.001);
+    validate_rotate(place, 36, 36, 7);
+    r = validate_add(r, self, "alltoall on one switch, ranks on other nodes", "us", one,
+                     job_us(COLL_ALLTOALL, "pairwise", 36, 1, place), 0.001);
     double many = job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, NULL);
-    turn(place, 324, 18, 5);
-    r = add(r, self, "allreduce of 324 nodes, turned within each leaf", "us", many,
-            job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, place), 0.1);
+    validate_rotate(place, 324, 18, 5);
+    r = validate_add(r, self, "allreduce of 324 nodes, turned within each leaf", "us", many,
+                     job_us(COLL_ALLREDUCE, "recursive_doubling", 324, 1, place), 0.1);
     double fine = job_us(COLL_ALLREDUCE, "rabenseifner", 64, 1, NULL);
-    return add(r, self, "every time twice as long: half the time step", "us", 2 * fine,
-               job_us(COLL_ALLREDUCE, "rabenseifner", 64, 2, NULL), 1e-5);
+    return validate_add(r, self, "every time twice as long: half the time step", "us", 2 * fine,
+                        job_us(COLL_ALLREDUCE, "rabenseifner", 64, 2, NULL), 1e-5);
 }
 
 int validate_all(struct validate_row rows[VALIDATE_ROWS])
 {
-    return (int)(itself(closed_forms(rows)) - rows);
+    return (int)(validate_itself(closed_forms(rows)) - rows);
 }
 
 double validate_error(const struct validate_row *r)

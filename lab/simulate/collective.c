@@ -75,7 +75,7 @@ static const char *const usage_text =
     "  --help\n\n"
     "The default machine, a cluster with 100 Gb/s InfiniBand in round numbers:\n";
 
-static void usage(void)
+static void print_usage(void)
 {
     fputs(usage_text, stdout);
     machine_print(&machine_preset, stdout);
@@ -155,7 +155,7 @@ static bool parse_kind(void *options, const char *name)
 }
 
 /* 0, or the exit status after a sentence. */
-static int parse(struct sim_options *o, int argc, char **argv)
+static int collective_parse(struct sim_options *o, int argc, char **argv)
 {
     *o = (struct sim_options){.nodes = {16, 128, 1024},
                               .sizes = {8, 64 * KI, MI},
@@ -212,20 +212,20 @@ static const struct coll_algorithm *parse_algorithm(const struct sim_options *o,
     return a && a->generate ? a : NULL;
 }
 
-static const char *by_rules(const struct sim_options *o, int ranks, size_t bytes)
+static const char *collective_rules_choice(const struct sim_options *o, int ranks, size_t bytes)
 {
     const struct coll_algorithm *a = sim_chosen(o->kind, ranks, bytes);
     return a ? a->name : "";
 }
 
-static double now(void)
+static double collective_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static int by_time(const void *a, const void *b)
+static int compare_by_time(const void *a, const void *b)
 {
     const struct job_report *x = &((const struct sim_result *)a)->report,
                             *y = &((const struct sim_result *)b)->report;
@@ -238,7 +238,7 @@ static void print_text(const struct sim_options *o, size_t nodes, size_t bytes, 
                        int count)
 {
     char size[32];
-    const char *rules = by_rules(o, (int)nodes * o->per_node, bytes);
+    const char *rules = collective_rules_choice(o, (int)nodes * o->per_node, bytes);
     number_print_size(bytes, size);
     for (int i = 0; i < count; i++) {
         if (r[i].report.failed) {
@@ -256,7 +256,7 @@ static void print_text(const struct sim_options *o, size_t nodes, size_t bytes, 
 static void print_json(struct json *j, const struct sim_options *o, size_t nodes, size_t bytes,
                        const struct sim_result *r, int count)
 {
-    const char *rules = by_rules(o, (int)nodes * o->per_node, bytes);
+    const char *rules = collective_rules_choice(o, (int)nodes * o->per_node, bytes);
     for (int i = 0; i < count; i++) {
         json_object(j, NULL);
         json_int(j, "nodes", (long long)nodes);
@@ -276,8 +276,8 @@ static void print_json(struct json *j, const struct sim_options *o, size_t nodes
 }
 
 /* All algorithms for one number of nodes and one size, fastest first; how many. */
-static int simulate(const struct sim_options *o, size_t nodes, size_t bytes, struct sim_result *results,
-                    uint64_t *events)
+static int collective_simulate(const struct sim_options *o, size_t nodes, size_t bytes,
+                               struct sim_result *results, uint64_t *events)
 {
     int count = 0, parameter[COLL_PARAMETERS] = {0};
     const struct coll_algorithm *only = o->algorithm ? parse_algorithm(o, parameter) : NULL;
@@ -305,16 +305,16 @@ static int simulate(const struct sim_options *o, size_t nodes, size_t bytes, str
         barrier_in_switches(&o->machine, (uint32_t)nodes, &results[count].report);
         *events += results[count++].report.events;
     }
-    qsort(results, (size_t)count, sizeof(*results), by_time);
+    qsort(results, (size_t)count, sizeof(*results), compare_by_time);
     return count;
 }
 
-static int run(const struct sim_options *o)
+static int collective_run(const struct sim_options *o)
 {
     struct sim_result results[RESULTS_MAX];
     struct json j = {.out = stdout};
     uint64_t events = 0;
-    double started = now(), spoke = started;
+    double started = collective_clock(), spoke = started;
     const char *kind = inside_of_library()->coll_kind_name((int)o->kind);
     if (o->json) {
         json_object(&j, NULL);
@@ -331,18 +331,19 @@ static int run(const struct sim_options *o)
     }
     for (int n = 0; n < o->nnodes; n++)
         for (int s = 0; s < (o->kind == COLL_BARRIER ? 1 : o->nsizes); s++) {
-            int count = simulate(o, o->nodes[n], o->kind == COLL_BARRIER ? 0 : o->sizes[s], results, &events);
+            int count = collective_simulate(o, o->nodes[n], o->kind == COLL_BARRIER ? 0 : o->sizes[s],
+                                            results, &events);
             if (o->json)
                 print_json(&j, o, o->nodes[n], o->sizes[s], results, count);
             else
                 print_text(o, o->nodes[n], o->sizes[s], results, count);
-            if (now() - spoke > 5) {
-                spoke = now();
+            if (collective_clock() - spoke > 5) {
+                spoke = collective_clock();
                 fprintf(stderr, "sim: %.0f s, %.1f million events so far\n", spoke - started,
                         (double)events * 1e-6);
             }
         }
-    double seconds = now() - started;
+    double seconds = collective_clock() - started;
     if (o->json) {
         json_end(&j);
         json_int(&j, "events", (long long)events);
@@ -373,18 +374,18 @@ int command_sim(int argc, char **argv)
         return command_sim_replay(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "validate") == 0)
         return command_sim_validate(argc - 1, argv + 1);
-    int status = parse(&o, argc, argv);
+    int status = collective_parse(&o, argc, argv);
     if (status)
         return status;
     if (o.help) {
-        usage();
+        print_usage();
         return 0;
     }
     if (o.algorithm && !parse_algorithm(&o, parameter) && !asks_for_switches(&o))
         status = sim_complain(
             "sim", "is not an algorithm of this operation, or one of its parameters is invalid", o.algorithm);
     else
-        status = run(&o);
+        status = collective_run(&o);
     graph_free(&o.topology);
     return status;
 }

@@ -68,8 +68,8 @@ static bool parse_value(void *options, const char *name, const char *value)
     return true;
 }
 
-static void row(struct json *j, const struct flow_options *o, size_t window, size_t buffers,
-                enum credit_scheme scheme)
+static void flow_print_row(struct json *j, const struct flow_options *o, size_t window, size_t buffers,
+                           enum credit_scheme scheme)
 {
     const struct flow_order order = {.machine = &o->machine,
                                      .rules = {.scheme = scheme,
@@ -142,7 +142,7 @@ int command_sim_flow(int argc, char **argv)
     for (int w = 0; w < o.nwindows; w++)
         for (int b = 0; b < o.nbuffers; b++)
             for (int s = CREDIT_HW; s <= CREDIT_DYNAMIC; s++)
-                row(&j, &o, o.windows[w], o.buffers[b], (enum credit_scheme)s);
+                flow_print_row(&j, &o, o.windows[w], o.buffers[b], (enum credit_scheme)s);
     if (o.json) {
         json_end(&j);
         json_end(&j);

@@ -75,7 +75,7 @@ static void set_from(const char *name, uint32_t *number, size_t *size)
 }
 
 /* The settings of this shell; a build without InfiniBand has none, and the presets stand. */
-static struct memory_rules settings(void)
+static struct memory_rules memory_settings(void)
 {
     struct memory_rules r = memory_presets;
     inside_of_library()->tunables_load();
@@ -109,12 +109,12 @@ static void print_bytes(double bytes)
     printf(" %8.1f %s", bytes, units[u]);
 }
 
-static void row(struct json *j, const struct memory_rules *r, uint32_t ranks, uint32_t partners,
-                enum memory_scheme scheme, bool json)
+static void memory_print_row(struct json *j, const struct memory_rules *r, uint32_t ranks, uint32_t partners,
+                             enum memory_scheme scheme, bool json)
 {
     struct memory_use few, all;
-    memory_of(r, scheme, ranks, partners, &few);
-    memory_of(r, scheme, ranks, ranks - 1, &all);
+    memory_compute(r, scheme, ranks, partners, &few);
+    memory_compute(r, scheme, ranks, ranks - 1, &all);
     if (json) {
         json_object(j, NULL);
         json_int(j, "ranks", ranks);
@@ -153,7 +153,7 @@ int command_sim_memory(int argc, char **argv)
         if (o.ranks[i] < 2 || o.ranks[i] > 1u << 30)
             return sim_complain("sim memory", "is out of range: there must be 2 to 1073741824 ranks",
                                 "--ranks");
-    const struct memory_rules r = settings();
+    const struct memory_rules r = memory_settings();
     if (o.json) {
         json_object(&j, NULL);
         json_string(&j, "program", "fishplate-lab sim memory");
@@ -168,8 +168,8 @@ int command_sim_memory(int argc, char **argv)
             "frames", "queues", "frames", "queues", "queue pairs");
     for (int i = 0; i < o.nranks; i++)
         for (int s = 0; s < MEMORY_SCHEMES; s++)
-            row(&j, &r, (uint32_t)o.ranks[i], partners_of(&o, (uint32_t)o.ranks[i]), (enum memory_scheme)s,
-                o.json);
+            memory_print_row(&j, &r, (uint32_t)o.ranks[i], partners_of(&o, (uint32_t)o.ranks[i]),
+                             (enum memory_scheme)s, o.json);
     if (o.json) {
         json_end(&j);
         json_end(&j);

@@ -104,7 +104,7 @@ static bool parse_word(void *options, const char *text)
     return o->measured = true;
 }
 
-static int parse(struct options *o, int argc, char **argv)
+static int multicast_parse(struct options *o, int argc, char **argv)
 {
     *o = (struct options){.nodes = 1024,
                           .packets = 200,
@@ -132,8 +132,8 @@ static int parse(struct options *o, int argc, char **argv)
     return 0;
 }
 
-static struct multicast_report broadcast(const struct options *o, size_t bytes, size_t collectors,
-                                         size_t packets)
+static struct multicast_report multicast_broadcast(const struct options *o, size_t bytes, size_t collectors,
+                                                   size_t packets)
 {
     struct multicast_report r;
     struct multicast_order order = {
@@ -147,7 +147,7 @@ static struct multicast_report broadcast(const struct options *o, size_t bytes, 
     return r;
 }
 
-static double by_messages(const struct options *o, size_t bytes)
+static double multicast_estimate_messages(const struct options *o, size_t bytes)
 {
     struct job_report r = {.failed = "no such algorithm"};
     struct job_order order = {.machine = &o->machine,
@@ -161,13 +161,13 @@ static double by_messages(const struct options *o, size_t bytes)
     return r.failed ? 0 : r.us;
 }
 
-static void add(struct chart *c, int line, double value)
+static void multicast_add(struct chart *c, int line, double value)
 {
     if (line >= 0)
         c->y[line][c->points] = value;
 }
 
-static const char *latency(const struct options *o, struct study *s)
+static const char *multicast_latency(const struct options *o, struct study *s)
 {
     struct chart *c = &s->latency;
     *c = (struct chart){.id = "7.9",
@@ -181,22 +181,24 @@ static const char *latency(const struct options *o, struct study *s)
               model_messages = chart_line(c, "messages, model"),
               model_multicast = chart_line(c, "multicast, model");
     for (int i = 0; i < o->nsizes; i++) {
-        const double tree = by_messages(o, o->sizes[i]);
-        struct multicast_report r = broadcast(o, o->sizes[i], 1, 1);
+        const double tree = multicast_estimate_messages(o, o->sizes[i]);
+        struct multicast_report r = multicast_broadcast(o, o->sizes[i], 1, 1);
         if (r.failed || tree == 0)
             return r.failed ? r.failed : "no broadcast by messages";
         s->most = tree / r.us > s->most ? tree / r.us : s->most;
         c->x[c->points] = (double)o->sizes[i];
-        add(c, messages, tree);
-        add(c, multicast, r.us);
-        add(c, model_messages, model_messages_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
-        add(c, model_multicast, model_multicast_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
+        multicast_add(c, messages, tree);
+        multicast_add(c, multicast, r.us);
+        multicast_add(c, model_messages,
+                      model_messages_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
+        multicast_add(c, model_multicast,
+                      model_multicast_us(&o->machine, (uint32_t)o->nodes, (double)o->sizes[i]));
         c->points++;
     }
     return NULL;
 }
 
-static const char *throughput(const struct options *o, struct study *s)
+static const char *multicast_throughput(const struct options *o, struct study *s)
 {
     struct chart *c = &s->throughput;
     double least = 0, least_paper = 0;
@@ -211,7 +213,7 @@ static const char *throughput(const struct options *o, struct study *s)
     c->lines--; /* a column of the table, but no curve */
     for (int i = 0; i < o->ncollectors; i++, c->points++) {
         const size_t bytes = o->sizes[o->nsizes - 1];
-        struct multicast_report r = broadcast(o, bytes, o->collectors[i], o->packets);
+        struct multicast_report r = multicast_broadcast(o, bytes, o->collectors[i], o->packets);
         const struct model_load l = {.nodes = (uint32_t)o->nodes,
                                      .collectors = (uint32_t)o->collectors[i],
                                      .aggregate = (uint32_t)o->aggregate,
@@ -228,10 +230,10 @@ static const char *throughput(const struct options *o, struct study *s)
             s->best_paper = o->collectors[i];
         }
         c->x[c->points] = (double)o->collectors[i];
-        add(c, simulated, (double)o->packets / r.us * 1000);
-        add(c, model, 1000 / model_period_us(&o->machine, &l));
-        add(c, paper, 1000 / in_paper);
-        add(c, again, (double)r.again);
+        multicast_add(c, simulated, (double)o->packets / r.us * 1000);
+        multicast_add(c, model, 1000 / model_period_us(&o->machine, &l));
+        multicast_add(c, paper, 1000 / in_paper);
+        multicast_add(c, again, (double)r.again);
     }
     s->inside = s->best != o->collectors[0] && s->best != o->collectors[o->ncollectors - 1];
     return NULL;
@@ -239,7 +241,7 @@ static const char *throughput(const struct options *o, struct study *s)
 
 /* The root of the paper's design sends log2 k times and collects N / k acknowledgements: k co-roots are better than k / 2 if an
  * acknowledgement costs more than k / N of a send, and better than 2 k if less than 2 k / N. Our root collects k + N / k. */
-static void statements(const struct options *o, const struct study *s)
+static void multicast_statements(const struct options *o, const struct study *s)
 {
     const double nodes = (double)o->nodes, share = o->machine.ack_ns / o->machine.send_ns;
     printf("\nMulticast is up to %.2f times as fast as messages", s->most);
@@ -257,7 +259,7 @@ static void statements(const struct options *o, const struct study *s)
         s->best_paper, share);
 }
 
-static bool draw(const char *folder, const struct chart *c)
+static bool multicast_draw(const char *folder, const struct chart *c)
 {
     char path[4200];
     snprintf(path, sizeof(path), "%.4000s/figure-%.16s.svg", folder, c->id);
@@ -302,15 +304,15 @@ static void as_text(const struct options *o, struct study *s)
     s->throughput.lines++;
     chart_table(&s->throughput, stdout);
     s->throughput.lines--;
-    statements(o, s);
+    multicast_statements(o, s);
 }
 
-static int run(const struct options *o)
+static int multicast_run(const struct options *o)
 {
     static struct study s;
-    const char *failed = latency(o, &s);
+    const char *failed = multicast_latency(o, &s);
     if (!failed)
-        failed = throughput(o, &s);
+        failed = multicast_throughput(o, &s);
     if (failed) {
         fprintf(stderr, "fishplate-lab sim multicast: %s.\n", failed);
         return 1;
@@ -319,13 +321,13 @@ static int run(const struct options *o)
         as_json(o, &s);
     else
         as_text(o, &s);
-    return o->svg && (!draw(o->svg, &s.latency) || !draw(o->svg, &s.throughput));
+    return o->svg && (!multicast_draw(o->svg, &s.latency) || !multicast_draw(o->svg, &s.throughput));
 }
 
 int command_sim_multicast(int argc, char **argv)
 {
     struct options o;
-    int status = parse(&o, argc, argv);
+    int status = multicast_parse(&o, argc, argv);
     if (status)
         return status;
     if (o.help) {
@@ -334,5 +336,5 @@ int command_sim_multicast(int argc, char **argv)
     }
     if (o.measured && !sim_multicast_measure(&o.machine))
         return 1;
-    return run(&o);
+    return multicast_run(&o);
 }

@@ -139,7 +139,7 @@ static bool parse_word(void *options, const char *text)
     return true;
 }
 
-static int parse(struct rails_options *o, int argc, char **argv)
+static int rails_parse(struct rails_options *o, int argc, char **argv)
 {
     *o = (struct rails_options){
         .study = {.nodes = 128, .length = 1, .control_ns = 300, .seed = 1, .machine = traffic_machine},
@@ -227,7 +227,7 @@ static int run_one(struct rails_options *o)
     return 0;
 }
 
-static int run(struct rails_options *o)
+static int rails_run(struct rails_options *o)
 {
     static struct chart c; /* too large for a stack that somebody made small */
     struct statement statements[STATEMENTS_MAX] = {{0}};
@@ -276,14 +276,14 @@ static int run(struct rails_options *o)
 int command_sim_rails(int argc, char **argv)
 {
     struct rails_options o;
-    int status = parse(&o, argc, argv);
+    int status = rails_parse(&o, argc, argv);
     if (status)
         return status;
     if (o.help) {
         fputs(usage_text, stdout);
         return 0;
     }
-    status = o.one ? run_one(&o) : run(&o);
+    status = o.one ? run_one(&o) : rails_run(&o);
     study_free(&o.study);
     return status;
 }

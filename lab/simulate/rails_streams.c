@@ -27,7 +27,7 @@ static struct stream_order order_of(double second, bool both_ways, int window, u
                                  .disturbed_rail = -1};
 }
 
-static struct stream_report run(struct stream_order o, enum scheme scheme, uint64_t *events)
+static struct stream_report rails_streams_run(struct stream_order o, enum scheme scheme, uint64_t *events)
 {
     struct stream_report r;
     if (scheme == FOUR_TO_ONE)
@@ -45,7 +45,7 @@ static double best_fixed(struct stream_order o, double *share, uint64_t *events)
     for (double w = 0.50; w < 0.96; w += 0.01) {
         o.weight[0] = w;
         o.weight[1] = 1 - w;
-        double rate = run(o, EVEN, events).rate;
+        double rate = rails_streams_run(o, EVEN, events).rate;
         if (rate > best) {
             best = rate;
             *share = w;
@@ -55,7 +55,7 @@ static double best_fixed(struct stream_order o, double *share, uint64_t *events)
 }
 
 /* Latency of one message at a time, or bandwidth of a window of them, by size. */
-static void by_size(struct chart *c, bool both_ways, bool latency, double length, uint64_t *events)
+static void compare_by_size(struct chart *c, bool both_ways, bool latency, double length, uint64_t *events)
 {
     c->x_name = "message";
     c->x_bytes = c->by_factors = true;
@@ -68,7 +68,7 @@ static void by_size(struct chart *c, bool both_ways, bool latency, double length
         int line = chart_line(c, scheme_names[scheme]);
         for (int i = 0; i < c->points; i++) {
             struct stream_order o = order_of(0.25, both_ways, latency ? 1 : 16, (uint64_t)c->x[i], length);
-            struct stream_report r = run(o, (enum scheme)scheme, events);
+            struct stream_report r = rails_streams_run(o, (enum scheme)scheme, events);
             c->y[line][i] = latency ? r.latency_us : r.rate;
         }
     }
@@ -82,7 +82,7 @@ static void by_size(struct chart *c, bool both_ways, bool latency, double length
     }
 }
 
-static struct stream_order disturbed(double length)
+static struct stream_order rails_streams_disturbed(double length)
 {
     struct stream_order o = order_of(1, false, 16, 1 << 20, 1);
     o.us = 640000 * length;
@@ -98,15 +98,15 @@ bool stream_figure(const char *id, double length, struct chart *c, uint64_t *eve
     *c = (struct chart){.id = id};
     if (strcmp(id, "8.16") == 0) {
         c->title = "latency over rails of 1 and 0.25 GB/s";
-        by_size(c, false, true, length, events);
+        compare_by_size(c, false, true, length, events);
     } else if (strcmp(id, "8.17") == 0) {
         c->title = "bandwidth over rails of 1 and 0.25 GB/s";
-        by_size(c, false, false, length, events);
+        compare_by_size(c, false, false, length, events);
     } else if (strcmp(id, "8.18") == 0) {
         c->title = "bandwidth both ways, buses of 1 GB/s for both directions together";
-        by_size(c, true, false, length, events);
+        compare_by_size(c, true, false, length, events);
     } else if (strcmp(id, "8.19") == 0) {
-        struct stream_order o = disturbed(length);
+        struct stream_order o = rails_streams_disturbed(length);
         c->title = "rails of 1 GB/s; half of the second is taken for a while";
         c->x_name = "ms";
         c->y_name = "bandwidth in GB/s";
@@ -114,7 +114,7 @@ bool stream_figure(const char *id, double length, struct chart *c, uint64_t *eve
         c->points = STREAM_SLICES;
         for (int scheme = EVEN; scheme < SCHEMES; scheme += ADAPTIVE) {
             int line = chart_line(c, scheme_names[scheme]);
-            struct stream_report r = run(o, (enum scheme)scheme, events);
+            struct stream_report r = rails_streams_run(o, (enum scheme)scheme, events);
             for (int i = 0; i < STREAM_SLICES; i++) {
                 c->x[i] = (i + 1) * o.us / STREAM_SLICES / 1000;
                 c->y[line][i] = r.curve[i];
@@ -150,8 +150,10 @@ int stream_statements(double length, struct statement *out, int room, uint64_t *
     int n = 0;
     for (int both = 0; both < 2 && n < room; both++) {
         struct stream_order o = order_of(0.25, both, 16, 1 << 20, length);
-        double share = 0, best = best_fixed(o, &share, events), even = run(o, EVEN, events).rate,
-               four = run(o, FOUR_TO_ONE, events).rate, adaptive = run(o, ADAPTIVE, events).rate;
+        double share = 0, best = best_fixed(o, &share, events),
+               even = rails_streams_run(o, EVEN, events).rate,
+               four = rails_streams_run(o, FOUR_TO_ONE, events).rate,
+               adaptive = rails_streams_run(o, ADAPTIVE, events).rate;
         struct statement *s = &out[n++];
         s->where = both ? "8.3.3, fig 8.18" : "8.3.3, fig 8.17";
         s->claim =
@@ -163,8 +165,8 @@ int stream_statements(double length, struct statement *out, int room, uint64_t *
         s->agrees = adaptive > 0.95 * best && adaptive > 1.1 * (both ? four : even);
     }
     if (n < room) {
-        struct stream_order o = disturbed(length);
-        struct stream_report r = run(o, ADAPTIVE, events);
+        struct stream_order o = rails_streams_disturbed(length);
+        struct stream_report r = rails_streams_run(o, ADAPTIVE, events);
         struct statement *s = &out[n++];
         double back = recovery_ms(&o, &r);
         s->where = "8.3.3, fig 8.19";

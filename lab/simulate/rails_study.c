@@ -40,7 +40,7 @@ struct study_key study_key_of(const struct study_line *line, int nodes, int rail
                               .shortest_kib = line->shortest_kib};
 }
 
-static bool same(const struct study_key *a, const struct study_key *b)
+static bool rails_study_is_equal(const struct study_key *a, const struct study_key *b)
 {
     return a->policy == b->policy && a->nodes == b->nodes && a->rails == b->rails && a->ratio == b->ratio &&
            a->kib == b->kib && a->load == b->load && a->shortest_kib == b->shortest_kib;
@@ -53,7 +53,7 @@ static double clock_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void progress(struct study *s)
+static void rails_study_progress(struct study *s)
 {
     double now = clock_seconds();
     if (s->started == 0)
@@ -65,7 +65,7 @@ static void progress(struct study *s)
             s->runs_count, (double)s->events * 1e-6);
 }
 
-static struct traffic_report simulate(struct study *s, struct study_key key)
+static struct traffic_report rails_study_simulate(struct study *s, struct study_key key)
 {
     struct machine m = s->machine;
     struct traffic_report r;
@@ -96,7 +96,7 @@ static struct traffic_report simulate(struct study *s, struct study_key key)
 struct traffic_report study_run(struct study *s, struct study_key key)
 {
     for (size_t i = 0; i < s->runs_count; i++)
-        if (same(&s->runs[i].key, &key))
+        if (rails_study_is_equal(&s->runs[i].key, &key))
             return s->runs[i].report;
     if (s->runs_count == s->runs_room) {
         size_t room = s->runs_room ? 2 * s->runs_room : 256;
@@ -108,8 +108,8 @@ struct traffic_report study_run(struct study *s, struct study_key key)
         s->runs = larger;
         s->runs_room = room;
     }
-    progress(s);
-    struct traffic_report r = simulate(s, key);
+    rails_study_progress(s);
+    struct traffic_report r = rails_study_simulate(s, key);
     if (r.failed) {
         fprintf(stderr, "fishplate-lab sim rails: %d nodes, %d rails: %s.\n", key.nodes, key.rails, r.failed);
         exit(1);
@@ -125,7 +125,7 @@ double study_most(struct study *s, struct study_key key)
     return study_run(s, key).accepted;
 }
 
-static bool saturated(const struct traffic_report *r)
+static bool rails_study_saturated(const struct traffic_report *r)
 {
     return r->accepted < 0.95 * r->offered;
 }
@@ -136,7 +136,7 @@ double study_saturation(struct study *s, struct study_key key)
     for (int step = 0; step < 6; step++) {
         key.load = (low + high) / 2;
         struct traffic_report r = study_run(s, key);
-        if (saturated(&r))
+        if (rails_study_saturated(&r))
             high = key.load;
         else
             low = key.load;
@@ -170,13 +170,13 @@ static void over_load(struct study *s, struct chart *c, const struct study_line 
         int line = chart_line(c, lines[l].name);
         for (int i = 0; i < LOADS; i++) {
             struct traffic_report r = study_run(s, study_key_of(&lines[l], s->nodes, 4, kib, loads[i]));
-            c->y[line][i] = !latency ? r.accepted : saturated(&r) ? NAN : r.latency_us * 1000;
+            c->y[line][i] = !latency ? r.accepted : rails_study_saturated(&r) ? NAN : r.latency_us * 1000;
         }
     }
 }
 
 /* Thresholds of the hybrid between what it is made of. */
-static void hybrids(struct study *s, struct chart *c, double ratio, bool latency)
+static void rails_study_hybrids(struct study *s, struct chart *c, double ratio, bool latency)
 {
     const struct study_line lines[] = {{"basic", ALLOC_BASIC, 0, 0},
                                        {"dynamic", ALLOC_DYNAMIC, ratio, 0},
@@ -191,14 +191,14 @@ static void hybrids(struct study *s, struct chart *c, double ratio, bool latency
 static double latency_at(struct study *s, struct study_key key)
 {
     struct traffic_report r = study_run(s, key);
-    return saturated(&r) ? NAN : r.latency_us * 1000;
+    return rails_study_saturated(&r) ? NAN : r.latency_us * 1000;
 }
 
 enum what { MOST, LATENCY, SATURATION };
 
 /* One value for each size, number of nodes or number of rails. */
-static void over(struct study *s, struct chart *c, const int *lines, int count, enum what what, double nodes,
-                 double rails, double kib)
+static void rails_study_plot(struct study *s, struct chart *c, const int *lines, int count, enum what what,
+                             double nodes, double rails, double kib)
 {
     c->y_name = what == MOST      ? "maximum accepted load"
                 : what == LATENCY ? "latency in cycles"
@@ -271,14 +271,14 @@ bool figure_make(struct study *s, const char *id, struct chart *c)
     case 7:
         c->title = "latency by size at an offered load of 0.15";
         over_sizes(c);
-        over(s, c, all_lines, 5, LATENCY, s->nodes, 4, 0);
+        rails_study_plot(s, c, all_lines, 5, LATENCY, s->nodes, 4, 0);
         return true;
     case 8:
         c->title = "scaling of nodes, 4 rails, 32 KiB";
         set_x(c, nodes, 3);
         c->x_name = "nodes";
         c->by_factors = true;
-        over(s, c, three_lines, 3, MOST, 0, 4, 32);
+        rails_study_plot(s, c, three_lines, 3, MOST, 0, 4, 32);
         return true;
     case 9:
         c->title = "sizes and rails, 32 nodes";
@@ -288,27 +288,27 @@ bool figure_make(struct study *s, const char *id, struct chart *c)
     case 10:
         c->title = "scaling of rails, 32 nodes, 32 KiB";
         over_rails(c);
-        over(s, c, all_lines, 5, MOST, 32, 0, 32);
+        rails_study_plot(s, c, all_lines, 5, MOST, 32, 0, 32);
         return true;
     case 11:
         c->title = "latency by rails at an offered load of 0.15, 32 nodes, 32 KiB";
         over_rails(c);
-        over(s, c, all_lines, 5, LATENCY, 32, 0, 32);
+        rails_study_plot(s, c, all_lines, 5, LATENCY, 32, 0, 32);
         return true;
     case 12:
         c->title = "saturation point by size, 4 rails";
         over_sizes(c);
-        over(s, c, three_lines, 3, SATURATION, s->nodes, 4, 0);
+        rails_study_plot(s, c, three_lines, 3, SATURATION, s->nodes, 4, 0);
         return true;
     case 13:
     case 14:
         c->title = "hybrid without stripes, 32 KiB, 4 rails";
-        hybrids(s, c, 0, atoi(id) == 14);
+        rails_study_hybrids(s, c, 0, atoi(id) == 14);
         return true;
     case 15:
     case 16:
         c->title = "hybrid with stripes, 32 KiB, 4 rails";
-        hybrids(s, c, 1, atoi(id) == 16);
+        rails_study_hybrids(s, c, 1, atoi(id) == 16);
         return true;
     default:
         return false;

@@ -53,13 +53,13 @@ struct builder {
     char why[200];
 };
 
-static bool refuse(struct builder *b, const char *what, const char *name)
+static bool replay_refuse(struct builder *b, const char *what, const char *name)
 {
     snprintf(b->why, sizeof(b->why), "rank %d, %.60s: %s", b->rank, name, what);
     return false;
 }
 
-static void compute(struct sched *s, double ns)
+static void replay_compute(struct sched *s, double ns)
 {
     if (ns >= 1) {
         sched_fence(s);
@@ -79,7 +79,7 @@ static void compute_beside(struct sched *s, double ns)
         s->steps[s->count - 1].kind = JOB_COMPUTE;
 }
 
-static void message(struct sched *s, bool send, int peer, int64_t bytes)
+static void replay_message(struct sched *s, bool send, int peer, int64_t bytes)
 {
     struct loc at = loc_make(BUF_SEND, 0);
     if (bytes <= 0 && send)
@@ -110,7 +110,7 @@ static void wait_all(struct builder *b)
 {
     struct sched *s = &b->scheds[b->rank];
     for (size_t i = 0; i < b->later_count; i++)
-        message(s, false, b->later[i].peer, b->later[i].count);
+        replay_message(s, false, b->later[i].peer, b->later[i].count);
     b->later_count = 0;
     b->tested = false;
     sched_fence(s);
@@ -120,16 +120,17 @@ static bool point_to_point(struct builder *b, const struct prof_event *e, const 
 {
     struct sched *s = &b->scheds[b->rank];
     if (e->to == -1 || e->from == -1)
-        return refuse(b, "it does not say to whom or from whom (any source, or outside the job)", f->name);
+        return replay_refuse(b, "it does not say to whom or from whom (any source, or outside the job)",
+                             f->name);
     if (e->to >= b->job->size || e->from >= b->job->size)
-        return refuse(b, "there is no such rank", f->name);
+        return replay_refuse(b, "there is no such rank", f->name);
     if (e->to >= 0 && e->to != b->rank)
-        message(s, true, e->to, e->out);
+        replay_message(s, true, e->to, e->out);
     if (e->from >= 0 && e->from != b->rank) {
         if (!f->nonblocking)
-            message(s, false, e->from, e->in);
+            replay_message(s, false, e->from, e->in);
         else if (!keep_later(b, e->from, e->in))
-            return refuse(b, "out of memory", f->name);
+            return replay_refuse(b, "out of memory", f->name);
     }
     if (!f->nonblocking)
         sched_fence(s);
@@ -198,10 +199,11 @@ static bool collectives_find(struct builder *b, struct collective **all, int *co
         b->rank = e->rank;
         if (c->kind != kind) {
             free(seen);
-            return refuse(b,
-                          "other ranks called another collective: communicators smaller than the world "
-                          "cannot be replayed",
-                          f->name);
+            return replay_refuse(
+                b,
+                "other ranks called another collective: communicators smaller than the world "
+                "cannot be replayed",
+                f->name);
         }
         bool out_root = kind == COLL_BCAST || kind == COLL_SCATTER,
              in_root = kind == COLL_REDUCE || kind == COLL_GATHER;
@@ -234,7 +236,7 @@ static bool add_collective(struct builder *b, const struct collective *c, const 
     if (b->job->size == 1)
         return true;
     if (!a)
-        return refuse(b, "no algorithm for it", name);
+        return replay_refuse(b, "no algorithm for it", name);
     for (int i = 0; i < COLL_PARAMETERS; i++)
         shape.parameter[i] = a->parameter[i].preset;
     sched_init(&steps);
@@ -253,7 +255,7 @@ static bool add_collective(struct builder *b, const struct collective *c, const 
     sched_copy(s, loc_make(BUF_SEND, 0), loc_make(BUF_RECV, 0), 1);
     if (!s->failed)
         s->steps[s->count - 1] = (struct step){.kind = STEP_FENCE};
-    return good || refuse(b, "out of memory", name);
+    return good || replay_refuse(b, "out of memory", name);
 }
 
 static bool add_event(struct builder *b, const struct prof_event *e, const struct collective *all, int *at)
@@ -275,9 +277,9 @@ static bool add_event(struct builder *b, const struct prof_event *e, const struc
     if (kind_of(f->name) >= 0)
         return add_collective(b, &all[(*at)++], name);
     if (f->kind == PROF_COLL && e->moved)
-        return refuse(b, "this collective cannot be replayed", name);
+        return replay_refuse(b, "this collective cannot be replayed", name);
     if (strncmp(name, "Start", 5) == 0 || f->kind == PROF_RMA)
-        return refuse(b, "persistent and one-sided operations cannot be replayed", name);
+        return replay_refuse(b, "persistent and one-sided operations cannot be replayed", name);
     if (f->kind == PROF_P2P && e->moved)
         return point_to_point(b, e, f);
     compute_beside(&b->scheds[b->rank], (double)e->ns); /* it takes what it took */
@@ -298,20 +300,20 @@ static bool build_rank(struct builder *b, int rank, double scale, const struct c
         if (e->rank != rank)
             continue;
         if (e->thread != 1)
-            return refuse(b, "several threads cannot be replayed", "a call");
+            return replay_refuse(b, "several threads cannot be replayed", "a call");
         double gap = before && e->start > before->start + before->ns
                          ? (double)(e->start - before->start - before->ns)
                          : 0;
         if (b->later_count || b->tested)
             compute_beside(s, gap * scale);
         else
-            compute(s, gap * scale);
+            replay_compute(s, gap * scale);
         if (!add_event(b, e, all, &at))
             return false;
         before = e;
     }
     wait_all(b);
-    return !s->failed || refuse(b, "out of memory", "a call");
+    return !s->failed || replay_refuse(b, "out of memory", "a call");
 }
 
 /* Seconds from the end of MPI_Init to the end of the last call before MPI_Finalize, of the rank where that is longest. */
@@ -337,8 +339,8 @@ static double recorded_seconds(const struct prof_job *job)
 }
 
 /* The job on a machine; NAN after a sentence. */
-static double replay(const struct prof_job *job, const struct machine *m, int per_node, double scale,
-                     uint64_t *messages)
+static double replay_profile(const struct prof_job *job, const struct machine *m, int per_node, double scale,
+                             uint64_t *messages)
 {
     struct builder b = {.job = job, .scheds = calloc((size_t)job->size, sizeof(*b.scheds))};
     struct collective *all = NULL;
@@ -397,7 +399,7 @@ static bool parse_record(void *options, const char *text)
     return true;
 }
 
-static int parse(struct options *o, int argc, char **argv)
+static int replay_parse(struct options *o, int argc, char **argv)
 {
     *o = (struct options){.machine = machine_preset, .from = machine_preset, .per_node = 1, .compute = 1};
     const struct sim_command c = {"sim replay", o, &o->help, &o->json, parse_record, parse_value, NULL};
@@ -407,7 +409,7 @@ static int parse(struct options *o, int argc, char **argv)
     return o->record || o->help ? 0 : sim_complain("sim replay", "is missing", "RECORD");
 }
 
-static int run(const struct options *o, const struct prof_job *job)
+static int replay_run(const struct options *o, const struct prof_job *job)
 {
     struct json j = {.out = stdout};
     uint64_t messages = 0, ignored;
@@ -420,8 +422,8 @@ static int run(const struct options *o, const struct prof_job *job)
         return 1;
     }
     if (o->has_from)
-        back = replay(job, &o->from, o->per_node, 1, &ignored);
-    there = replay(job, &o->machine, o->per_node, o->compute, &messages);
+        back = replay_profile(job, &o->from, o->per_node, 1, &ignored);
+    there = replay_profile(job, &o->machine, o->per_node, o->compute, &messages);
     if (isnan(there) || (o->has_from && isnan(back)))
         return 1;
     if (o->json) {
@@ -452,7 +454,7 @@ int command_sim_replay(int argc, char **argv)
 {
     struct options o;
     struct prof_job *jobs = NULL;
-    int status = parse(&o, argc, argv);
+    int status = replay_parse(&o, argc, argv);
     if (status)
         return status;
     if (o.help) {
@@ -462,7 +464,7 @@ int command_sim_replay(int argc, char **argv)
     if (!prof_read_file(o.record, &jobs) || !jobs)
         return 1;
     prof_job_sum_up(jobs);
-    status = run(&o, jobs);
+    status = replay_run(&o, jobs);
     prof_jobs_free(jobs);
     return status;
 }

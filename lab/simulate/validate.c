@@ -51,7 +51,7 @@ struct study {
 };
 
 /* What `fishplate bench` prints on so many virtual nodes; NULL after a sentence. */
-static struct value *measure(const struct study *s, int nodes, const char *tests)
+static struct value *validate_measure(const struct study *s, int nodes, const char *tests)
 {
     char command[9000], *text = malloc(OUTPUT_MAX);
     snprintf(command, sizeof(command),
@@ -69,7 +69,7 @@ static struct value *measure(const struct study *s, int nodes, const char *tests
 }
 
 /* The best of a test's figures, NAN when it is not there. */
-static double figure(const struct value *all, const char *test, double bytes)
+static double validate_figure(const struct value *all, const char *test, double bytes)
 {
     for (const struct value *v = value_first(all, "results"); v; v = v->next)
         if (strcmp(value_text(v, "test"), test) == 0 && value_number(v, "bytes", -1) == bytes)
@@ -78,15 +78,15 @@ static double figure(const struct value *all, const char *test, double bytes)
 }
 
 /* A latency has two halves of processor time and the wire between them; the rest follows from longer messages. */
-static bool fit(struct study *s)
+static bool validate_fit(struct study *s)
 {
     double latency = INFINITY, longer = INFINITY, rate = 0, gap = INFINITY;
     for (int i = 0; i < FITS; i++) {
-        struct value *two = measure(s, 2, "latency bw");
-        latency = fmin(latency, figure(two, "latency", 8) * 1000);
-        longer = fmin(longer, figure(two, "latency", 4096) * 1000);
-        rate = fmax(rate, figure(two, "bw", 65536) / 1000);
-        gap = fmin(gap, 8 / figure(two, "bw", 8) * 1000);
+        struct value *two = validate_measure(s, 2, "latency bw");
+        latency = fmin(latency, validate_figure(two, "latency", 8) * 1000);
+        longer = fmin(longer, validate_figure(two, "latency", 4096) * 1000);
+        rate = fmax(rate, validate_figure(two, "bw", 65536) / 1000);
+        gap = fmin(gap, 8 / validate_figure(two, "bw", 8) * 1000);
         value_free(two);
     }
     if (!(latency > 0 && isfinite(latency) && isfinite(longer) && rate > 0 && isfinite(gap)))
@@ -129,13 +129,14 @@ static bool fit_turns(struct study *s, double measured, int nodes)
     return true;
 }
 
-static void compare(struct study *s, const struct value *all, enum coll_kind kind, int nodes, size_t bytes)
+static void validate_compare(struct study *s, const struct value *all, enum coll_kind kind, int nodes,
+                             size_t bytes)
 {
     const char *name = inside_of_library()->coll_kind_name((int)kind);
     const struct coll_algorithm *a = sim_chosen(kind, nodes, bytes);
     struct job_report r;
     struct measured_row *row = &s->rows[s->count];
-    double measured = figure(all, name, (double)bytes);
+    double measured = validate_figure(all, name, (double)bytes);
     if (!a || !(measured > 0) || s->count == MEASURED_ROWS)
         return;
     struct job_order o = {.machine = &s->machine,
@@ -166,12 +167,12 @@ static bool find_programs(struct study *s)
 bool sim_fit_here(struct machine *m)
 {
     static struct study s;
-    if (!find_programs(&s) || !fit(&s))
+    if (!find_programs(&s) || !validate_fit(&s))
         return false;
     for (int nodes = 2; nodes <= 8 && s.machine.cores > 0; nodes *= 2)
         if (nodes > s.machine.cores) {
-            struct value *all = measure(&s, nodes, "barrier");
-            fit_turns(&s, figure(all, "barrier", 0), nodes);
+            struct value *all = validate_measure(&s, nodes, "barrier");
+            fit_turns(&s, validate_figure(all, "barrier", 0), nodes);
             value_free(all);
             break;
         }
@@ -179,42 +180,42 @@ bool sim_fit_here(struct machine *m)
     return true;
 }
 
-static bool measured(struct study *s)
+static bool validate_measured(struct study *s)
 {
     static const size_t sizes[] = {8, 4096, 65536};
-    if (!find_programs(s) || !fit(s))
+    if (!find_programs(s) || !validate_fit(s))
         return false;
     for (int nodes = 2; nodes <= 8; nodes *= 2) {
-        struct value *all = measure(s, nodes, "barrier bcast allreduce allgather");
+        struct value *all = validate_measure(s, nodes, "barrier bcast allreduce allgather");
         if (!all)
             return false;
-        if (!fit_turns(s, figure(all, "barrier", 0), nodes))
-            compare(s, all, COLL_BARRIER, nodes, 0);
+        if (!fit_turns(s, validate_figure(all, "barrier", 0), nodes))
+            validate_compare(s, all, COLL_BARRIER, nodes, 0);
         for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-            compare(s, all, COLL_BCAST, nodes, sizes[i]);
-            compare(s, all, COLL_ALLREDUCE, nodes, sizes[i]);
-            compare(s, all, COLL_ALLGATHER, nodes, sizes[i]);
+            validate_compare(s, all, COLL_BCAST, nodes, sizes[i]);
+            validate_compare(s, all, COLL_ALLREDUCE, nodes, sizes[i]);
+            validate_compare(s, all, COLL_ALLGATHER, nodes, sizes[i]);
         }
         value_free(all);
     }
     return s->count > 0;
 }
 
-static int by_size(const void *a, const void *b)
+static int compare_by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* The middle of the factors between measured and simulated, whichever is larger. */
-static double middle(const struct study *s)
+static double validate_median(const struct study *s)
 {
     double factor[MEASURED_ROWS] = {0};
     for (int i = 0; i < s->count; i++) {
         double f = s->rows[i].simulated / s->rows[i].measured;
         factor[i] = f > 1 ? f : 1 / f;
     }
-    qsort(factor, (size_t)s->count, sizeof(factor[0]), by_size);
+    qsort(factor, (size_t)s->count, sizeof(factor[0]), compare_by_size);
     return s->count ? factor[s->count / 2] : NAN;
 }
 
@@ -237,7 +238,7 @@ static void show_text(const struct validate_row *rows, int count, const struct s
     for (int i = 0; i < s->count; i++)
         printf("%6d  %-44s %14.2f %14.2f %+8.0f %%\n", s->rows[i].nodes, s->rows[i].what, s->rows[i].measured,
                s->rows[i].simulated, 100 * (s->rows[i].simulated / s->rows[i].measured - 1));
-    printf("\nHalf of them are within a factor of %.2f.\n", middle(s));
+    printf("\nHalf of them are within a factor of %.2f.\n", validate_median(s));
 }
 
 static void show_json(const struct validate_row *rows, int count, const struct study *s)
@@ -293,7 +294,7 @@ int command_sim_validate(int argc, char **argv)
     int count = validate_all(rows);
     for (int i = 0; i < count; i++)
         wrong += !validate_good(&rows[i]);
-    if (runs && !measured(&s))
+    if (runs && !validate_measured(&s))
         wrong++;
     if (json)
         show_json(rows, count, &s);

@@ -448,7 +448,7 @@ static void allot_forget_peer(struct ib_endpoint *ep)
     if (ep->pairs && ep->pairs->allot_peer)
         allot_set_peer_uses(ep, 0);
     for (unsigned k = 0; k < al->alloc.rails; k++)
-        reserve_gone(&al->rail[k], ep->peer->rank);
+        reserve_peer_gone(&al->rail[k], ep->peer->rank);
 }
 
 /* What was granted stays granted until the transfer finds room. */

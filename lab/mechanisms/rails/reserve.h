@@ -84,7 +84,7 @@ reserve_local_ack(struct reserve *n); /* the message that the adapter was kept f
 struct reserve_out reserve_frame(struct reserve *n, const struct frame *f);
 
 /* The peer, or the rail to it, is gone: nothing more will come from there, and nothing is kept for it. */
-struct reserve_out reserve_gone(struct reserve *n, uint32_t peer);
+struct reserve_out reserve_peer_gone(struct reserve *n, uint32_t peer);
 
 static inline bool reserve_is_free(const struct reserve *n)
 {

@@ -7,7 +7,7 @@
 
 static struct machine machine;
 
-static struct flow_report stream(enum credit_scheme scheme, uint32_t buffers, uint32_t window)
+static struct flow_report flow_stream(enum credit_scheme scheme, uint32_t buffers, uint32_t window)
 {
     const struct flow_order order = {.machine = &machine,
                                      .rules = {.scheme = scheme,
@@ -32,7 +32,7 @@ static void answers_carry_credits(void)
 {
     struct flow_report r[3];
     for (int s = CREDIT_HW; s <= CREDIT_DYNAMIC; s++) {
-        r[s] = stream((enum credit_scheme)s, 2, 1);
+        r[s] = flow_stream((enum credit_scheme)s, 2, 1);
         EXPECT_EQ(r[s].credit_messages, 0);
         EXPECT_EQ(r[s].waits, 0);
         EXPECT_EQ(r[s].refused, 0);
@@ -46,7 +46,7 @@ static void answers_carry_credits(void)
 /* A window that is larger than the buffers, one way: each credit message carries half of the credits, as the rules say. */
 static void credits_come_in_halves(void)
 {
-    struct flow_report r = stream(CREDIT_STATIC, 10, 100);
+    struct flow_report r = flow_stream(CREDIT_STATIC, 10, 100);
     EXPECT(r.waits > 0);
     EXPECT_EQ(r.refused, 0);
     EXPECT_EQ(r.most_posted, 10);
@@ -57,7 +57,7 @@ static void credits_come_in_halves(void)
  * whose credit the answer carries. */
 static void one_credit_goes_back_and_forth(void)
 {
-    struct flow_report r = stream(CREDIT_STATIC, 1, 100);
+    struct flow_report r = flow_stream(CREDIT_STATIC, 1, 100);
     double turn = 2 * (machine.send_ns + 120 + machine.receive_ns);
     EXPECT(r.us > 2000 * turn / 1000 && r.us < 2000 * (turn + 30) / 1000);
 }
@@ -66,14 +66,15 @@ static void one_credit_goes_back_and_forth(void)
  * buffers; with 100 buffers all are alike. */
 static void dynamic_adapts(void)
 {
-    struct flow_report hw = stream(CREDIT_HW, 10, 100), fixed = stream(CREDIT_STATIC, 10, 100),
-                       dynamic = stream(CREDIT_DYNAMIC, 10, 100), many = stream(CREDIT_STATIC, 128, 100);
+    struct flow_report hw = flow_stream(CREDIT_HW, 10, 100), fixed = flow_stream(CREDIT_STATIC, 10, 100),
+                       dynamic = flow_stream(CREDIT_DYNAMIC, 10, 100),
+                       many = flow_stream(CREDIT_STATIC, 128, 100);
     EXPECT(dynamic.us < fixed.us);
     EXPECT(dynamic.most_posted > 10);
     EXPECT(dynamic.waits < fixed.waits);
     EXPECT(hw.waits == 0);
     EXPECT(many.us <= dynamic.us);
-    EXPECT(stream(CREDIT_DYNAMIC, 128, 100).us == many.us);
+    EXPECT(flow_stream(CREDIT_DYNAMIC, 128, 100).us == many.us);
 }
 
 /* A receiver that is slower than the sender, without credits: frames are refused, and all arrive at last. */
@@ -81,7 +82,7 @@ static void refused_frames_arrive(void)
 {
     struct machine usual = machine;
     machine.receive_ns = 10 * machine.send_ns + 1000;
-    struct flow_report r = stream(CREDIT_HW, 4, 50);
+    struct flow_report r = flow_stream(CREDIT_HW, 4, 50);
     EXPECT(r.refused > 0);
     EXPECT_EQ(r.credit_messages, 0);
     machine = usual;

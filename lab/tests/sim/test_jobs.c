@@ -7,8 +7,8 @@
 #include "job.h"
 #include "test.h"
 
-static struct job_report simulate(const char *name, enum coll_kind kind, int ranks, int per_node, int root,
-                                  uint64_t bytes, const struct machine *m)
+static struct job_report jobs_simulate(const char *name, enum coll_kind kind, int ranks, int per_node,
+                                       int root, uint64_t bytes, const struct machine *m)
 {
     struct job_report report;
     struct job_order order = {.machine = m,
@@ -29,12 +29,12 @@ static void a_barrier_of_two_is_a_message(void)
 {
     const struct machine *m = &machine_preset;
     double cross = m->message_ns + 2 * m->link_ns + m->switch_ns, one = m->send_ns + cross + m->receive_ns;
-    struct job_report r = simulate("dissemination", COLL_BARRIER, 2, 1, 0, 0, m);
+    struct job_report r = jobs_simulate("dissemination", COLL_BARRIER, 2, 1, 0, 0, m);
     EXPECT(!r.failed && fabs(r.us * 1000 - one) < 0.01);
     EXPECT_EQ(r.messages, 2);
-    r = simulate("central", COLL_BARRIER, 2, 1, 0, 0, m);
+    r = jobs_simulate("central", COLL_BARRIER, 2, 1, 0, 0, m);
     EXPECT(!r.failed && fabs(r.us * 1000 - 2 * one) < 0.01);
-    r = simulate("dissemination", COLL_BARRIER, 2, 2, 0, 0, m);
+    r = jobs_simulate("dissemination", COLL_BARRIER, 2, 2, 0, 0, m);
     EXPECT(!r.failed && fabs(r.us * 1000 - (m->send_ns + m->local_ns + m->receive_ns)) < 0.01);
 }
 
@@ -49,7 +49,7 @@ static void a_long_message_asks_first(void)
      * costs it nothing but the answer. */
     double expected =
         control + control + m.receive_ns + m.send_ns + way + 100000 / m.link_rate + m.receive_ns;
-    struct job_report r = simulate("linear", COLL_BCAST, 2, 1, 0, 100000, &m);
+    struct job_report r = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 100000, &m);
     EXPECT(!r.failed && fabs(r.us * 1000 - expected) < 0.01);
 }
 
@@ -60,25 +60,25 @@ static void long_messages_are_striped(void)
     m.header_bytes = 0;
     m.message_ns = 0;
     m.mtu = 1 << 20;
-    double one = simulate("linear", COLL_BCAST, 2, 1, 0, 128000, &m).us;
-    double one_short = simulate("linear", COLL_BCAST, 2, 1, 0, 10000, &m).us;
-    double one_local = simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us;
+    double one = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 128000, &m).us;
+    double one_short = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 10000, &m).us;
+    double one_local = jobs_simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us;
     m.rails = 2;
-    struct job_report two = simulate("linear", COLL_BCAST, 2, 1, 0, 128000, &m);
+    struct job_report two = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 128000, &m);
     EXPECT(!two.failed && fabs((one - two.us) * 1000 - 64000 / m.link_rate) < 0.01);
-    EXPECT(simulate("linear", COLL_BCAST, 2, 1, 0, 10000, &m).us == one_short);
-    EXPECT(simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us == one_local); /* no rail is used */
+    EXPECT(jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 10000, &m).us == one_short);
+    EXPECT(jobs_simulate("linear", COLL_BCAST, 2, 2, 0, 128000, &m).us == one_local); /* no rail is used */
 }
 
 /* Two ranks on one processor: one turn, from the sender to the receiver. On two processors there is none, whichever rank is first. */
 static void processors_take_a_while_for_turns(void)
 {
     struct machine m = machine_preset;
-    double without = simulate("linear", COLL_BCAST, 2, 1, 0, 8, &m).us;
+    double without = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 8, &m).us;
     m.turn_ns = 700;
     for (int cores = 1; cores <= 2; cores++) {
         m.cores = cores;
-        struct job_report r = simulate("linear", COLL_BCAST, 2, 1, 0, 8, &m);
+        struct job_report r = jobs_simulate("linear", COLL_BCAST, 2, 1, 0, 8, &m);
         EXPECT(!r.failed && fabs((r.us - without) * 1000 - (cores == 1 ? m.turn_ns : 0)) < 0.01);
     }
 }
@@ -86,9 +86,9 @@ static void processors_take_a_while_for_turns(void)
 /* Nodes of one switch are all the same: whoever is the root, the time is the same. */
 static void roots_are_alike(void)
 {
-    struct job_report first = simulate("binomial", COLL_BCAST, 16, 1, 0, 5000, &machine_preset);
+    struct job_report first = jobs_simulate("binomial", COLL_BCAST, 16, 1, 0, 5000, &machine_preset);
     for (int root = 1; root < 16; root++) {
-        struct job_report r = simulate("binomial", COLL_BCAST, 16, 1, root, 5000, &machine_preset);
+        struct job_report r = jobs_simulate("binomial", COLL_BCAST, 16, 1, root, 5000, &machine_preset);
         EXPECT(!r.failed && r.us == first.us && r.events == first.events);
     }
 }
@@ -114,7 +114,7 @@ static void every_algorithm_ends(void)
                 m.bus_rate = n % 2 ? 8 : 0;
                 m.bus_shared = s % 2;
                 struct job_report r =
-                    simulate(a->name, a->kind, ranks[n], n % 3 ? 1 : 2, ranks[n] / 2, sizes[s], &m);
+                    jobs_simulate(a->name, a->kind, ranks[n], n % 3 ? 1 : 2, ranks[n] / 2, sizes[s], &m);
                 EXPECT(!r.failed && r.us >= r.first_us);
                 EXPECT(ranks[n] == 1 || sizes[s] == 0 || a->kind == COLL_BARRIER || r.us > 0);
                 cases++;

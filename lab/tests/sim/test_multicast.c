@@ -8,7 +8,8 @@
 
 enum { PACKETS = 40 };
 
-static struct multicast_report run(double loss, uint32_t nodes, uint32_t collectors, uint32_t aggregate)
+static struct multicast_report multicast_run(double loss, uint32_t nodes, uint32_t collectors,
+                                             uint32_t aggregate)
 {
     struct machine m = plain_machine(1);
     struct multicast_report r;
@@ -34,8 +35,8 @@ static void everybody_gets_everything(void)
     for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
         for (uint32_t k = 1; k <= nodes[i] && k <= 32; k *= 2)
             for (uint32_t aggregate = 1; aggregate <= 8; aggregate += 7) {
-                struct multicast_report clean = run(0, nodes[i], k, aggregate),
-                                        lossy = run(0.01, nodes[i], k, aggregate);
+                struct multicast_report clean = multicast_run(0, nodes[i], k, aggregate),
+                                        lossy = multicast_run(0.01, nodes[i], k, aggregate);
                 EXPECT_EQ(clean.again, 0);
                 EXPECT_EQ(clean.lost, 0);
                 EXPECT(lossy.lost > 0);
@@ -46,16 +47,17 @@ static void everybody_gets_everything(void)
 /* Without aggregation each packet is acknowledged once by each member; with it, by far fewer. */
 static void acknowledgements_are_counted(void)
 {
-    EXPECT_EQ(run(0, 33, 1, 1).acks, PACKETS * 32);
-    EXPECT(run(0, 33, 1, 8).acks < PACKETS * 32 / 4);
-    EXPECT_EQ(run(0, 33, 1, 1).most_children, 32);
-    EXPECT(run(0, 33, 4, 1).most_children <= 11);
+    EXPECT_EQ(multicast_run(0, 33, 1, 1).acks, PACKETS * 32);
+    EXPECT(multicast_run(0, 33, 1, 8).acks < PACKETS * 32 / 4);
+    EXPECT_EQ(multicast_run(0, 33, 1, 1).most_children, 32);
+    EXPECT(multicast_run(0, 33, 4, 1).most_children <= 11);
 }
 
 /* One processor cannot collect from 100: the square root of them is best [Liu04 7.5.2]. */
 static void co_roots_help(void)
 {
-    double alone = run(0, 100, 1, 1).us, some = run(0, 100, 10, 1).us, all = run(0, 100, 100, 1).us;
+    double alone = multicast_run(0, 100, 1, 1).us, some = multicast_run(0, 100, 10, 1).us,
+           all = multicast_run(0, 100, 100, 1).us;
     EXPECT(some < 0.5 * alone && some < 0.5 * all);
 }
 

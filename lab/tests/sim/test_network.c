@@ -21,7 +21,7 @@ static void on_arrived(void *ctx, uint32_t message)
     arrivals++;
 }
 
-static void begin(const struct machine *m, uint32_t nodes)
+static void network_begin(const struct machine *m, uint32_t nodes)
 {
     EXPECT(network_make(&net, m, nodes));
     net.arrived = on_arrived;
@@ -39,22 +39,22 @@ static double end_ns(void)
 
 static void one_message_takes_what_its_way_takes(void)
 {
-    begin(&plain, 8);
+    network_begin(&plain, 8);
     network_send(&net, 0, 1, 500, 0);
     EXPECT(end_ns() == 10 + 100 + 10 + 500); /* cut through: the bytes count once */
-    begin(&plain, 8);
+    network_begin(&plain, 8);
     network_send(&net, 0, 1, 0, 0);
     EXPECT(end_ns() == 120);
-    begin(&plain, 8);
+    network_begin(&plain, 8);
     network_send(&net, 0, 1, 10000, 0);
     EXPECT(end_ns() == 120 + 10000); /* ten packets follow each other without a gap */
-    begin(&plain, 32);               /* two levels: 0 and 31 are under different leaves */
+    network_begin(&plain, 32);       /* two levels: 0 and 31 are under different leaves */
     network_send(&net, 0, 31, 500, 0);
     EXPECT(end_ns() == 3 * 110 + 10 + 500);
     struct machine bus = plain;
     bus.bus_rate = 0.5;
     bus.bus_ns = 7;
-    begin(&bus, 8);
+    network_begin(&bus, 8);
     network_send(&net, 0, 1, 500, 0);
     EXPECT(end_ns() == 7 + 120 + 7 + 1000); /* the slower bus sets the pace */
 }
@@ -63,7 +63,7 @@ static void adapters_take_a_while_for_each_message(void)
 {
     struct machine m = plain;
     m.message_ns = 50;
-    begin(&m, 8);
+    network_begin(&m, 8);
     for (int i = 0; i < 100; i++)
         network_send(&net, 0, 1, 8, 0);
     /* The last of them begins after 99 gaps; its own takes as long as a gap. */
@@ -76,7 +76,7 @@ static void links_saturate_at_their_rate(void)
         struct machine m = plain;
         m.bus_rate = 1;
         m.bus_shared = shared;
-        begin(&m, 8);
+        network_begin(&m, 8);
         /* Both ways at once: a bus that both directions share lets half of it through. */
         for (int i = 0; i < 200; i++) {
             network_send(&net, 0, 1, 10000, 0);
@@ -87,7 +87,7 @@ static void links_saturate_at_their_rate(void)
         EXPECT_EQ(arrivals, 400);
     }
     /* Seven to one: the last cable is the limit, and nothing is lost in front of it. */
-    begin(&plain, 8);
+    network_begin(&plain, 8);
     for (uint32_t i = 1; i < 8; i++)
         for (int k = 0; k < 20; k++)
             network_send(&net, i, 0, 5000, 0);
@@ -109,7 +109,7 @@ static double victim_ns(uint32_t to, bool flood)
     struct machine m = plain;
     m.buffers = 2;
     m.radix = 4; /* two nodes a leaf, two ways up, chosen by the last bit of the destination */
-    begin(&m, 8);
+    network_begin(&m, 8);
     net.arrived = on_tagged;
     for (int k = 0; flood && k < 50; k++)
         for (uint32_t from = 1; from < 4; from++)
@@ -128,7 +128,7 @@ static void congestion_spreads(void)
     EXPECT(victim_ns(4, true) == victim_ns(4, false));
 }
 
-static double uniform(uint64_t *x)
+static double network_uniform(uint64_t *x)
 {
     *x = *x * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return ((double)(*x >> 11) + 0.5) * 0x1p-53;
@@ -158,12 +158,12 @@ static void one_link_is_an_m_d_1_queue(void)
     uint64_t x = 42;
     for (double load = 0.3; load < 0.85; load += 0.25) {
         double at = 0;
-        begin(&plain, 2);
+        network_begin(&plain, 2);
         net.arrived = on_poisson;
         net.other = on_send;
         waited = 0;
         for (uint32_t i = 0; i < MESSAGES; i++) {
-            at += -log(uniform(&x)) * 1000 / load;
+            at += -log(network_uniform(&x)) * 1000 / load;
             EXPECT(event_put(&net.events, (sim_time)(at * SIM_NS), EVENT_OTHER, i));
         }
         network_run(&net);

@@ -12,7 +12,7 @@
 
 static uint32_t seed = 1;
 
-static uint32_t draw(uint32_t below)
+static uint32_t parts_draw(uint32_t below)
 {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 8) % below;
@@ -24,18 +24,18 @@ static void events_come_by_time_then_by_order(void)
     struct event e, before = {.at = -1};
     int left = 0;
     for (int round = 0; round < 20000; round++) {
-        if (draw(3) || left == 0) {
-            sim_time at = before.at < 0 ? draw(50) : before.at + draw(50);
+        if (parts_draw(3) || left == 0) {
+            sim_time at = before.at < 0 ? parts_draw(50) : before.at + parts_draw(50);
             EXPECT(event_put(&q, at, 7, (uint32_t)round));
             left++;
             continue;
         }
-        EXPECT(event_take(&q, &e));
+        EXPECT(event_pop(&q, &e));
         left--;
         EXPECT(e.at > before.at || (e.at == before.at && e.what > before.what) || before.at < 0);
         before = e;
     }
-    while (event_take(&q, &e)) {
+    while (event_pop(&q, &e)) {
         EXPECT(e.at > before.at || (e.at == before.at && e.what > before.what));
         before = e;
         left--;
@@ -54,19 +54,19 @@ static void far_events_keep_their_order(void)
     struct event e, before = {0};
     uint32_t put = 0, taken = 0;
     while (taken < EVENTS) {
-        for (uint32_t burst = draw(200); burst && put < EVENTS; burst--) {
-            sim_time gap = (sim_time)draw(4) << draw(60);
-            at[put] = draw(4) && put ? at[put - 1] : before.at + gap;
+        for (uint32_t burst = parts_draw(200); burst && put < EVENTS; burst--) {
+            sim_time gap = (sim_time)parts_draw(4) << parts_draw(60);
+            at[put] = parts_draw(4) && put ? at[put - 1] : before.at + gap;
             at[put] = at[put] < before.at ? before.at : at[put];
             EXPECT(event_put(&q, at[put], 0, put));
             put++;
         }
-        for (uint32_t burst = draw(200); burst && taken < put; burst--, taken++) {
-            EXPECT(event_take(&q, &e));
+        for (uint32_t burst = parts_draw(200); burst && taken < put; burst--, taken++) {
+            EXPECT(event_pop(&q, &e));
             EXPECT(e.at == at[e.what]);
             EXPECT(taken == 0 || e.at > before.at || (e.at == before.at && e.what > before.what));
             if (before.at > INT64_MAX / 4) { /* begin again before the time runs out */
-                while (event_take(&q, &e))
+                while (event_pop(&q, &e))
                     taken++;
                 event_queue_free(&q);
                 e = (struct event){0};
@@ -89,9 +89,9 @@ static void pairs_are_found_and_forgotten(void)
     static bool there[RANKS][RANKS][ORDERS];
     struct pairs p = {0};
     for (uint32_t round = 0; round < 50000; round++) {
-        uint32_t from = draw(RANKS), to = draw(RANKS), order = draw(ORDERS), first = 0;
+        uint32_t from = parts_draw(RANKS), to = parts_draw(RANKS), order = parts_draw(ORDERS), first = 0;
         bool *known = &there[from][to][order];
-        bool met = pairs_meet(&p, from, to, order, round, &first);
+        bool met = pairs_match(&p, from, to, order, round, &first);
         EXPECT_EQ(met, *known);
         if (met)
             EXPECT_EQ(first, value[from][to][order]);
@@ -105,7 +105,7 @@ static void pairs_are_found_and_forgotten(void)
 }
 
 /* Follows the route; the number of links, or -1 when it does not end. */
-static int hops(const struct tree *t, uint32_t from, uint32_t to)
+static int parts_hops(const struct tree *t, uint32_t from, uint32_t to)
 {
     struct tree_place at = {-1, from, 0};
     for (int n = 0; n < 2 * TREE_LEVELS_MAX; n++) {
@@ -132,7 +132,7 @@ static void every_route_ends(void)
         EXPECT_EQ(tree_switches(&t), trees[i].switches);
         for (uint32_t from = 0; from < t.nodes; from++)
             for (uint32_t to = 0; to < t.nodes; to++) {
-                int n = from == to ? 2 : hops(&t, from, to);
+                int n = from == to ? 2 : parts_hops(&t, from, to);
                 EXPECT(n >= 2 && n <= 2 * (int)t.levels && n % 2 == 0);
                 if (from != to && from / t.half == to / t.half)
                     EXPECT_EQ(n, 2);

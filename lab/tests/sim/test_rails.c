@@ -23,7 +23,7 @@ static void on_arrived(void *ctx, uint32_t message)
     last_of[tag] = net.now;
 }
 
-static void begin(const struct machine *m, uint32_t nodes)
+static void rails_begin(const struct machine *m, uint32_t nodes)
 {
     EXPECT(network_make(&net, m, nodes));
     net.arrived = on_arrived;
@@ -31,7 +31,7 @@ static void begin(const struct machine *m, uint32_t nodes)
     last_of[0] = last_of[1] = 0;
 }
 
-static double run(void)
+static double rails_run(void)
 {
     network_run(&net);
     sim_time last = last_of[0] > last_of[1] ? last_of[0] : last_of[1];
@@ -44,15 +44,15 @@ static struct machine plain;
 static void rails_are_networks_of_their_own(void)
 {
     struct machine m = plain;
-    begin(&m, 8);
+    rails_begin(&m, 8);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
     network_send_on(&net, 1, 0, 1, 100000, 1, false);
-    EXPECT(run() == 120 + 100000); /* both at once take what one takes */
-    begin(&m, 8);
+    EXPECT(rails_run() == 120 + 100000); /* both at once take what one takes */
+    rails_begin(&m, 8);
     network_rail_rate(&net, 1, 0.5);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
     network_send_on(&net, 1, 0, 1, 100000, 1, false);
-    run();
+    rails_run();
     EXPECT(last_of[0] == (120 + 100000) * SIM_NS);
     EXPECT(last_of[1] == (120 + 200000) * SIM_NS);
 }
@@ -63,10 +63,10 @@ static void adapters_of_a_node_may_share_a_bus(void)
         struct machine m = plain;
         m.bus_rate = 1;
         m.bus_node = shared;
-        begin(&m, 8);
+        rails_begin(&m, 8);
         network_send_on(&net, 0, 0, 1, 100000, 0, false);
         network_send_on(&net, 1, 0, 1, 100000, 1, false);
-        double rate = 200000 / run();
+        double rate = 200000 / rails_run();
         EXPECT(fabs(rate - (shared ? 1 : 2)) < 0.03);
         if (shared) /* by turns: neither is done long before the other */
             EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
@@ -79,12 +79,12 @@ static void directions_take_turns(void)
     struct machine m = plain;
     m.bus_rate = 1;
     m.bus_shared = 1;
-    begin(&m, 8);
+    rails_begin(&m, 8);
     for (int i = 0; i < 20; i++) {
         network_send(&net, 0, 1, 10000, 0);
         network_send(&net, 1, 0, 10000, 1);
     }
-    double end = run();
+    double end = rails_run();
     EXPECT(fabs(400000 / end - 1) < 0.02);
     EXPECT(llabs(last_of[0] - last_of[1]) < 5000 * SIM_NS);
 }
@@ -96,13 +96,13 @@ static void a_bus_takes_time_to_turn(void)
     m.bus_rate = 1;
     m.bus_shared = 1;
     m.bus_turn_ns = m.mtu / 4;
-    begin(&m, 8);
+    rails_begin(&m, 8);
     network_send(&net, 0, 1, 200000, 0);
     network_send(&net, 1, 0, 200000, 1);
-    EXPECT(fabs(400000 / run() - 0.8) < 0.02);
-    begin(&m, 8);
+    EXPECT(fabs(400000 / rails_run() - 0.8) < 0.02);
+    rails_begin(&m, 8);
     network_send(&net, 0, 1, 200000, 0); /* one direction never turns it */
-    EXPECT(fabs(200000 / run() - 1) < 0.02);
+    EXPECT(fabs(200000 / rails_run() - 1) < 0.02);
 }
 
 /* Two long messages to one node: packets share its cable, so both end late; of worms on one lane the second waits for the
@@ -112,10 +112,10 @@ static void worms_hold_lanes(void)
     for (int lanes = 0; lanes <= 2; lanes++) {
         struct machine m = plain;
         m.lanes = lanes;
-        begin(&m, 8);
+        rails_begin(&m, 8);
         network_send(&net, 0, 2, 100000, 0);
         network_send(&net, 1, 2, 100000, 1);
-        EXPECT(fabs(run() / 200000 - 1) < 0.02);
+        EXPECT(fabs(rails_run() / 200000 - 1) < 0.02);
         double first = (double)(last_of[0] < last_of[1] ? last_of[0] : last_of[1]) / SIM_NS;
         EXPECT(fabs(first / (lanes == 1 ? 100000 : 200000) - 1) < 0.02);
         EXPECT_EQ(arrivals, 2);
@@ -130,36 +130,36 @@ static void switches_may_choose_the_way_up(void)
             struct machine m = plain;
             m.adaptive = adaptive;
             m.lanes = lanes;
-            begin(&m, 16);
+            rails_begin(&m, 16);
             for (uint32_t i = 0; i < 3; i++)
                 network_send(&net, i, 4 * (i + 1), 100000, 0);
-            EXPECT(fabs(run() / (adaptive ? 100000 : 300000) - 1) < 0.05);
+            EXPECT(fabs(rails_run() / (adaptive ? 100000 : 300000) - 1) < 0.05);
             EXPECT_EQ(arrivals, 3);
         }
 }
 
 static void urgent_messages_go_first(void)
 {
-    begin(&plain, 8);
+    rails_begin(&plain, 8);
     network_send_on(&net, 0, 0, 1, 100000, 0, false);
     network_send_on(&net, 0, 0, 1, 20, 1, true);
-    EXPECT(run() == 120 + 100020);
+    EXPECT(rails_run() == 120 + 100020);
     EXPECT_EQ(first_tag, 1);
     EXPECT(last_of[1] < 2500 * SIM_NS); /* after at most two packets of the long one */
     struct machine m = plain;
     m.bus_rate = 0.01; /* where there is a bus, adapters talk past it */
     m.mtu = 64;
-    begin(&m, 8);
+    rails_begin(&m, 8);
     network_send_on(&net, 0, 0, 1, 10000, 0, false);
     network_send_on(&net, 0, 0, 1, 20, 1, true);
-    EXPECT(run() > 1e6);
+    EXPECT(rails_run() > 1e6);
     EXPECT(last_of[1] == (120 + 20) * SIM_NS);
 }
 
 /* ---- [Coll01] ---- */
 
-static struct traffic_report traffic(enum alloc_policy policy, int nodes, int rails, double kib, double load,
-                                     double ratio)
+static struct traffic_report rails_traffic(enum alloc_policy policy, int nodes, int rails, double kib,
+                                           double load, double ratio)
 {
     struct machine m = traffic_machine;
     struct traffic_report r;
@@ -187,8 +187,8 @@ static struct traffic_report traffic(enum alloc_policy policy, int nodes, int ra
 static void what_is_offered_is_accepted(void)
 {
     for (int policy = ALLOC_BASIC; policy <= ALLOC_HYBRID; policy++) {
-        struct traffic_report low = traffic((enum alloc_policy)policy, 8, 2, 32, 0.08, 1);
-        struct traffic_report high = traffic((enum alloc_policy)policy, 8, 2, 32, 0.9, 1);
+        struct traffic_report low = rails_traffic((enum alloc_policy)policy, 8, 2, 32, 0.08, 1);
+        struct traffic_report high = rails_traffic((enum alloc_policy)policy, 8, 2, 32, 0.9, 1);
         EXPECT(low.messages > 50);
         EXPECT(fabs(low.accepted - low.offered) < 0.02);
         EXPECT(fabs(low.offered - 0.08) < 0.02 && fabs(high.offered - 0.9) < 0.08);
@@ -200,8 +200,8 @@ static void what_is_offered_is_accepted(void)
 
 static void the_same_seed_gives_the_same_run(void)
 {
-    struct traffic_report a = traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5),
-                          b = traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5);
+    struct traffic_report a = rails_traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5),
+                          b = rails_traffic(ALLOC_HYBRID, 8, 3, 16, 0.3, 0.5);
     EXPECT(a.events == b.events && a.accepted == b.accepted && a.latency_us == b.latency_us &&
            a.frames == b.frames);
 }
@@ -210,16 +210,16 @@ static void the_same_seed_gives_the_same_run(void)
  * way. */
 static void rails_and_stripes(void)
 {
-    double basic1 = traffic(ALLOC_BASIC, 16, 1, 32, 0.7, 0).accepted,
-           basic7 = traffic(ALLOC_BASIC, 16, 7, 32, 0.7, 0).accepted;
-    double dynamic1 = traffic(ALLOC_DYNAMIC, 16, 1, 32, 0.7, 1).accepted,
-           dynamic7 = traffic(ALLOC_DYNAMIC, 16, 7, 32, 0.7, 1).accepted;
+    double basic1 = rails_traffic(ALLOC_BASIC, 16, 1, 32, 0.7, 0).accepted,
+           basic7 = rails_traffic(ALLOC_BASIC, 16, 7, 32, 0.7, 0).accepted;
+    double dynamic1 = rails_traffic(ALLOC_DYNAMIC, 16, 1, 32, 0.7, 1).accepted,
+           dynamic7 = rails_traffic(ALLOC_DYNAMIC, 16, 7, 32, 0.7, 1).accepted;
     EXPECT(basic7 < 0.8 * basic1);
     EXPECT(dynamic7 > 0.9 * dynamic1);
     EXPECT(dynamic7 > 1.2 * basic7);
     for (int policy = ALLOC_LOCAL; policy <= ALLOC_DYNAMIC; policy++) {
-        struct traffic_report one = traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 0);
-        struct traffic_report all = traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 1);
+        struct traffic_report one = rails_traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 0);
+        struct traffic_report all = rails_traffic((enum alloc_policy)policy, 16, 4, 64, 0.05, 1);
         EXPECT(one.stripes == 1 && all.stripes > 2);
         EXPECT(all.latency_us < 0.6 * one.latency_us);
     }
@@ -227,7 +227,7 @@ static void rails_and_stripes(void)
 
 /* ---- [Liu04 8.3.3] ---- */
 
-static struct stream_order stream(double second_rail, bool both_ways)
+static struct stream_order rails_stream(double second_rail, bool both_ways)
 {
     return (struct stream_order){.machine = &stream_machine,
                                  .scale = {1, second_rail},
@@ -242,7 +242,7 @@ static struct stream_order stream(double second_rail, bool both_ways)
                                  .disturbed_rail = -1};
 }
 
-static double rate(struct stream_order o, double weight0, bool adaptive)
+static double rails_rate(struct stream_order o, double weight0, bool adaptive)
 {
     struct stream_report r;
     o.weight[0] = weight0;
@@ -256,20 +256,20 @@ static double rate(struct stream_order o, double weight0, bool adaptive)
 static void adaptive_stripes_are_as_good_as_the_best_weights(void)
 {
     for (int both = 0; both <= 1; both++) {
-        struct stream_order o = stream(0.25, both);
-        double best = 0, even = rate(o, 0.5, false), adaptive = rate(o, 0, true);
+        struct stream_order o = rails_stream(0.25, both);
+        double best = 0, even = rails_rate(o, 0.5, false), adaptive = rails_rate(o, 0, true);
         for (double w = 0.6; w < 0.9; w += 0.04)
-            best = fmax(best, rate(o, w, false));
+            best = fmax(best, rails_rate(o, w, false));
         EXPECT(adaptive > 0.95 * best);
         EXPECT(even < 0.7 * best);
         if (both) /* the buses change what is best: 4 to 1 is not */
-            EXPECT(adaptive > 1.1 * rate(o, 0.8, false));
+            EXPECT(adaptive > 1.1 * rails_rate(o, 0.8, false));
     }
 }
 
 static void adaptive_stripes_come_back(void)
 {
-    struct stream_order o = stream(1, false);
+    struct stream_order o = rails_stream(1, false);
     struct stream_report r;
     o.adaptive = true;
     o.us = 256000;

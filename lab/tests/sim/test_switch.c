@@ -30,7 +30,7 @@ static void on_arrived(void *ctx, uint32_t message)
     last_arrival = net.now;
 }
 
-static void begin(const struct machine *m, uint32_t nodes)
+static void switch_begin(const struct machine *m, uint32_t nodes)
 {
     EXPECT(network_make(&net, m, nodes));
     net.arrived = on_arrived;
@@ -71,7 +71,7 @@ static void a_multicast_reaches_everybody_once(void)
                 struct machine m = plain;
                 m.bus_rate = bus;
                 m.bus_shared = bus;
-                begin(&m, sizes[i]);
+                switch_begin(&m, sizes[i]);
                 for (int k = 0; k < 20; k++)
                     network_multicast(&net, from, 500, 0);
                 end_ns();
@@ -83,10 +83,10 @@ static void a_multicast_reaches_everybody_once(void)
 /* All copies leave a switch at once: a multicast takes as long as one message to the farthest node. */
 static void a_multicast_takes_one_message(void)
 {
-    begin(&plain, 8);
+    switch_begin(&plain, 8);
     network_multicast(&net, 3, 500, 0);
     EXPECT(end_ns() == 120 + 500);
-    begin(&plain, 32);
+    switch_begin(&plain, 32);
     network_multicast(&net, 3, 500, 0);
     EXPECT(end_ns() == 3 * 110 + 10 + 500);
 }
@@ -95,17 +95,17 @@ static void switches_count_barriers(void)
 {
     struct machine m = plain;
     m.barrier_ns = 7;
-    begin(&m, 8);
+    switch_begin(&m, 8);
     for (uint32_t n = 0; n < 8; n++)
         network_barrier(&net, n, 0);
     EXPECT(end_ns() == 110 + 7 + 10);
     EXPECT_EQ(arrivals, 8);
-    begin(&m, 32); /* up two levels, down two */
+    switch_begin(&m, 32); /* up two levels, down two */
     for (uint32_t n = 0; n < 32; n++)
         network_barrier(&net, n, 0);
     EXPECT(end_ns() == 110 + 7 + 110 + 7 + 110 + 10);
     EXPECT_EQ(arrivals, 32);
-    begin(&m, 32);
+    switch_begin(&m, 32);
     for (uint32_t n = 1; n < 32; n++) /* one has not come: nobody goes */
         network_barrier(&net, n, 0);
     network_run(&net);
@@ -119,7 +119,7 @@ static void lost_packets_come_again(void)
     m.loss = 0.1;
     m.retry_ns = 5000;
     m.go_back = 0;
-    begin(&m, 32);
+    switch_begin(&m, 32);
     for (uint32_t i = 0; i < 1000; i++)
         network_send(&net, i % 32, (i + 7) % 32, 2500, 0);
     network_send(&net, 0, 1, 0, 0);
@@ -128,13 +128,13 @@ static void lost_packets_come_again(void)
     network_free(&net);
     for (int back = 0; back < 2; back++) {
         m.go_back = back;
-        begin(&m, 32);
+        switch_begin(&m, 32);
         for (uint32_t i = 0; i < 1000; i++)
             network_send(&net, i % 32, (i + 7) % 32, 2500, 0);
         end_ns();
         EXPECT_EQ(arrivals, 1000);
     }
-    begin(&m, 8);
+    switch_begin(&m, 8);
     for (uint32_t i = 0; i < 2000; i++)
         network_multicast(&net, 0, 100, 0);
     end_ns();
@@ -153,20 +153,20 @@ static void a_reliable_connection_goes_back(void)
     m.mtu = 1000;
     m.loss = 0.01;
     m.retry_ns = 3000;
-    begin(&m, 8);
+    switch_begin(&m, 8);
     network_send(&net, 0, 1, (uint64_t)(packets * packet_ns), 0);
     network_run(&net);
     double lost = (double)net.lost, refused = (double)net.refused;
     EXPECT(lost > 50 && lost < 150);
     EXPECT(refused >= 0.8 * lost && refused <= 3 * lost);
     network_free(&net);
-    begin(&m, 8);
+    switch_begin(&m, 8);
     network_send(&net, 0, 1, (uint64_t)(packets * packet_ns), 0);
     double back = end_ns();
     EXPECT_EQ(arrivals, 1);
     EXPECT(back > (packets + 2 * lost) * packet_ns && back < (packets + 5 * lost) * packet_ns);
     m.go_back = 0;
-    begin(&m, 8);
+    switch_begin(&m, 8);
     network_send(&net, 0, 1, (uint64_t)(packets * packet_ns), 0);
     double alone = end_ns();
     EXPECT_EQ(arrivals, 1);
@@ -180,7 +180,7 @@ static void lids_spread_over_ways(void)
     double one[2];
     for (int lmc = 0; lmc < 2; lmc++) {
         m.lmc = lmc;
-        begin(&m, 32);
+        switch_begin(&m, 32);
         net.turn[1] = 1; /* the two senders are at different turns */
         network_send(&net, 0, 4, 100000, 0);
         network_send(&net, 1, 8, 100000, 0);
@@ -193,7 +193,7 @@ static void doorbells_take_their_time(void)
 {
     struct machine m = plain;
     m.doorbell_ns = 33;
-    begin(&m, 8);
+    switch_begin(&m, 8);
     network_send(&net, 0, 1, 500, 0);
     EXPECT(end_ns() == 33 + 120 + 500);
 }
@@ -222,17 +222,17 @@ static void a_tree_in_words_is_the_tree(void)
     double found[2];
     for (int words = 0; words < 2; words++) {
         m.topology = words ? &g : NULL;
-        begin(&m, 32);
+        switch_begin(&m, 32);
         for (uint32_t i = 0; i < 32; i++)
             for (uint32_t k = 1; k < 32; k++)
                 network_send(&net, i, (i + k) % 32, 5000, 0);
         found[words] = end_ns();
         EXPECT_EQ(arrivals, 32 * 31);
-        begin(&m, 32);
+        switch_begin(&m, 32);
         network_multicast(&net, 3, 500, 0);
         EXPECT(end_ns() == 3 * 110 + 10 + 500);
         EXPECT_EQ(arrivals, 31);
-        begin(&m, 32);
+        switch_begin(&m, 32);
         for (uint32_t n = 0; n < 32; n++)
             network_barrier(&net, n, 0);
         EXPECT(end_ns() == 3 * 110 + 10);
@@ -248,7 +248,7 @@ static void slow_cables_are_slow(void)
     struct machine m = plain;
     EXPECT(read_text(&g, "switch a b\nnode 0 a\nnode 1 b\nlink a b 1 0.5\n", why, sizeof(why)));
     m.topology = &g;
-    begin(&m, 2);
+    switch_begin(&m, 2);
     network_send(&net, 0, 1, 10000, 0);
     double ns = end_ns();
     EXPECT(ns >= 20000 && ns < 20000 + 1500);

@@ -19,7 +19,7 @@
 
 static const struct model_logp machine = {.send = 1, .receive = 2, .gap = 0.5, .latency = 10};
 
-static double logp(const char *name, int a, int b, int size)
+static double barrier_model_logp(const char *name, int a, int b, int size)
 {
     const int parameter[COLL_PARAMETERS] = {a, b};
     return model_barrier_logp(&machine, algorithm_find(COLL_BARRIER, name), parameter, size);
@@ -28,30 +28,30 @@ static double logp(const char *name, int a, int b, int size)
 /* 2 (o_s + L + o_r) + (P - 2) (f_r + f_s), and so on. */
 static void logp_by_hand(void)
 {
-    EXPECT_NEAR(logp("central", 0, 0, 6), 2 * 13 + 4 * (2 + 1), 1e-9);
-    EXPECT_NEAR(logp("dissemination", 0, 0, 8), 3 * 13, 1e-9);
-    EXPECT_NEAR(logp("dissemination", 0, 0, 9), 4 * 13, 1e-9);
-    EXPECT_NEAR(logp("tournament", 0, 0, 8), 6 * 13, 1e-9);
-    EXPECT_NEAR(logp("pairwise", 0, 0, 9), 3 * 13 + 2 * 13, 1e-9);
-    EXPECT_NEAR(logp("pairwise", 0, 0, 8), 3 * 13, 1e-9);
-    EXPECT_NEAR(logp("butterfly", 0, 0, 9), 4 * (13 + 1 + 2), 1e-9);
-    EXPECT_NEAR(logp("combining", 4, 0, 16), 2 * (13 + 2 * 2) + 2 * (13 + 2 * 1), 1e-9);
-    EXPECT_NEAR(logp("fway", 4, 0, 16), 2 * (13 + 2 * 2) + 4 * 13, 1e-9);
-    EXPECT_NEAR(logp("mcs", 4, 2, 21), 2 * (13 + 3 * 2) + 4 * (13 + 1), 1e-9);
-    EXPECT_NEAR(logp("bst", 0, 0, 16), 8 * 13, 1e-9);
-    EXPECT_NEAR(logp("nway", 2, 0, 27), 3 * (13 + 1 + 2), 1e-9);
-    EXPECT_NEAR(logp("nwise", 2, 0, 27), 3 * (13 + 1 + 2), 1e-9);
-    EXPECT_NEAR(logp("nwise", 2, 0, 28), 3 * (13 + 1 + 2) + 2 * 13, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("central", 0, 0, 6), 2 * 13 + 4 * (2 + 1), 1e-9);
+    EXPECT_NEAR(barrier_model_logp("dissemination", 0, 0, 8), 3 * 13, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("dissemination", 0, 0, 9), 4 * 13, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("tournament", 0, 0, 8), 6 * 13, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("pairwise", 0, 0, 9), 3 * 13 + 2 * 13, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("pairwise", 0, 0, 8), 3 * 13, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("butterfly", 0, 0, 9), 4 * (13 + 1 + 2), 1e-9);
+    EXPECT_NEAR(barrier_model_logp("combining", 4, 0, 16), 2 * (13 + 2 * 2) + 2 * (13 + 2 * 1), 1e-9);
+    EXPECT_NEAR(barrier_model_logp("fway", 4, 0, 16), 2 * (13 + 2 * 2) + 4 * 13, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("mcs", 4, 2, 21), 2 * (13 + 3 * 2) + 4 * (13 + 1), 1e-9);
+    EXPECT_NEAR(barrier_model_logp("bst", 0, 0, 16), 8 * 13, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("nway", 2, 0, 27), 3 * (13 + 1 + 2), 1e-9);
+    EXPECT_NEAR(barrier_model_logp("nwise", 2, 0, 27), 3 * (13 + 1 + 2), 1e-9);
+    EXPECT_NEAR(barrier_model_logp("nwise", 2, 0, 28), 3 * (13 + 1 + 2) + 2 * 13, 1e-9);
 }
 
 /* More partners than there are ranks are as many as there are. */
 static void few_ranks(void)
 {
     for (int size = 2; size <= 5; size++)
-        EXPECT_NEAR(logp("nway", 8, 0, size), 13 + (size - 2) * 3, 1e-9);
-    EXPECT_NEAR(logp("nway", 2, 0, 1), 0, 1e-9);
-    EXPECT_NEAR(logp("central", 0, 0, 1), 0, 1e-9);
-    EXPECT(logp("inter", 0, 0, 4) < 0); /* no equation */
+        EXPECT_NEAR(barrier_model_logp("nway", 8, 0, size), 13 + (size - 2) * 3, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("nway", 2, 0, 1), 0, 1e-9);
+    EXPECT_NEAR(barrier_model_logp("central", 0, 0, 1), 0, 1e-9);
+    EXPECT(barrier_model_logp("inter", 0, 0, 4) < 0); /* no equation */
 }
 
 /* L_min of RDMA write inline as printed in 2.3.7: -0.56 + (6.98 p - 3.69) / (p^2 - 0.45 p - 0.02) + 3.09 (1 - e^...). */

@@ -9,7 +9,7 @@
 
 enum { POINTS = 12 };
 
-static bool near(double a, double b, double within)
+static bool fit_is_near(double a, double b, double within)
 {
     return fabs(a - b) <= within;
 }
@@ -23,8 +23,8 @@ static void overhead_is_found(void)
         y[i] = model_overhead_at(&truth, p[i]);
     }
     const struct fit_overhead f = fit_overhead(p, y, POINTS);
-    EXPECT(near(f.curve.a, truth.a, 1e-3) && near(f.curve.b, truth.b, 1e-2) &&
-           near(f.curve.c, truth.c, 1e-2));
+    EXPECT(fit_is_near(f.curve.a, truth.a, 1e-3) && fit_is_near(f.curve.b, truth.b, 1e-2) &&
+           fit_is_near(f.curve.c, truth.c, 1e-2));
     EXPECT(f.residual < 1e-4);
 }
 
@@ -39,7 +39,7 @@ static void trip_is_found(void)
     const struct fit_trip f = fit_trip(p, y, POINTS * 4);
     EXPECT(f.residual < 0.01);
     for (int i = 0; i < POINTS * 4; i++)
-        EXPECT(near(model_trip_at(&f.curve, p[i]), y[i], 0.05));
+        EXPECT(fit_is_near(model_trip_at(&f.curve, p[i]), y[i], 0.05));
 }
 
 static void noise_is_residual(void)
@@ -56,13 +56,13 @@ static void noise_is_residual(void)
 static void few_points(void)
 {
     const double p[] = {1, 2}, y[] = {4, 6};
-    EXPECT(near(fit_overhead(p, y, 2).curve.a, 5, 1e-9) && fit_overhead(p, y, 2).residual < 0);
+    EXPECT(fit_is_near(fit_overhead(p, y, 2).curve.a, 5, 1e-9) && fit_overhead(p, y, 2).residual < 0);
     const struct fit_trip constant = fit_trip(p, y, 1);
-    EXPECT(near(model_trip_at(&constant.curve, 7), 4, 1e-9));
-    EXPECT(near(fit_overhead(p, y, 0).curve.a, 0, 1e-9));
+    EXPECT(fit_is_near(model_trip_at(&constant.curve, 7), 4, 1e-9));
+    EXPECT(fit_is_near(fit_overhead(p, y, 0).curve.a, 0, 1e-9));
     const double same[] = {3, 3, 3, 3}, one[] = {1, 2, 3, 4};
     const struct fit_overhead flat = fit_overhead(one, same, 4);
-    EXPECT(near(model_overhead_at(&flat.curve, 2), 3, 1e-6));
+    EXPECT(fit_is_near(model_overhead_at(&flat.curve, 2), 3, 1e-6));
 }
 
 /* The values of a textbook's example, worked out by hand: x 1..5, y 2 4 5 4 5: 2.2 + 0.6 x. */
@@ -70,11 +70,12 @@ static void line_has_errors(void)
 {
     const double x[] = {1, 2, 3, 4, 5}, y[] = {2, 4, 5, 4, 5}, twice[] = {2, 4, 6, 8, 10};
     const struct fit_line f = fit_line(x, y, 5, true);
-    EXPECT(near(f.slope, 0.6, 1e-9) && near(f.constant, 2.2, 1e-9));
-    EXPECT(near(f.slope_error, sqrt(0.8 / 10), 1e-9)); /* residual 2.4 of 3 degrees of freedom */
-    EXPECT(near(f.constant_error, sqrt(0.8 * (0.2 + 0.9)), 1e-9));
+    EXPECT(fit_is_near(f.slope, 0.6, 1e-9) && fit_is_near(f.constant, 2.2, 1e-9));
+    EXPECT(fit_is_near(f.slope_error, sqrt(0.8 / 10), 1e-9)); /* residual 2.4 of 3 degrees of freedom */
+    EXPECT(fit_is_near(f.constant_error, sqrt(0.8 * (0.2 + 0.9)), 1e-9));
     const struct fit_line g = fit_line(x, twice, 5, false);
-    EXPECT(near(g.slope, 2, 1e-9) && near(g.slope_error, 0, 1e-9) && near(g.constant, 0, 1e-9));
+    EXPECT(fit_is_near(g.slope, 2, 1e-9) && fit_is_near(g.slope_error, 0, 1e-9) &&
+           fit_is_near(g.constant, 0, 1e-9));
     EXPECT(fit_line(x, y, 2, true).slope_error < 0 && isnan(fit_line(x, y, 1, true).slope));
     EXPECT(isnan(fit_line(twice, y, 0, false).slope));
 }

@@ -10,14 +10,15 @@
 #include "lab/papers/papers.h"
 #include "test.h"
 
-static struct value *parse(const char *text)
+static struct value *papers_parse(const char *text)
 {
     return value_parse(text, strlen(text));
 }
 
 static void test_json(void)
 {
-    struct value *v = parse(" {\"a\": [1, -2.5e1, \"x\\u00e9\\n\\\"\", true, null], \"b\": {\"c\": 7}} ");
+    struct value *v =
+        papers_parse(" {\"a\": [1, -2.5e1, \"x\\u00e9\\n\\\"\", true, null], \"b\": {\"c\": 7}} ");
     EXPECT(v != NULL);
     const struct value *a = value_first(v, "a");
     EXPECT(a->number == 1 && a->next->number == -25);
@@ -30,7 +31,7 @@ static void test_json(void)
                                         "1 2",  "nul",    "\"\\u12\"", "[1e999]",   "{\"a\":1,}",
                                         "\"\\", "{a: 1}", "\"a\nb\""};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        v = parse(wrong[i]);
+        v = papers_parse(wrong[i]);
         if (v)
             printf("accepted: %s\n", wrong[i]);
         EXPECT(v == NULL);
@@ -67,9 +68,9 @@ static const char document[] = "{\"tables\": [{\"title\": \"Other\", \"columns\"
 static struct table *table_of(struct entry *e)
 {
     const struct source s = {.name = "s", .variants = {{0, "x", "x"}}};
-    struct value *v = parse(document);
+    struct value *v = papers_parse(document);
     const struct value *const documents[] = {v};
-    struct table *t = table_take(e, &s, documents);
+    struct table *t = table_collect(e, &s, documents);
     value_free(v);
     return t;
 }

@@ -133,7 +133,7 @@ static void done_frees_both_ends(void)
     EXPECT(!reserve_frame(&a, &out.frame[0]).stray && reserve_is_free(&a));
 }
 
-static bool same(const struct frame *a, const struct frame *b)
+static bool rails_alloc_is_equal(const struct frame *a, const struct frame *b)
 {
     return a->kind == b->kind && a->rail == b->rail && a->priority == b->priority && a->from == b->from &&
            a->to == b->to && a->request == b->request;
@@ -154,7 +154,7 @@ static void frames_come_back_as_they_went(void)
             uint8_t bytes[FRAME_BYTES];
             frame_encode(&f, bytes);
             const char *wrong = frame_decode(bytes, sizeof(bytes), 6, 0xfffefdfc, &back);
-            EXPECT(!wrong && same(&f, &back));
+            EXPECT(!wrong && rails_alloc_is_equal(&f, &back));
         }
 }
 

@@ -38,7 +38,7 @@ static void three_nodes_one_rail(void)
 }
 
 /* Processes that lose patience: adapters wait for answers that nobody wants. */
-static void timeouts(void)
+static void test_timeouts(void)
 {
     EXPECT(
         !explore_all((struct limits){.nodes = 3, .rails = 1, .messages = 1, .timeouts = 1, .to = {1, 2, 0}}));
@@ -51,6 +51,6 @@ int main(void)
     TEST_RUN(three_nodes_two_rails);
     TEST_RUN(full_striping);
     TEST_RUN(three_nodes_one_rail);
-    TEST_RUN(timeouts);
+    TEST_RUN(test_timeouts);
     return test_result();
 }

@@ -86,7 +86,7 @@ static bool has_blocks(enum coll_kind kind)
 }
 
 /* Bytes of each of the two buffers. */
-static uint64_t memory_of(const struct comm *c, enum coll_kind kind, uint64_t bytes)
+static uint64_t memory_compute(const struct comm *c, enum coll_kind kind, uint64_t bytes)
 {
     return bytes * (has_blocks(kind) ? (uint64_t)c->size : 1);
 }
@@ -101,7 +101,7 @@ static int class_of(const struct call *call, const struct coll_choice *choice)
         !call->shape.adjacent || !call->shape.commutative || (kind_reduces(kind) && coll_is_deterministic()))
         return -1;
     const int class = tuning_class(call->where.bytes);
-    return class >= 0 && memory_of(state->comm, kind, tuning_limit(class)) > MEMORY ? -1 : class;
+    return class >= 0 && memory_compute(state->comm, kind, tuning_limit(class)) > MEMORY ? -1 : class;
 }
 
 static struct result_shape shape_of(const struct comm *c)
@@ -164,7 +164,7 @@ static struct coll_args sample_args(const struct call *user, uint64_t bytes, cha
 {
     const struct coll_args *args = user->args;
     struct coll_args one = {.kind = args->kind, .name = args->name, .comm = args->comm};
-    char *const second = buffer ? buffer + memory_of(args->comm, args->kind, bytes) : NULL;
+    char *const second = buffer ? buffer + memory_compute(args->comm, args->kind, bytes) : NULL;
     one.send = (struct coll_side){.buf = second, .count = (MPI_Count)bytes, .type = byte_type()};
     one.recv = (struct coll_side){.buf = buffer, .count = (MPI_Count)bytes, .type = byte_type()};
     if (kind_reduces(args->kind))
@@ -252,7 +252,7 @@ static void keep_result(struct proc *p, struct tuned *t)
 static int tuning_run_session(const struct call *user, struct tuned *t, uint64_t may_ns)
 {
     struct proc *p = user->state->comm->proc;
-    const uint64_t memory = memory_of(user->args->comm, user->args->kind, t->bytes);
+    const uint64_t memory = memory_compute(user->args->comm, user->args->kind, t->bytes);
     uint64_t spent = 0;
     char *buffer = malloc(2 * memory);
     CHECK_MEMORY(buffer, "measuring algorithms");
