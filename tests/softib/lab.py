@@ -80,20 +80,21 @@ def start(cmd, **kw):
                             text=True, **kw)
 
 
-def finish(proc, what):
+def finish(proc, what, status=0):
+    """The output; fails unless the program ends with that status. None: any."""
     try:
         out, _ = proc.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:
         proc.kill()
         out, _ = proc.communicate()
         raise AssertionError(f"{what} hangs; it said:\n{out}")
-    if proc.returncode:
+    if status is not None and proc.returncode != status:
         raise AssertionError(f"{what} ended with {proc.returncode}:\n{out}")
     return out
 
 
-def once(cmd, **kw):
-    return finish(start(cmd, **kw), " ".join(map(str, cmd)))
+def once(cmd, status=0, **kw):
+    return finish(start(cmd, **kw), " ".join(map(str, cmd)), status)
 
 
 def pair(cmd, port_option="-p", server_env=None, client_env=None, server_prefix=(), client_prefix=(), host="127.0.0.1"):

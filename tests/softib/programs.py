@@ -3,6 +3,7 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import os
+import secrets
 
 from lab import *
 
@@ -87,6 +88,70 @@ def test_roce():
     for cmd in (["ib_send_lat", "-c", "UD"], ["ib_write_lat"], ["ib_read_bw"], ["ib_atomic_bw"]):
         out = pair([*cmd, "-n", 200, "-x", 3, "-F"], server_env=roce)
         assert "#bytes" in out and "Ethernet" in out, out
+
+
+def cm_listens(pid):
+    """Whether the process listens with a connection manager: one of its descriptors is such a Unix socket."""
+    try:
+        own = {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")}
+    except OSError:
+        return False
+    with open("/proc/net/unix") as f:
+        lines = [line.split() for line in f if "@softib-cm/" in line]
+    return any(line[3] == "00010000" and f"socket:[{line[6]}]" in own for line in lines)
+
+
+def cm_pair(server, client, fabric="", ends=True):
+    """Programs of the connection manager, with their own port numbers: each pair has a fabric of its own."""
+    need(server[0], client[0])
+    fabric = f"name=cm-{secrets.token_hex(4)} nodes=2 {fabric}"
+    s = start(server, env=env(fabric, 0))
+    try:
+        wait_until(lambda: cm_listens(s.pid), f"the service of {server[0]}", s)
+        out = once(client, env=env(fabric, 1))
+        if ends:
+            finish(s, "server " + " ".join(map(str, server)))
+        return out
+    except AssertionError as e:
+        s.kill()
+        raise AssertionError(f"{e}\nserver printed:\n{s.communicate()[0]}") from None
+    finally:
+        s.kill()
+        s.communicate()
+
+
+NODE0 = "198.18.0.1"
+
+
+def test_rdmacm_utils():
+    for fabric in ("", "link=ethernet"):
+        out = cm_pair(["rping", "-s", "-C", 5], ["rping", "-c", "-v", "-C", 5, "-a", NODE0], fabric)
+        assert "rdma-ping-4" in out, out
+        for program in ("ucmatose", "udaddy"):
+            out = cm_pair([program], [program, "-s", NODE0], fabric)
+            assert "return status 0" in out, out
+    cm_pair(["rdma_server"], ["rdma_client", "-s", NODE0])
+    for kind in ("r", "x"):
+        cm_pair(["rdma_xserver", "-c", kind], ["rdma_xclient", "-c", kind, "-s", NODE0])
+    out = cm_pair(["cmtime"], ["cmtime", "-s", NODE0, "-c", 10], ends=False)
+    assert "disconnect" in out, out
+    out = once(["rping", "-c", "-C", 1, "-a", NODE0, "-p", 9], env=env("nodes=2"), status=None)
+    assert "RDMA_CM_EVENT_REJECTED, error 8" in out, out
+
+
+def test_rdmacm_multicast():
+    """mckey sleeps for seconds: both fabrics at once."""
+    need("mckey")
+    kinds = [env(f"name=cm-{secrets.token_hex(4)} nodes=2 {fabric}", 0) for fabric in ("", "link=ethernet")]
+    receivers = [start(["stdbuf", "-oL", "mckey", "-m", "239.1.2.3"], env=e) for e in kinds]
+    for receiver in receivers:
+        for line in receiver.stdout:
+            if "receiving data" in line:
+                break
+    senders = [start(["mckey", "-s", "-m", "239.1.2.3"], env={**e, "SOFTIB_NODE": "1"}) for e in kinds]
+    for program in senders + receivers:
+        out = finish(program, "mckey")
+        assert "return status 0" in out, out
 
 
 UCX = {"UCX_NET_DEVICES": "softib0:1"}

@@ -113,6 +113,26 @@ uint16_t gid_resolve(const struct fabric *f, uint32_t from, uint32_t sgid_index,
     return 0;
 }
 
+bool gid_ip(const struct fabric *f, uint32_t linear, uint32_t nth, uint8_t ip[16], uint32_t *gid_index)
+{
+    const struct fab_port *p = &f->port[linear];
+    const uint32_t own = p->ethernet ? gid_table_size(f, linear) / 2 : 2;
+    struct gid g;
+    if (nth < own) {
+        *gid_index = p->ethernet ? 2 * nth + 1 : 0;
+        gid_table_entry(f, linear, *gid_index, &g);
+        memcpy(ip, g.raw, sizeof(g.raw));
+        if (!p->ethernet && nth == 0)
+            mapped_v4(MADE_UP_NET + linear + 1, ip);
+        return true;
+    }
+    if (f->wire != WIRE_TCP || nth - own >= p->addrs)
+        return false;
+    *gid_index = !p->ethernet ? 0 : v4_addresses(p) ? 3 : 1;
+    mapped_v4(ntohl(p->addr[nth - own].s_addr), ip);
+    return true;
+}
+
 static bool add_address(struct fab_port *p, struct in_addr a)
 {
     if (p->interface_addrs == FAB_ADDRS)

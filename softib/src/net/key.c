@@ -83,17 +83,20 @@ bool key_read(uint8_t key[KEY_BYTES], char *err, size_t errlen)
     return false;
 }
 
+void key_derive(const char *purpose, uint8_t out[SHA256_SIZE])
+{
+    struct hmac_sha256 h = keyed;
+    hmac_sha256_add(&h, purpose, strlen(purpose) + 1);
+    hmac_sha256_add(&h, &fabric_id, sizeof(fabric_id));
+    hmac_sha256_end(&h, out);
+}
+
 void key_use(const uint8_t key[KEY_BYTES], uint64_t fabric)
 {
-    static const char label[] = "softib datagrams";
-    struct hmac_sha256 h;
     uint8_t code[SHA256_SIZE];
     hmac_sha256_init(&keyed, key, KEY_BYTES);
     fabric_id = htobe64(fabric);
-    h = keyed;
-    hmac_sha256_add(&h, label, sizeof(label));
-    hmac_sha256_add(&h, &fabric_id, sizeof(fabric_id));
-    hmac_sha256_end(&h, code);
+    key_derive("softib datagrams", code);
     sip_begin(&datagrams, code);
     secret_wipe(code, sizeof(code));
 }

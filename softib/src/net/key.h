@@ -28,6 +28,8 @@ enum key_side { KEY_CALLER, KEY_CALLED };
  * the challenges of both. */
 void key_proof(enum key_side side, const uint8_t *hello, size_t hello_len, const uint8_t caller[NONCE_BYTES],
                const uint8_t called[NONCE_BYTES], uint8_t out[SHA256_SIZE]);
+/* A secret for one purpose, which all members of the fabric compute alike. */
+void key_derive(const char *purpose, uint8_t out[SHA256_SIZE]);
 void key_sip(struct sip *s); /* begins the code of a datagram */
 
 #endif

@@ -94,6 +94,9 @@ static struct ibv_qp *qp_create(struct ibv_qp_init_attr_ex *a)
     if (room < a->cap.max_inline_data)
         room = a->cap.max_inline_data;
     q->stride = (sizeof(struct wqe) + room + CACHELINE - 1) & ~(size_t)(CACHELINE - 1);
+    /* Adapters grant as much inline data as their requests have room for, and programs that ask for none use it. */
+    if (ctx_has(ctx_of(init_context(a)), FEATURE_INLINE))
+        a->cap.max_inline_data = (uint32_t)min_u64(q->stride - sizeof(struct wqe), MAX_INLINE);
     q->sq = slab_new(q->stride * a->cap.max_send_wr);
     q->idx = q->sq ? qp_number_allocate(&nth) : 0;
     struct ibv_qp *v = qp_ibv(q);

@@ -1,0 +1,57 @@
+/* link.h: the connection between the connection managers of two processes: a Unix socket within one machine, a TCP
+ * connection with wire=tcp. Over TCP each message carries a code made with the key of the fabric, two challenges and its
+ * number, so that nobody else's messages are accepted; the called side sends its challenge first.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SOFTIB_RDMACM_LINK_H
+#define SOFTIB_RDMACM_LINK_H
+
+#include "message.h"
+#include <netinet/in.h>
+#include <stddef.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define LINK_NONCE_BYTES 16
+#define LINK_CODE_BYTES  32
+#define LINK_MAX_PACKET  (LINK_NONCE_BYTES + MESSAGE_BYTES + LINK_CODE_BYTES)
+
+enum link_state {
+    LINK_NONE,
+    LINK_CONNECTING, /* TCP: connect() is under way */
+    LINK_GREETING,   /* TCP: the other side's challenge comes next */
+    LINK_UP,
+};
+
+struct cm_link {
+    int fd;
+    enum link_state state;
+    bool tcp, caller;
+    uint8_t nonce[2][LINK_NONCE_BYTES]; /* of the called side, of the caller */
+    uint64_t sent, received;
+    uint8_t in[LINK_MAX_PACKET];
+    size_t got;
+};
+
+enum link_result { LINK_MESSAGE, LINK_NOTHING, LINK_DOWN };
+
+/* Where a service is: the port number of a node in a port space, on one address or on all. */
+struct link_service {
+    uint32_t node;
+    uint16_t ps, port;
+    const struct in6_addr *ip; /* NULL: all */
+};
+socklen_t link_unix_name(struct sockaddr_un *a, uint64_t key, const struct link_service *s);
+uint16_t link_tcp_port(uint16_t ps, uint16_t port);
+
+/* Takes a connected socket of that kind, or one that is connecting. */
+void link_begin(struct cm_link *l, int fd, bool tcp, bool caller, bool connecting);
+bool link_same_user(int fd); /* of a Unix socket: the other end belongs to this user */
+/* Makes progress with what has arrived. A caller's link that comes up returns LINK_NOTHING with state LINK_UP. */
+enum link_result link_receive(struct cm_link *l, struct message *m);
+bool link_send(struct cm_link *l, const struct message *m);
+void link_end(struct cm_link *l); /* does not close the socket */
+
+void link_random(void *out, size_t n);
+
+#endif

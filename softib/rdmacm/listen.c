@@ -1,0 +1,202 @@
+/* listen.c: port numbers and the identifiers that listen at them. A port number is a name of a Unix socket, or with wire=tcp a
+ * TCP port number of the node's addresses.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cm.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define PORT_ATTEMPTS 200
+
+void listen_close(struct cm_id *p)
+{
+    for (unsigned i = 0; i < p->listens; i++)
+        channel_remove(channel_of(p), &p->listen[i]);
+    free(p->listen);
+    p->listen = NULL;
+    p->listens = 0;
+    p->bound = false;
+}
+
+static int bind_socket(struct cm_id *p, int family, const void *name, socklen_t length)
+{
+    const int one = 1;
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return errno;
+    if (family == AF_INET)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(fd, name, length)) {
+        int error = errno;
+        close(fd);
+        return error;
+    }
+    p->listen[p->listens++] = (struct cm_watch){.kind = WATCH_LISTENER, .fd = fd, .id = p};
+    return 0;
+}
+
+static int bind_unix(struct cm_id *p, const struct cm_address *a)
+{
+    struct sockaddr_un name;
+    struct link_service s = {.node = device_place()->node,
+                             .ps = (uint16_t)p->id.ps,
+                             .port = a->port,
+                             .ip = a->any ? NULL : &a->ip};
+    return bind_socket(p, AF_UNIX, &name, link_unix_name(&name, device_place()->key, &s));
+}
+
+/* Sockets are bound to addresses of the node that SOFTIB_FABRIC names: to one of them if the program chose it. */
+static int bind_tcp(struct cm_id *p, const struct cm_address *a)
+{
+    struct in_addr all[SOFTIB_NODE_ADDRESSES];
+    unsigned n = softib_node_addresses(device_place()->node, all), only = n;
+    int error = n ? 0 : EADDRNOTAVAIL;
+    for (unsigned i = 0; !a->any && IN6_IS_ADDR_V4MAPPED(&a->ip) && i < n; i++)
+        if (!memcmp(&all[i], a->ip.s6_addr + 12, 4))
+            only = i;
+    for (unsigned i = 0; i < n && !error; i++) {
+        struct sockaddr_in name = {.sin_family = AF_INET,
+                                   .sin_port = htons(link_tcp_port((uint16_t)p->id.ps, a->port)),
+                                   .sin_addr = all[i]};
+        if (only != n && i != only)
+            continue;
+        error = bind_socket(p, AF_INET, &name, sizeof(name));
+        if (error == EADDRNOTAVAIL) /* useless addresses are allowed in the text */
+            error = 0;
+    }
+    return error ? error : p->listens ? 0 : EADDRNOTAVAIL;
+}
+
+static int bind_port(struct cm_id *p, const struct cm_address *a)
+{
+    p->listen = calloc(SOFTIB_NODE_ADDRESSES, sizeof(*p->listen));
+    if (!p->listen)
+        return ENOMEM;
+    int error = device_place()->tcp ? bind_tcp(p, a) : bind_unix(p, a);
+    if (error)
+        listen_close(p);
+    p->bound = !error;
+    return error;
+}
+
+int listen_bind(struct cm_id *p, const struct cm_address *a)
+{
+    struct cm_address chosen = *a;
+    int error = EADDRINUSE;
+    for (int i = 0; i < (a->port ? 1 : PORT_ATTEMPTS) && error == EADDRINUSE; i++) {
+        if (!a->port)
+            chosen.port = address_ephemeral_port();
+        error = bind_port(p, &chosen);
+    }
+    /* rdma_listen tries it again. */
+    if (error == EADDRINUSE && p->reuse_addr)
+        error = 0;
+    if (!error)
+        address_write(&p->id.route.addr.src_storage, p->id.route.addr.src_addr.sa_family, &chosen.ip,
+                      chosen.port);
+    return error;
+}
+
+SOFTIB_API int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
+{
+    struct cm_id *p = CM_OF(id);
+    struct cm_address a;
+    struct softib_address here;
+    if (!address_read(addr, &a))
+        return cm_fail(EAFNOSUPPORT);
+    pthread_mutex_lock(&cm_lock);
+    int error = p->state != CM_IDLE ? EINVAL : !a.any && !address_local(&a.ip, &here) ? EADDRNOTAVAIL : 0;
+    if (!error) {
+        id->route.addr.src_addr.sa_family = addr->sa_family;
+        error = listen_bind(p, &a);
+    }
+    if (!error) {
+        p->state = CM_BOUND;
+        if (!a.any)
+            id_bind_device(p, &here);
+    }
+    pthread_mutex_unlock(&cm_lock);
+    return error ? cm_fail(error) : 0;
+}
+
+static int start_listening(struct cm_id *p, int backlog)
+{
+    struct cm_address a = {.any = true};
+    int error = 0;
+    if (p->state != CM_IDLE && p->state != CM_BOUND)
+        return EINVAL;
+    if (p->state == CM_BOUND)
+        address_read(&p->id.route.addr.src_addr, &a);
+    else
+        p->id.route.addr.src_addr.sa_family = AF_INET;
+    p->reuse_addr = false;
+    if (!p->bound)
+        error = listen_bind(p, &a);
+    if (backlog <= 0 || backlog > CM_BACKLOG_MAX)
+        backlog = CM_BACKLOG_MAX;
+    for (unsigned i = 0; i < p->listens && !error; i++)
+        if (listen(p->listen[i].fd, backlog) || !channel_add(channel_of(p), &p->listen[i], EPOLLIN))
+            error = errno;
+    if (!error)
+        p->state = CM_LISTENING;
+    return error;
+}
+
+SOFTIB_API int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+    pthread_mutex_lock(&cm_lock);
+    int error = start_listening(CM_OF(id), backlog);
+    pthread_mutex_unlock(&cm_lock);
+    return error ? cm_fail(error) : 0;
+}
+
+void listen_forget_unproved(struct cm_id *p)
+{
+    struct cm_id *l = p->listener, **at = &l->unproved;
+    while (*at != p)
+        at = &(*at)->unproved_next;
+    *at = p->unproved_next;
+    l->unproved_count--;
+    p->listener = NULL;
+}
+
+/* Without descriptors the caller must be turned away all the same, or the channel would stay readable. */
+static void turn_away(struct cm_channel *c, int listener)
+{
+    close(c->spare);
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    c->spare = dup(listener);
+}
+
+void listen_ready(struct cm_watch *w)
+{
+    struct cm_id *l = w->id;
+    const bool tcp = device_place()->tcp;
+    int fd = accept4(w->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE)
+            turn_away(channel_of(l), w->fd);
+        return;
+    }
+    bool welcome = l->unproved_count < CM_UNPROVED_MAX && (tcp || link_same_user(fd));
+    struct cm_id *p = welcome ? id_new(channel_of(l), l->id.context, l->id.ps) : NULL;
+    if (!p) {
+        close(fd);
+        return;
+    }
+    p->state = CM_UNPROVED;
+    p->listener = l;
+    p->unproved_next = l->unproved;
+    l->unproved = p;
+    l->unproved_count++;
+    p->link_watch.fd = fd;
+    link_begin(&p->link, fd, tcp, false, false);
+    channel_timer(p, CM_UNPROVED_MS);
+    if (!channel_add(channel_of(p), &p->link_watch, EPOLLIN))
+        id_free(p);
+}
