@@ -7,12 +7,18 @@
 
 #include "base/counter.h"
 #include "base/objmem.h"
+#include "base/tunable.h"
 #include "coll/sched/bind.h"
 #include "dt/device.h"
 #include "obj/topo.h"
 
 static COUNTER(staged, "coll_device_staged_bytes",
                "Bytes of collectives in GPU memory that were copied to or from host memory.");
+
+static LABORATORY_SIZE(least, "GPU_COLL_MIN", 1 << 20, 64 * 1024, INT64_MAX,
+                       "Smallest collective call, in bytes of the vector or of one block, that runs on "
+                       "buffers in GPU memory as they are. Smaller ones run on "
+                       "copies in host memory.");
 
 /* One range of the user's memory, and where its copy begins. */
 struct piece {
@@ -117,6 +123,50 @@ static bool side_on_device(const struct coll_args *args, const struct coll_side 
 bool coll_args_on_device(const struct coll_args *args)
 {
     return side_on_device(args, &args->send, true) || side_on_device(args, &args->recv, false);
+}
+
+uint64_t coll_device_least(void)
+{
+    return (uint64_t)least.value;
+}
+
+/* Data without holes: what messages and kernels move and reduce fastest. */
+static bool is_dense(const struct coll_side *side)
+{
+    MPI_Aint offset;
+    return is_empty(side) ||
+           (!side->types && dt_is_block(side->type, 2, &offset) && offset == 0 && side->buf != MPI_BOTTOM);
+}
+
+static uint64_t count_bytes(const struct coll_args *args, const struct coll_side *side, bool is_send)
+{
+    uint64_t total = 0;
+    if (is_empty(side))
+        return 0;
+    if (kind_reduces(args->kind))
+        return (uint64_t)(count_reduced(args, is_send) * side->type->size);
+    const int blocks = count_blocks(args, is_send);
+    if (!side->counts.p)
+        return (uint64_t)blocks * (uint64_t)(side->count * side->type->size);
+    for (int i = 0; i < blocks; i++)
+        total += (uint64_t)(ivec_get(side->counts, (size_t)i) * side->type->size);
+    return total;
+}
+
+bool coll_device_is_direct(const struct coll_args *args)
+{
+    const struct coll_side *send = &args->send, *recv = &args->recv;
+    if (!is_dense(send) || !is_dense(recv))
+        return false;
+    if (MAX(count_bytes(args, send, true), count_bytes(args, recv, false)) < coll_device_least())
+        return false;
+    if (!kind_reduces(args->kind))
+        return true;
+    /* One operand in host memory: to compute there costs less than to copy step by step. */
+    const bool has_result = args->kind != COLL_REDUCE || args->root == args->comm->rank;
+    return !args->comm->remote && op_has_kernel(args->op, send->type) &&
+           (args->in_place || side_on_device(args, send, true)) &&
+           (!has_result || side_on_device(args, recv, false));
 }
 
 static int out_of_memory(const struct coll_args *args)
@@ -327,7 +377,7 @@ static const struct request_ops copies_ops = {
 static const struct request_ops copies_persistent_ops = {
     .name = "persistent collective in GPU memory", .start = start, .parts = parts, .release = release};
 
-int coll_device_run(const struct coll_args *args, int (*run)(const struct coll_args *copies))
+int coll_device_run(const struct coll_args *args, coll_device_call *run, void *arg)
 {
     struct copies copies;
     int rc = copies_open(&copies, args);
@@ -335,17 +385,14 @@ int coll_device_run(const struct coll_args *args, int (*run)(const struct coll_a
         return rc;
     rc = copies_fill(&copies);
     if (!rc)
-        rc = run(&copies.args);
-    if (!rc || rc == MPIX_ERR_PROC_FAILED) {
-        const int returned = copies_return(&copies);
-        rc = rc ? rc : returned;
-    }
+        rc = run(arg, &copies.args, NULL);
+    if (!rc)
+        rc = copies_return(&copies);
     copies_close(&copies);
     return rc;
 }
 
-int coll_device_make(const struct coll_args *args, enum coll_form form,
-                     int (*make)(const struct coll_args *copies, enum coll_form form, struct request **out),
+int coll_device_make(const struct coll_args *args, enum coll_form form, coll_device_call *make, void *arg,
                      struct request **out)
 {
     const bool persistent = form == FORM_PERSISTENT;
@@ -359,7 +406,7 @@ int coll_device_make(const struct coll_args *args, enum coll_form form,
     }
     rc = persistent ? 0 : copies_fill(&r->copies);
     if (!rc)
-        rc = make(&r->copies.args, form, &r->inner);
+        rc = make(arg, &r->copies.args, &r->inner);
     if (rc) {
         copies_close(&r->copies);
         objmem_free(r);

@@ -3,12 +3,46 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/executor.h"
 
+#include "base/err.h"
+#include "coll/device.h"
+
+/* A call on copies of its data in host memory. */
+struct copied_run {
+    const struct coll_executor *executor;
+    const struct call *call;
+    const struct coll_choice *choice;
+};
+
+static int run_copied(void *arg, const struct coll_args *copies, struct request **request)
+{
+    const struct copied_run *run = arg;
+    struct call call = *run->call;
+    int rc = 0;
+    call.args = copies;
+    call.on_device = call.device_direct = false;
+    return run->executor->run(&call, run->choice, request, &rc) ? rc : ERR_AGAIN;
+}
+
+static bool run_on_device(const struct coll_executor *e, struct call *call, const struct coll_choice *choice,
+                          struct request **request, int *rc)
+{
+    struct copied_run run = {e, call, choice};
+    if (call->device_direct && e->takes_device_memory)
+        return e->run(call, choice, request, rc);
+    if (call->device_direct && e->declines_device && e->declines_device(call))
+        return false;
+    *rc = call->form == FORM_BLOCKING ? coll_device_run(call->args, run_copied, &run)
+                                      : coll_device_make(call->args, call->form, run_copied, &run, request);
+    return *rc != ERR_AGAIN;
+}
+
 bool executor_try(struct call *call, const struct coll_choice *choice, struct request **request, int *rc)
 {
     *rc = 0;
     for (const struct coll_executor *const *e = coll_executors; *e; e++)
         if ((*e)->fits(call, choice))
-            return (*e)->run(call, choice, request, rc);
+            return unlikely(call->on_device) ? run_on_device(*e, call, choice, request, rc)
+                                             : (*e)->run(call, choice, request, rc);
     return false;
 }
 

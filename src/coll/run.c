@@ -19,12 +19,14 @@ static __attribute__((cold, noinline)) int fail(const struct coll_args *args, in
 }
 
 static int coll_execute(const struct coll_args *args, struct coll_state *state, enum coll_form form,
-                        struct request **request)
+                        bool on_device, struct request **request)
 {
     struct call call;
     int rc = call_make(&call, args, state, form);
     if (rc)
         return rc;
+    call.on_device = on_device;
+    call.device_direct = on_device && coll_device_is_direct(args);
     if (unlikely(debug_coll))
         rc = debug_check(args, &call, form == FORM_BLOCKING);
     if (!rc) {
@@ -40,27 +42,24 @@ static int coll_execute(const struct coll_args *args, struct coll_state *state, 
 int coll_run(const struct coll_args *args)
 {
     struct coll_state *state;
-    if (unlikely(coll_is_on_device(args)))
-        return coll_device_run(args, coll_run);
+    const bool on_device = coll_is_on_device(args);
     int rc = coll_state(args->comm, &state);
     if (unlikely(rc))
         return fail(args, rc);
     page_comm_count(state->page);
     coll_cached *const cached = state->cached[args->kind];
-    if (likely(cached != NULL) && cached(args, state, &rc))
+    if (likely(cached != NULL && !on_device) && cached(args, state, &rc))
         return likely(rc == 0) ? 0 : fail(args, rc);
     page_comm_kind(state->page, args->kind);
-    rc = coll_execute(args, state, FORM_BLOCKING, NULL);
+    rc = coll_execute(args, state, FORM_BLOCKING, on_device, NULL);
     return likely(rc == 0) ? 0 : fail(args, rc);
 }
 
 static int coll_make_request(const struct coll_args *args, enum coll_form form, struct request **out)
 {
     struct coll_state *state;
-    if (unlikely(coll_is_on_device(args)))
-        return coll_device_make(args, form, coll_make_request, out);
     int rc = coll_state(args->comm, &state);
-    return rc ? rc : coll_execute(args, state, form, out);
+    return rc ? rc : coll_execute(args, state, form, coll_is_on_device(args), out);
 }
 
 int coll_start(const struct coll_args *args, struct request **out)

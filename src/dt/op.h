@@ -56,7 +56,14 @@ int op_check_accumulate(const struct op *op, const struct dtype *t, MPI_Count co
 /* inout[i] = in[i] op inout[i], in typed layout (the MPI_Reduce_local order: `in` is the left operand). */
 void op_apply(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);
 
-/* The same if an operand is in GPU memory. 0, or an error class. */
+/* out[i] = left[i] op right[i] if an operand or `out` is in GPU memory; `out` may be an operand. 0, or an error class. */
+int op_apply3_on_device(const struct op *op, const void *left, const void *right, void *out, MPI_Count count,
+                        struct dtype *t);
+
+/* True if GPUs compute this operator of this type; else processors do it on copies. */
+bool op_has_kernel(const struct op *op, const struct dtype *t);
+
+/* op_apply if an operand is in GPU memory. 0, or an error class. */
 int op_apply_on_device(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t);
 
 /* out[i] = left[i] op right[i] for predefined operators on contiguous types, saving a copy; returns false

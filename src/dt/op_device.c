@@ -52,38 +52,52 @@ static bool is_reachable(const void *address)
     return gpu_find_range(address, &range) == 0;
 }
 
-static int apply_by_kernel(const struct op *op, const void *in, void *inout, MPI_Count count,
-                           const struct dtype *t)
+static int apply_by_kernel(const struct op *op, const void *left, const void *right, void *out,
+                           MPI_Count count, const struct dtype *t)
 {
     char name[32];
-    if (!find_name(op, t, name, sizeof(name)) || !is_reachable(in) || !is_reachable(inout))
+    if (!find_name(op, t, name, sizeof(name)) || !is_reachable(left) || !is_reachable(right) ||
+        !is_reachable(out))
         return ERR_AGAIN;
-    return gpu_reduce(name, in, inout, inout, (size_t)count, t->align);
+    return gpu_reduce(name, left, right, out, (size_t)count, t->align);
 }
 
-static int apply_to_copies(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t)
+static int apply_to_copies(const struct op *op, const void *left, const void *right, void *out,
+                           MPI_Count count, struct dtype *t)
 {
     MPI_Aint gap;
     const size_t size = (size_t)dt_span(t, count, &gap);
-    char *left = gpu_get_buffer(size), *right = gpu_get_buffer(size);
-    int rc = left && right ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for copies of GPU memory");
+    char *first = gpu_get_buffer(size), *second = gpu_get_buffer(size);
+    int rc = first && second ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for copies of GPU memory");
     if (!rc)
-        rc = dt_copy(in, count, t, left - gap, count, t);
+        rc = dt_copy(left, count, t, first - gap, count, t);
     if (!rc)
-        rc = dt_copy(inout, count, t, right - gap, count, t);
+        rc = dt_copy(right, count, t, second - gap, count, t);
     if (!rc) {
-        op_apply(op, left - gap, right - gap, count, t);
-        rc = dt_copy(right - gap, count, t, inout, count, t);
+        op_apply(op, first - gap, second - gap, count, t);
+        rc = dt_copy(second - gap, count, t, out, count, t);
     }
-    if (left)
-        gpu_put_buffer(left, size);
-    if (right)
-        gpu_put_buffer(right, size);
+    if (first)
+        gpu_put_buffer(first, size);
+    if (second)
+        gpu_put_buffer(second, size);
     return rc;
+}
+
+bool op_has_kernel(const struct op *op, const struct dtype *t)
+{
+    char name[32];
+    return find_name(op, t, name, sizeof(name));
+}
+
+int op_apply3_on_device(const struct op *op, const void *left, const void *right, void *out, MPI_Count count,
+                        struct dtype *t)
+{
+    const int rc = apply_by_kernel(op, left, right, out, count, t);
+    return rc == ERR_AGAIN ? apply_to_copies(op, left, right, out, count, t) : rc;
 }
 
 int op_apply_on_device(const struct op *op, const void *in, void *inout, MPI_Count count, struct dtype *t)
 {
-    const int rc = apply_by_kernel(op, in, inout, count, t);
-    return rc == ERR_AGAIN ? apply_to_copies(op, in, inout, count, t) : rc;
+    return op_apply3_on_device(op, in, inout, inout, count, t);
 }

@@ -61,6 +61,9 @@ int cuda_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitc
 /* cuda_memory.c */
 void *cuda_alloc_pinned(size_t size);
 void cuda_free_pinned(void *memory);
+void *cuda_find_context(const void *memory);
+void *cuda_alloc_device(const void *near, size_t size);
+void cuda_free_device(void *memory);
 int cuda_export_range(const struct gpu_range *range, uint8_t handle[64]);
 int cuda_map_export(const struct gpu_export *exported, void **out);
 void cuda_unmap_export(void *address);

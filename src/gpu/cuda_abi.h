@@ -112,6 +112,8 @@ struct cuda_copy_2d {
       (const void *value, enum cuda_pointer_attribute attribute, cuda_pointer pointer))                 \
     X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                        \
     X(host_free, cuMemFreeHost, (void *memory))                                                         \
+    X(device_alloc, cuMemAlloc_v2, (cuda_pointer * memory, size_t bytes))                               \
+    X(device_free, cuMemFree_v2, (cuda_pointer memory))                                                 \
     X(copy_async, cuMemcpyAsync,                                                                        \
       (cuda_pointer target, cuda_pointer source, size_t bytes, cuda_stream stream))                     \
     X(copy_2d_async, cuMemcpy2DAsync_v2, (const struct cuda_copy_2d *copy, cuda_stream stream))         \

@@ -32,6 +32,34 @@ void cuda_free_pinned(void *memory)
         free(memory);
 }
 
+void *cuda_find_context(const void *memory)
+{
+    pthread_mutex_lock(&cuda.lock);
+    const struct cuda_queue *q = cuda_get_copy_queue(memory, memory);
+    pthread_mutex_unlock(&cuda.lock);
+    return q ? q->context : NULL;
+}
+
+void *cuda_alloc_device(const void *near, size_t size)
+{
+    cuda_pointer memory = 0;
+    cuda_context previous;
+    pthread_mutex_lock(&cuda.lock);
+    const struct cuda_queue *q = cuda_get_copy_queue(near, near);
+    if (q && cuda.call.context_push(q->context) == CUDA_OK) {
+        if (cuda.call.device_alloc(&memory, size) != CUDA_OK)
+            memory = 0;
+        cuda.call.context_pop(&previous);
+    }
+    pthread_mutex_unlock(&cuda.lock);
+    return (void *)memory;
+}
+
+void cuda_free_device(void *memory)
+{
+    cuda.call.device_free((cuda_pointer)memory);
+}
+
 int cuda_export_range(const struct gpu_range *range, uint8_t handle[64])
 {
     struct cuda_ipc_handle exported;

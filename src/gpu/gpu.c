@@ -19,6 +19,7 @@
 #include "gpu/library_watch.h"
 #include "gpu/ops.h"
 #include "gpu/run.h"
+#include "gpu/temporaries.h"
 
 /* Pinned host memory: buffers of 512 KiB, 1 MiB and so on up to 64 MiB. To pin 64 MiB takes milliseconds, so they are kept for later. */
 enum { BUFFER_CLASSES = 8 };
@@ -56,6 +57,7 @@ static struct {
     struct gpu_export exports[ALLOCATIONS_CACHED]; /* by id */
     void *buffers[BUFFER_CLASSES]; /* lists of free buffers; the first word of each points to the next */
     size_t idle_bytes;             /* of free buffers */
+    struct gpu_temporaries temporaries;
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "MPI is not initialised"};
 
 static void gpu_watch_libraries(void *const *what)
@@ -112,6 +114,7 @@ void gpu_close(void)
     gpu_watch_libraries(&never);
     if (gpu.ops) {
         gpu_imports_clear(&gpu.imports, gpu.ops);
+        gpu_temporaries_clear(&gpu.temporaries, gpu.ops);
         for (int i = 0; i < BUFFER_CLASSES; i++)
             for (void *it = gpu.buffers[i], *next; it; it = next) {
                 next = *(void **)it;
@@ -294,6 +297,21 @@ void *gpu_get_staging(void)
 void gpu_put_staging(void *buffer)
 {
     gpu_put_buffer(buffer, GPU_STAGING_SIZE);
+}
+
+void *gpu_get_temporary(size_t size, const void *near)
+{
+    pthread_mutex_lock(&gpu.lock);
+    void *const memory = gpu_temporaries_get(&gpu.temporaries, gpu.ops, size, near);
+    pthread_mutex_unlock(&gpu.lock);
+    return memory;
+}
+
+void gpu_put_temporary(void *memory)
+{
+    pthread_mutex_lock(&gpu.lock);
+    gpu_temporaries_put(&gpu.temporaries, gpu.ops, memory);
+    pthread_mutex_unlock(&gpu.lock);
 }
 
 int gpu_export_range(const struct gpu_range *range, struct gpu_export *out)

@@ -95,6 +95,10 @@ void gpu_put_staging(void *buffer);
 void *gpu_get_buffer(size_t size);
 void gpu_put_buffer(void *buffer, size_t size);
 
+/* Device memory on the GPU of `near` for temporary data. NULL: none left. */
+void *gpu_get_temporary(size_t size, const void *near);
+void gpu_put_temporary(void *memory);
+
 /* out[i] = left[i] op right[i] by a GPU, for `count` elements of `size` bytes that lie in device or pinned memory; `kernel` names
  * operator and type, "sum_I32". ERR_AGAIN: no such kernel, or an operand that is not aligned to `alignment`. */
 int gpu_reduce(const char *kernel, const void *left, const void *right, void *out, size_t count,

@@ -20,6 +20,9 @@ struct gpu_ops {
                      size_t rows);
     void *(*alloc_pinned)(size_t size); /* NULL: none left */
     void (*free_pinned)(void *memory);
+    void *(*find_context)(const void *memory);            /* in which the memory is copied; NULL: unusable */
+    void *(*alloc_device)(const void *near, size_t size); /* in the context of `near`; NULL: none left */
+    void (*free_device)(void *memory);
     int (*export_range)(const struct gpu_range *range, uint8_t handle[64]); /* ERR_AGAIN: not this memory */
     int (*map_export)(const struct gpu_export *exported, void **out);
     void (*unmap_export)(void *address);

@@ -10,7 +10,10 @@
 #include <string.h>
 
 #include "base/counter.h"
+#include "gpu/gpu.h"
 
+static COUNTER(direct, "coll_device_direct_calls",
+               "Collective calls that ran on GPU memory as it is, without copies in host memory.");
 static COUNTER(steps_done, "coll_steps", "Steps of collective schedules executed.");
 
 static void request_number(struct coll_request *r, const struct coll_args *args, enum coll_form form)
@@ -111,6 +114,12 @@ static void do_reduce(struct coll_request *r, const struct step *step)
     struct place left = binding_place(&r->binding, step->buf[0], step->at[0], step->count);
     struct place right = binding_place(&r->binding, step->buf[1], step->at[1], step->count);
     struct place out = binding_place(&r->binding, step->buf[2], step->at[2], step->count);
+    if (unlikely(r->near != NULL)) {
+        const bool swap = out.at == left.at;
+        exec_record_error(r, op_apply3_on_device(r->op, swap ? right.at : left.at, swap ? left.at : right.at,
+                                                 out.at, out.count, out.type));
+        return;
+    }
     if (out.at == right.at) {
         op_apply(r->op, left.at, out.at, out.count, out.type);
     } else if (out.at == left.at) { /* the generator may ask this of operators that commute only */
@@ -182,6 +191,11 @@ static int get_temp(struct coll_request *r)
     size_t need = r->binding.temp_size;
     if (need == 0)
         return 0;
+    r->temp_on_device = r->near && (r->temp = gpu_get_temporary(need, r->near)) != NULL;
+    if (r->temp_on_device) {
+        binding_temp(&r->binding, r->temp);
+        return 0;
+    }
     if (r->owns || need > SCRATCH_MAX || state->scratch_busy) {
         r->temp = malloc(need);
     } else {
@@ -228,6 +242,8 @@ static int request_new(struct coll_state *state, const struct coll_args *args, c
     r->comm = args->comm;
     r->running = r->scratch = r->owns = false;
     r->temp = NULL;
+    r->near = NULL;
+    r->temp_on_device = false;
     r->types[0] = r->types[1] = NULL;
     r->block_types = NULL;
     r->nblock_types = 0;
@@ -350,7 +366,9 @@ static void request_drop(struct coll_request *r)
     binding_free(&r->binding);
     plan_drop(r->plan);
     free(r->arrays);
-    if (!r->scratch)
+    if (r->temp_on_device)
+        gpu_put_temporary(r->temp);
+    else if (!r->scratch)
         free(r->temp);
     if (r->owns) {
         for (int i = 0; i < 2; i++)
@@ -439,6 +457,10 @@ static bool schedule_run(struct call *call, const struct coll_choice *choice, st
     if (*rc)
         return true;
     request_number(r, call->messages_of, call->form);
+    if (unlikely(call->device_direct)) {
+        counter_add(&direct, 1);
+        r->near = gpu_memory_is_device(call->args->recv.buf) ? call->args->recv.buf : call->args->send.buf;
+    }
     *rc = request ? run_as_request(r, call, request) : run_blocking(r);
     return true;
 }
@@ -454,5 +476,8 @@ static void schedule_close(struct coll_state *state)
     free(state->scratch);
 }
 
-const struct coll_executor schedule_executor = {
-    .name = "schedule", .fits = schedule_fits, .run = schedule_run, .close = schedule_close};
+const struct coll_executor schedule_executor = {.name = "schedule",
+                                                .fits = schedule_fits,
+                                                .run = schedule_run,
+                                                .takes_device_memory = true,
+                                                .close = schedule_close};

@@ -24,6 +24,9 @@ struct coll_request {
     bool scratch; /* temp is the state's */
     bool owns;    /* nonblocking and persistent: references to types and operator are held */
     void *temp;
+    const void
+        *near; /* memory on the GPU that reduces, and where temporary data goes; NULL: in host memory */
+    bool temp_on_device;        /* by gpu_get_temporary */
     struct dtype *types[2];     /* held */
     struct dtype **block_types; /* held; allocated */
     int nblock_types;

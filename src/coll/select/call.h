@@ -14,8 +14,11 @@ struct call {
     enum coll_form form;
     struct coll_shape shape;
     struct coll_where where;
-    int64_t few[17]; /* reduce_scatter: where the block of each rank begins, ... */
-    int64_t *starts; /* ... allocated where there are more */
+    bool on_device;     /* a buffer is in GPU memory */
+    bool device_direct; /* ... and schedules run on it as it is: device.h */
+    bool device_posted; /* this rank has reported to the others where its data is: shared_all_on_device */
+    int64_t few[17];    /* reduce_scatter: where the block of each rank begins, ... */
+    int64_t *starts;    /* ... allocated where there are more */
 };
 
 int call_make(struct call *call, const struct coll_args *args, struct coll_state *state, enum coll_form form);

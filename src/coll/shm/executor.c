@@ -4,11 +4,26 @@
 #include <string.h>
 
 #include "base/counter.h"
+#include "coll/device.h"
 #include "coll/shm/transfer.h"
 
 static bool shared_fits(const struct call *call, const struct coll_choice *choice)
 {
     return (choice->algorithm->needs & NEED_NODE) && call->form == FORM_BLOCKING;
+}
+
+static bool is_reported(const struct call *call)
+{
+    return call->where.bytes >= coll_device_least() && call->args->kind != COLL_BARRIER;
+}
+
+/* A rank that does not have the block yet gets it on the general path; then so do all. */
+static bool shared_declines_device(struct call *call)
+{
+    if (!call->state->shared || !is_reported(call))
+        return false;
+    call->device_posted = true;
+    return shared_all_on_device(call->state->shared, true);
 }
 
 static bool shared_run(struct call *call, const struct coll_choice *choice, struct request **request, int *rc)
@@ -26,6 +41,8 @@ static bool shared_run(struct call *call, const struct coll_choice *choice, stru
             return false;
         shared_cache_selection(state);
     }
+    if (is_reported(call) && !call->device_posted)
+        shared_all_on_device(b, false);
     counter_add(&shared_runs, 1);
     shared_enter(b, args->kind, args->root, call->where.bytes, number);
     if (args->kind == COLL_BARRIER)
@@ -50,5 +67,6 @@ static void shared_reselect(struct coll_state *state)
 const struct coll_executor shared_executor = {.name = "shared memory",
                                               .fits = shared_fits,
                                               .run = shared_run,
+                                              .declines_device = shared_declines_device,
                                               .reselect = shared_reselect,
                                               .close = shared_close};

@@ -297,6 +297,53 @@ void shared_done(struct shared *b, uint64_t step)
     flags_wake_waiters(b);
 }
 
+/* Bits of history; no rank is farther ahead than half of them when it reports, so that what others still read is not shifted out. */
+#define DEVICE_HISTORY 16
+#define DEVICE_LEAD    7
+
+static uint64_t device_calls(const struct shared *b, int rank)
+{
+    return atomic_load_explicit(&b->head->rank[rank].devices, memory_order_acquire) >> DEVICE_HISTORY;
+}
+
+static bool all_reported(void *arg)
+{
+    struct wait *w = arg;
+    while (w->next < w->b->comm->size) {
+        if (device_calls(w->b, w->next) < w->step)
+            return false;
+        w->next++;
+    }
+    return true;
+}
+
+static void wait_for_reports(struct shared *b, uint64_t call)
+{
+    struct wait w = {.b = b, .step = call};
+    if (!all_reported(&w))
+        wait_for_readers(&w, all_reported);
+}
+
+bool shared_all_on_device(struct shared *b, bool mine)
+{
+    _Atomic uint64_t *const word = &b->head->rank[b->comm->rank].devices;
+    const uint64_t last = atomic_load_explicit(word, memory_order_relaxed);
+    const uint64_t call = (last >> DEVICE_HISTORY) + 1;
+    if (call % DEVICE_LEAD == 0)
+        wait_for_reports(b, call - DEVICE_LEAD);
+    atomic_store_explicit(word, call << DEVICE_HISTORY | (uint16_t)(last << 1 | mine), memory_order_release);
+    flags_wake_waiters(b);
+    if (!mine)
+        return false;
+    wait_for_reports(b, call);
+    for (int r = 0; r < b->comm->size; r++) {
+        const uint64_t now = atomic_load_explicit(&b->head->rank[r].devices, memory_order_acquire);
+        if (!(now >> ((now >> DEVICE_HISTORY) - call) & 1))
+            return false;
+    }
+    return true;
+}
+
 void shared_accept(struct shared *b, uint64_t step)
 {
     atomic_store_explicit(&b->head->rank[b->comm->rank].accept, step, memory_order_release);

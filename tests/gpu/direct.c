@@ -1,0 +1,90 @@
+/* direct.c: which collective calls run on GPU memory as it is, by the library's counters: large ones, if the data of all ranks of a node is
+ * in GPU memory. Sums and broadcasts in random order, between ranks that choose their memory in each call, are right in any case.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "area.h"
+#include "counters.h"
+
+#define COUNT 300000 /* of 4 bytes: more than GPU_COLL_MIN */
+#define CALLS 60     /* more than the history of shared_all_on_device */
+
+static MPI_T_pvar_handle staged, direct;
+
+static void write_numbers(const struct area *a, int first)
+{
+    int *numbers = malloc(COUNT * sizeof(int));
+    for (int i = 0; i < COUNT; i++)
+        numbers[i] = first + i;
+    area_write(a, 0, numbers, COUNT * sizeof(int));
+    free(numbers);
+}
+
+/* Each element is factor * its index + first. */
+static void expect_numbers(const struct area *a, int factor, int first)
+{
+    int *numbers = malloc(COUNT * sizeof(int)), wrong = 0;
+    area_read(a, 0, numbers, COUNT * sizeof(int));
+    for (int i = 0; i < COUNT; i++)
+        wrong += numbers[i] != factor * i + first;
+    EXPECT_EQ(wrong, 0);
+    free(numbers);
+}
+
+static void sum(enum area_kind kind, bool expect_direct, bool blocking)
+{
+    const int size = mpitest_size;
+    const unsigned long long staged_before = counter(staged), direct_before = counter(direct);
+    struct area in = area_new(kind, COUNT * sizeof(int)), out = area_new(kind, COUNT * sizeof(int));
+    MPI_Request request;
+    write_numbers(&in, mpitest_rank);
+    if (blocking) {
+        MPI_Allreduce(in.at, out.at, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    } else {
+        MPI_Iallreduce(in.at, out.at, COUNT, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    expect_numbers(&out, size, size * (size - 1) / 2);
+    EXPECT_EQ(counter(direct) - direct_before, expect_direct);
+    if (expect_direct)
+        EXPECT_EQ(counter(staged), staged_before);
+    area_free(&in);
+    area_free(&out);
+}
+
+/* Roots do not wait for the others, which learn later whose memory was where. */
+static void broadcasts(void)
+{
+    struct area areas[2] = {area_new(AREA_HOST, COUNT * sizeof(int)),
+                            area_new(AREA_DEVICE, COUNT * sizeof(int))};
+    for (int i = 0; i < CALLS; i++) {
+        const unsigned bits = (unsigned)i * 2654435761u >> 8;
+        const struct area *a = &areas[i % 10 == 0 ? 1 : bits >> mpitest_rank & 1];
+        const int root = (int)(bits >> 16) % mpitest_size;
+        write_numbers(a, mpitest_rank == root ? i : -1);
+        MPI_Bcast(a->at, COUNT, MPI_INT, root, MPI_COMM_WORLD);
+        expect_numbers(a, 1, i);
+    }
+    area_free(&areas[0]);
+    area_free(&areas[1]);
+}
+
+int main(int argc, char **argv)
+{
+    counters_begin();
+    mpitest_begin(&argc, &argv);
+    if (!area_start()) {
+        MPI_Finalize();
+        return 77;
+    }
+    staged = counter_open("coll_device_staged_bytes");
+    direct = counter_open("coll_device_direct_calls");
+    sum(AREA_HOST, false, true); /* shared memory is ready from now on */
+    sum(AREA_DEVICE, true, true);
+    sum(AREA_DEVICE, true, false);
+    sum(mpitest_rank == 0 && mpitest_size > 1 ? AREA_HOST : AREA_DEVICE, mpitest_size == 1, true);
+    sum(AREA_DEVICE, true, true);
+    broadcasts();
+    const int rc = mpitest_end();
+    counters_end();
+    return rc;
+}
