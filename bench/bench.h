@@ -8,6 +8,7 @@
 #include <mpi.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "cli/json.h"
@@ -38,6 +39,9 @@ enum { BENCH_SIZES_MAX = 64, BENCH_SAMPLES_MAX = 4000 };
 /* How collectives are called one after the other; see coll.c. */
 enum bench_calls { CALLS_ROTATE, CALLS_BACK_TO_BACK, CALLS_BARRIER };
 
+/* By which calls latency and the collectives are made; each call is complete before the next begins. */
+enum bench_form { BENCH_BLOCKING, BENCH_NONBLOCKING, BENCH_PERSISTENT };
+
 /* --forced: protocols of large messages that take turns with the library's own choice; see forced.c. */
 enum { BENCH_FORCED_MAX = 10, BENCH_ROUNDS = 9 };
 struct bench_forced {
@@ -51,12 +55,14 @@ struct bench_options {
     bool brief, json, help, no_pin, summary;
     bool one_buffer;     /* in bw: the window's messages share memory */
     int calls;           /* enum bench_calls */
+    int form;            /* enum bench_form */
+    int threads;         /* of each rank in the test `threads`; 0: MPI is initialised without threads */
     int memory;          /* of bench_memories */
     const char *output;  /* file of the report, or NULL */
     const char *compare; /* the operation whose algorithms are compared, or NULL */
     int pairs;           /* pairs of ranks that work at the same time in latency, bw, bibw and rate */
     double seconds;      /* time spent on each figure */
-    unsigned wanted;     /* bit i: the i-th entry of bench_tests */
+    uint64_t wanted;     /* bit i: the i-th entry of bench_tests */
     int nsizes;          /* 0: each test's own sizes */
     size_t sizes[BENCH_SIZES_MAX];
     struct bench_forced forced;
@@ -91,13 +97,14 @@ struct bench {
     const struct bench_host *host;
     struct bench_options options;
     int rank, size;
-    MPI_Comm comm;     /* all ranks */
-    MPI_Comm team;     /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
-    double init_time;  /* MPI_Init, in seconds, on this rank */
-    long errors;       /* bytes that were not what was sent */
-    bool failed;       /* what was asked for cannot be done */
-    int at;            /* test that runs: bench_tests[at] */
-    bool times_itself; /* the batch that is measured leaves its seconds in own_time */
+    MPI_Comm comm;        /* all ranks */
+    MPI_Comm team;        /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
+    double init_time;     /* MPI_Init, in seconds, on this rank */
+    long errors;          /* bytes that were not what was sent */
+    bool failed;          /* what was asked for cannot be done */
+    bool threads_allowed; /* MPI_THREAD_MULTIPLE */
+    int at;               /* test that runs: bench_tests[at] */
+    bool times_itself;    /* the batch that is measured leaves its seconds in own_time */
     double own_time;
     struct bench_place *place;
     struct bench_report *report;
@@ -176,6 +183,10 @@ void bench_window(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_overhead(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_potential(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_rate(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_layout(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_matching(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_threads(struct bench *b, const struct bench_test *test, size_t bytes);
+void bench_creation(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_collective(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_overlap(struct bench *b, const struct bench_test *test, size_t bytes);
 void bench_compare(struct bench *b); /* compare.c: not a test of the table */

@@ -10,18 +10,40 @@
 
 #include <stdlib.h>
 
+void coll_call(const struct coll *c, int root)
+{
+    MPI_Request request;
+    switch (c->b->options.form) {
+    case BENCH_BLOCKING:
+        c->kind->call(c, root);
+        break;
+    case BENCH_NONBLOCKING:
+        c->kind->start(c, root, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        break;
+    case BENCH_PERSISTENT:
+        MPI_Start(&c->persistent[c->kind->rooted ? root : 0]);
+        MPI_Wait(&c->persistent[c->kind->rooted ? root : 0], MPI_STATUS_IGNORE);
+    }
+}
+
+static int persistent_count(const struct coll *c)
+{
+    return c->kind->rooted ? c->size : 1;
+}
+
 static void run_rotate(void *arg, int n)
 {
     const struct coll *c = arg;
     for (int i = 0, root = 0; i < n; i++, root = root + 1 < c->size ? root + 1 : 0)
-        c->kind->call(c, root);
+        coll_call(c, root);
 }
 
 static void run_back_to_back(void *arg, int n)
 {
     const struct coll *c = arg;
     for (int i = 0; i < n; i++)
-        c->kind->call(c, 0);
+        coll_call(c, 0);
 }
 
 static void run_after_barriers(void *arg, int n)
@@ -31,7 +53,7 @@ static void run_after_barriers(void *arg, int n)
     for (int i = 0; i < n; i++) {
         MPI_Barrier(c->comm);
         double start = MPI_Wtime();
-        c->kind->call(c, 0);
+        coll_call(c, 0);
         spent += MPI_Wtime() - start;
     }
     c->b->own_time = spent;
@@ -53,6 +75,11 @@ bool coll_open(struct bench *b, const char *name, size_t bytes, struct coll *c)
     c->counts = bench_alloc(sizeof(int) * (size_t)c->size);
     for (int r = 0; r < c->size; r++)
         c->counts[r] = c->count;
+    if (b->options.form == BENCH_PERSISTENT) {
+        c->persistent = bench_alloc(sizeof(*c->persistent) * (size_t)persistent_count(c));
+        for (int root = 0; root < persistent_count(c); root++)
+            c->kind->init(c, root, &c->persistent[root]);
+    }
     return true;
 }
 
@@ -61,6 +88,9 @@ void coll_close(struct coll *c)
     bench_buffer_free(&c->send);
     bench_buffer_free(&c->receive);
     free(c->counts);
+    for (int root = 0; c->persistent && root < persistent_count(c); root++)
+        MPI_Request_free(&c->persistent[root]);
+    free(c->persistent);
 }
 
 /* The data of collectives in GPU memory is compared by tests/gpu/collectives.c. */
@@ -76,6 +106,10 @@ bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench
 {
     static void (*const manner[])(void *, int) = {run_rotate, run_back_to_back, run_after_barriers};
     struct coll c;
+    if (b->options.form == BENCH_PERSISTENT && !coll_kind_find(name)->init) {
+        bench_report_note(b, "%s: this MPI library has no persistent collectives (MPI 4).", name);
+        return false;
+    }
     const bool fits = coll_open(b, name, *bytes, &c);
     *bytes = c.bytes;
     if (!fits) {

@@ -16,20 +16,27 @@ struct coll {
     int *counts;  /* that count for every rank, for reduce_scatter */
     size_t bytes; /* of one block, or of the vector */
     struct bench_buffer send, receive;
-    char *in, *out; /* their memory */
+    char *in, *out;          /* their memory */
+    MPI_Request *persistent; /* for each root, or one where there is none; NULL in the other forms */
 };
 
 struct coll_operation {
     const char *name;
     bool in_all, out_all; /* buffers hold a block for every rank */
     bool reduces;
+    bool rooted;
     void (*call)(const struct coll *c, int root);
+    void (*start)(const struct coll *c, int root, MPI_Request *request);
+    void (*init)(const struct coll *c, int root, MPI_Request *request); /* NULL: the library has no MPI 4 */
     long (*check)(const struct coll *c,
                   unsigned seed); /* calls it and returns what is wrong; NULL: no data */
 };
 
 /* coll_kinds.c; NULL when there is none of that name. */
 const struct coll_operation *coll_kind_find(const char *name);
+
+/* coll.c: one operation in the form of --form, until it is complete. */
+void coll_call(const struct coll *c, int root);
 
 /* coll.c: buffers for one operation and size; false, without them, when it is too large. coll_close afterwards. */
 bool coll_open(struct bench *b, const char *name, size_t bytes, struct coll *c);

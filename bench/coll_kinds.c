@@ -6,61 +6,42 @@
 
 #include <string.h>
 
-static void call_barrier(const struct coll *c, int root)
-{
-    (void)root;
-    MPI_Barrier(c->comm);
-}
+/* The three forms of an operation: call_NAME, start_NAME (nonblocking) and init_NAME (persistent). */
+#if MPI_VERSION >= 4
+#define PERSISTENT_FORM(name, Name, ...)                                          \
+    static void init_##name(const struct coll *c, int root, MPI_Request *request) \
+    {                                                                             \
+        (void)root;                                                               \
+        MPI_##Name##_init(__VA_ARGS__, MPI_INFO_NULL, request);                   \
+    }
+#define PERSISTENT(name) init_##name
+#else
+#define PERSISTENT_FORM(name, Name, ...)
+#define PERSISTENT(name) NULL
+#endif
+#define FORMS(name, Name, ...)                                                     \
+    static void call_##name(const struct coll *c, int root)                        \
+    {                                                                              \
+        (void)root;                                                                \
+        MPI_##Name(__VA_ARGS__);                                                   \
+    }                                                                              \
+    static void start_##name(const struct coll *c, int root, MPI_Request *request) \
+    {                                                                              \
+        (void)root;                                                                \
+        MPI_I##name(__VA_ARGS__, request);                                         \
+    }                                                                              \
+    PERSISTENT_FORM(name, Name, __VA_ARGS__)
 
-static void call_bcast(const struct coll *c, int root)
-{
-    MPI_Bcast(c->out, c->count, MPI_BYTE, root, c->comm);
-}
-
-static void call_reduce(const struct coll *c, int root)
-{
-    MPI_Reduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, root, c->comm);
-}
-
-static void call_allreduce(const struct coll *c, int root)
-{
-    (void)root;
-    MPI_Allreduce(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm);
-}
-
-static void call_allgather(const struct coll *c, int root)
-{
-    (void)root;
-    MPI_Allgather(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, c->comm);
-}
-
-static void call_alltoall(const struct coll *c, int root)
-{
-    (void)root;
-    MPI_Alltoall(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, c->comm);
-}
-
-static void call_gather(const struct coll *c, int root)
-{
-    MPI_Gather(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, root, c->comm);
-}
-
-static void call_scatter(const struct coll *c, int root)
-{
-    MPI_Scatter(c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, root, c->comm);
-}
-
-static void call_reduce_scatter(const struct coll *c, int root)
-{
-    (void)root;
-    MPI_Reduce_scatter(c->in, c->out, c->counts, MPI_DOUBLE, MPI_SUM, c->comm);
-}
-
-static void call_reduce_scatter_block(const struct coll *c, int root)
-{
-    (void)root;
-    MPI_Reduce_scatter_block(c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm);
-}
+FORMS(barrier, Barrier, c->comm)
+FORMS(bcast, Bcast, c->out, c->count, MPI_BYTE, root, c->comm)
+FORMS(reduce, Reduce, c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, root, c->comm)
+FORMS(allreduce, Allreduce, c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm)
+FORMS(allgather, Allgather, c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, c->comm)
+FORMS(alltoall, Alltoall, c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, c->comm)
+FORMS(gather, Gather, c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, root, c->comm)
+FORMS(scatter, Scatter, c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, root, c->comm)
+FORMS(reduce_scatter, Reduce_scatter, c->in, c->out, c->counts, MPI_DOUBLE, MPI_SUM, c->comm)
+FORMS(reduce_scatter_block, Reduce_scatter_block, c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm)
 
 static int seed_root(const struct coll *c, unsigned seed)
 {
@@ -73,7 +54,7 @@ static long check_bcast(const struct coll *c, unsigned seed)
     memset(c->out, 0xa5, c->bytes);
     if (c->rank == root)
         bench_fill(c->out, c->bytes, seed);
-    call_bcast(c, root);
+    coll_call(c, root);
     return bench_check(c->out, c->bytes, seed);
 }
 
@@ -99,28 +80,28 @@ static long wrong_sum(const struct coll *c, int first, unsigned seed)
 static long check_reduce(const struct coll *c, unsigned seed)
 {
     fill_sum(c, c->count, seed);
-    call_reduce(c, seed_root(c, seed));
+    coll_call(c, seed_root(c, seed));
     return c->rank == seed_root(c, seed) ? wrong_sum(c, 0, seed) : 0;
 }
 
 static long check_allreduce(const struct coll *c, unsigned seed)
 {
     fill_sum(c, c->count, seed);
-    call_allreduce(c, 0);
+    coll_call(c, 0);
     return wrong_sum(c, 0, seed);
 }
 
 static long check_reduce_scatter(const struct coll *c, unsigned seed)
 {
     fill_sum(c, c->count * c->size, seed);
-    call_reduce_scatter(c, 0);
+    coll_call(c, 0);
     return wrong_sum(c, c->count * c->rank, seed);
 }
 
 static long check_reduce_scatter_block(const struct coll *c, unsigned seed)
 {
     fill_sum(c, c->count * c->size, seed);
-    call_reduce_scatter_block(c, 0);
+    coll_call(c, 0);
     return wrong_sum(c, c->count * c->rank, seed);
 }
 
@@ -136,7 +117,7 @@ static long check_allgather(const struct coll *c, unsigned seed)
 {
     bench_fill(c->in, c->bytes, seed + (unsigned)c->rank);
     memset(c->out, 0xa5, c->bytes * (size_t)c->size);
-    call_allgather(c, 0);
+    coll_call(c, 0);
     return wrong_blocks(c, seed);
 }
 
@@ -144,7 +125,7 @@ static long check_gather(const struct coll *c, unsigned seed)
 {
     bench_fill(c->in, c->bytes, seed + (unsigned)c->rank);
     memset(c->out, 0xa5, c->bytes * (size_t)c->size);
-    call_gather(c, seed_root(c, seed));
+    coll_call(c, seed_root(c, seed));
     return c->rank == seed_root(c, seed) ? wrong_blocks(c, seed) : 0;
 }
 
@@ -153,7 +134,7 @@ static long check_scatter(const struct coll *c, unsigned seed)
     for (int r = 0; r < c->size; r++)
         bench_fill(c->in + (size_t)r * c->bytes, c->bytes, seed + (unsigned)r);
     memset(c->out, 0xa5, c->bytes);
-    call_scatter(c, seed_root(c, seed));
+    coll_call(c, seed_root(c, seed));
     return bench_check(c->out, c->bytes, seed + (unsigned)c->rank);
 }
 
@@ -164,30 +145,32 @@ static long check_alltoall(const struct coll *c, unsigned seed)
     for (unsigned r = 0; r < size; r++)
         bench_fill(c->in + r * c->bytes, c->bytes, seed + me * size + r);
     memset(c->out, 0xa5, c->bytes * size);
-    call_alltoall(c, 0);
+    coll_call(c, 0);
     for (unsigned r = 0; r < size; r++)
         wrong += bench_check(c->out + r * c->bytes, c->bytes, seed + r * size + me);
     return wrong;
 }
 
+#define KIND_FORMS(name) .call = call_##name, .start = start_##name, .init = PERSISTENT(name)
+
 static const struct coll_operation kinds[] = {
-    {.name = "barrier", .call = call_barrier},
-    {.name = "bcast", .call = call_bcast, .check = check_bcast},
-    {.name = "reduce", .reduces = true, .call = call_reduce, .check = check_reduce},
-    {.name = "allreduce", .reduces = true, .call = call_allreduce, .check = check_allreduce},
-    {.name = "allgather", .out_all = true, .call = call_allgather, .check = check_allgather},
-    {.name = "alltoall", .in_all = true, .out_all = true, .call = call_alltoall, .check = check_alltoall},
-    {.name = "gather", .out_all = true, .call = call_gather, .check = check_gather},
-    {.name = "scatter", .in_all = true, .call = call_scatter, .check = check_scatter},
+    {.name = "barrier", KIND_FORMS(barrier)},
+    {.name = "bcast", .rooted = true, KIND_FORMS(bcast), .check = check_bcast},
+    {.name = "reduce", .rooted = true, .reduces = true, KIND_FORMS(reduce), .check = check_reduce},
+    {.name = "allreduce", .reduces = true, KIND_FORMS(allreduce), .check = check_allreduce},
+    {.name = "allgather", .out_all = true, KIND_FORMS(allgather), .check = check_allgather},
+    {.name = "alltoall", .in_all = true, .out_all = true, KIND_FORMS(alltoall), .check = check_alltoall},
+    {.name = "gather", .rooted = true, .out_all = true, KIND_FORMS(gather), .check = check_gather},
+    {.name = "scatter", .rooted = true, .in_all = true, KIND_FORMS(scatter), .check = check_scatter},
     {.name = "reduce_scatter",
      .in_all = true,
      .reduces = true,
-     .call = call_reduce_scatter,
+     KIND_FORMS(reduce_scatter),
      .check = check_reduce_scatter},
     {.name = "reduce_scatter_block",
      .in_all = true,
      .reduces = true,
-     .call = call_reduce_scatter_block,
+     KIND_FORMS(reduce_scatter_block),
      .check = check_reduce_scatter_block},
 };
 

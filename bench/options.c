@@ -24,13 +24,15 @@ static bool read_test(void *options, const char *name)
     struct bench_options *o = options;
     for (int i = 0; i < bench_ntests; i++)
         if (strcmp(bench_tests[i].name, name) == 0) {
-            o->wanted |= 1u << i;
+            o->wanted |= UINT64_C(1) << i;
             return true;
         }
     return false;
 }
 
 static const char *const calls[] = {"rotate", "back-to-back", "barrier", NULL};
+
+static const char *const forms[] = {"blocking", "nonblocking", "persistent", NULL};
 
 static const struct cli_option options[] = {
     CLI_FLAG_LINE("--short", struct bench_options, brief, "the main sizes only, in a few seconds"),
@@ -42,6 +44,8 @@ static const struct cli_option options[] = {
     CLI_REAL_LINE("--time", "0.5", struct bench_options, seconds, 1e-9, 3600, "seconds for each figure"),
     CLI_INT_LINE("--pairs", "2", struct bench_options, pairs, 1, 1 << 24,
                  "pairs of ranks that work at once in latency, bw, bibw, rate (default 1: ranks 0 and 1)"),
+    CLI_INT_LINE("--threads", "4", struct bench_options, threads, 1, 1024,
+                 "threads of each rank in the test `threads`; MPI_THREAD_MULTIPLE for all tests"),
     CLI_FLAG_LINE(
         "--one-buffer", struct bench_options, one_buffer,
         "bw from and to one buffer, as perftest does; by default each message of a window has its own"),
@@ -49,6 +53,10 @@ static const struct cli_option options[] = {
         "--calls", "rotate", struct bench_options, calls, calls,
         "collectives back to back, each with the next root (default); back-to-back: with the same root; "
         "barrier: a barrier before every call, which is not timed"),
+    CLI_CHOICE_LINE(
+        "--form", "blocking", struct bench_options, form, forms,
+        "latency and collectives by blocking calls (default), by nonblocking ones and MPI_Wait, or by "
+        "persistent requests"),
     CLI_CHOICE_LINE(
         "--memory", "cuda", struct bench_options, memory, bench_memories,
         "latency, bw, bibw, rate and collectives with buffers in GPU memory: host (default), cuda, host-cuda "
@@ -95,6 +103,6 @@ bool bench_parse(struct bench_options *o, int argc, char **argv, bool silent)
     if (o->seconds == 0)
         o->seconds = o->brief ? 0.04 : 0.4;
     if (o->wanted == 0)
-        o->wanted = (1u << bench_ntests) - 1;
+        o->wanted = (UINT64_C(1) << bench_ntests) - 1;
     return next != CLI_INVALID;
 }

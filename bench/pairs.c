@@ -62,6 +62,39 @@ static void ping_pong(void *arg, int n)
         }
 }
 
+/* The same by requests: nonblocking ones, or persistent ones that ping_pong_persistent makes for the whole batch. */
+static void ping_pong_requests(struct pair *p, int n, MPI_Request *persistent)
+{
+    const int bytes = (int)p->bytes;
+    for (int i = 0; i < 2 * n; i++) {
+        const bool sends = i % 2 == p->me;
+        MPI_Request started = MPI_REQUEST_NULL, *request = persistent ? &persistent[sends] : &started;
+        if (persistent)
+            MPI_Start(request);
+        else if (sends)
+            MPI_Isend(p->out, bytes, MPI_BYTE, p->peer, TAG_DATA, p->comm, request);
+        else
+            MPI_Irecv(p->in, bytes, MPI_BYTE, p->peer, TAG_DATA, p->comm, request);
+        MPI_Wait(request, MPI_STATUS_IGNORE);
+    }
+}
+
+static void ping_pong_nonblocking(void *arg, int n)
+{
+    ping_pong_requests(arg, n, NULL);
+}
+
+static void ping_pong_persistent(void *arg, int n)
+{
+    struct pair *p = arg;
+    MPI_Request persistent[2];
+    MPI_Recv_init(p->in, (int)p->bytes, MPI_BYTE, p->peer, TAG_DATA, p->comm, &persistent[0]);
+    MPI_Send_init(p->out, (int)p->bytes, MPI_BYTE, p->peer, TAG_DATA, p->comm, &persistent[1]);
+    ping_pong_requests(p, n, persistent);
+    MPI_Request_free(&persistent[0]);
+    MPI_Request_free(&persistent[1]);
+}
+
 /* Both send at once. */
 static void pairs_send_crosswise(void *arg, int n)
 {
@@ -119,7 +152,7 @@ static void stream_one_buffer(void *arg, int n)
 static void pairs_verify_data(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
 {
     size_t total = batch == stream_one_buffer ? p->bytes : p->bytes * (size_t)p->window;
-    bool receives = batch == ping_pong || batch == pairs_send_crosswise || p->both || p->me == 1;
+    bool receives = (batch != pairs_send_stream && batch != stream_one_buffer) || p->both || p->me == 1;
     char *data = bench_alloc(total);
     for (unsigned round = 0; round < CHECKS; round++) {
         memset(data, 0xa5, total);
@@ -148,10 +181,11 @@ static void pairs_measure(struct bench *b, struct pair *p, void (*batch)(void *a
 
 void bench_latency(struct bench *b, const struct bench_test *test, size_t bytes)
 {
+    static void (*const form[])(void *, int) = {ping_pong, ping_pong_nonblocking, ping_pong_persistent};
     struct pair p;
     struct bench_stats s;
     pair_open(b, bytes, 1, false, &p);
-    pairs_measure(b, &p, ping_pong, &s);
+    pairs_measure(b, &p, form[b->options.form], &s);
     pair_close(&p);
     if (b->rank != 0)
         return;

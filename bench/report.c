@@ -147,7 +147,7 @@ static void print_row(struct bench *b, const char *test, const char *algorithm, 
     if (r->json) {
         write_row(b, test, algorithm, bytes, best, median, p99, unit, s);
     } else {
-        bool sizeless = strcmp(test, "barrier") == 0 || strcmp(test, "cacheline") == 0;
+        const bool sizeless = bytes == 0 && strcmp(test, "latency") != 0 && strcmp(test, "bilat") != 0;
         fprintf(b->out, "%-21s %8s %12.3f %12.3f %12.3f   %s\n", test, sizeless ? "" : size, best, median,
                 p99, unit);
         if (b->options.forced.measured)

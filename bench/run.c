@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "bench.h"
@@ -23,6 +24,12 @@ static int team_size(const struct bench *b, const struct bench_test *test)
         return 1;
     int pairs = b->options.pairs < b->size / 2 ? b->options.pairs : b->size / 2;
     return 2 * pairs;
+}
+
+/* Not without --threads: MPI_THREAD_MULTIPLE makes every call of a job a little slower. */
+static bool needs_threads(const struct bench *b, const struct bench_test *test)
+{
+    return test->run == bench_threads && b->options.threads == 0;
 }
 
 static void run_sizes(struct bench *b, const struct bench_test *test)
@@ -46,6 +53,10 @@ static void run_test(struct bench *b, const struct bench_test *test)
                           test->name);
         return;
     }
+    if (needs_threads(b, test)) {
+        bench_report_note(b, "%s: mpiexec -n 2 %s --threads 2 %s", test->name, b->host->program, test->name);
+        return;
+    }
     bench_team_begin(b, active);
     if (b->team != MPI_COMM_NULL)
         run_sizes(b, test);
@@ -59,7 +70,7 @@ static int bench_run_tests(struct bench *b)
     if (b->options.compare)
         bench_compare(b);
     for (b->at = 0; b->at < bench_ntests && !b->options.compare; b->at++)
-        if (b->options.wanted & (1u << b->at))
+        if (b->options.wanted >> b->at & 1)
             run_test(b, &bench_tests[b->at]);
     long errors = b->errors;
     MPI_Allreduce(&errors, &b->errors, 1, MPI_LONG, MPI_SUM, b->comm);
@@ -72,7 +83,13 @@ int bench_main(const struct bench_host *host, int argc, char **argv)
 {
     struct bench b = {.host = host, .comm = MPI_COMM_NULL, .team = MPI_COMM_NULL};
     double start = bench_clock();
-    MPI_Init(&argc, &argv);
+    /* The command line is read after MPI_Init; only the level of threads must be known before. */
+    bool threads = false;
+    for (int i = 1; i < argc; i++)
+        threads |= strncmp(argv[i], "--threads", strlen("--threads")) == 0;
+    int level = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
+    b.threads_allowed = threads && level == MPI_THREAD_MULTIPLE;
     b.init_time = bench_clock() - start;
     MPI_Comm_dup(MPI_COMM_WORLD, &b.comm);
     MPI_Comm_rank(b.comm, &b.rank);

@@ -20,6 +20,8 @@ static const size_t host_all[] = {8, 64, 256, 1 * KI, 4 * KI, BENCH_END};
 static const size_t host_brief[] = {8, 1 * KI, BENCH_END};
 static const size_t potential_all[] = {8, 256, 1 * KI, 4 * KI, 16 * KI, 64 * KI, 256 * KI, BENCH_END};
 static const size_t potential_brief[] = {1 * KI, 64 * KI, BENCH_END};
+static const size_t layout_all[] = {512, 4 * KI, 32 * KI, 256 * KI, BENCH_END};
+static const size_t layout_brief[] = {4 * KI, BENCH_END};
 static const size_t overlap_all[] = {64 * KI, 1 * MI, BENCH_END};
 static const size_t overlap_brief[] = {64 * KI, BENCH_END};
 
@@ -37,6 +39,20 @@ const struct bench_test bench_tests[] = {
      host_all, host_brief, bench_overhead},
     {"potential", "longest computation that overlaps with an exchange without making it slower", true, false,
      potential_all, potential_brief, bench_potential},
+    {"column", "ping-pong of a column of a matrix of doubles; half the round-trip time", true, false,
+     layout_all, layout_brief, bench_layout},
+    {"face", "ping-pong of a face of a cube of doubles; half the round-trip time", true, false, layout_all,
+     layout_brief, bench_layout},
+    {"mprobe", "ping-pong, received by MPI_Mprobe and MPI_Mrecv; half the round-trip time", true, false,
+     host_all, host_brief, bench_matching},
+    {"unexpected", "one wildcard receive among 1,000 messages that have arrived", true, false, eight, eight,
+     bench_matching},
+    {"threads", "small messages per second between threads of two ranks; how many: --threads", true, false,
+     eight, eight, bench_threads},
+    {"dup", "MPI_Comm_dup and MPI_Comm_free", false, true, none, none, bench_creation},
+    {"split", "MPI_Comm_split into two halves and MPI_Comm_free", false, true, none, none, bench_creation},
+    {"create_group", "MPI_Comm_create_group of all ranks and MPI_Comm_free", false, true, none, none,
+     bench_creation},
     {"barrier", "MPI_Barrier", false, true, none, none, bench_collective},
     {"bcast", "MPI_Bcast, each call with the next root", false, true, coll_all, coll_brief, bench_collective},
     {"reduce", "MPI_Reduce of doubles, each call with the next root", false, true, coll_all, coll_brief,
