@@ -15,7 +15,7 @@
 static COUNTER(staged, "coll_device_staged_bytes",
                "Bytes of collectives in GPU memory that were copied to or from host memory.");
 
-static LABORATORY_SIZE(least, "GPU_COLL_MIN", 1 << 20, 64 * 1024, INT64_MAX,
+static LABORATORY_SIZE(least, "GPU_COLL_MIN", 2 << 20, 64 * 1024, INT64_MAX,
                        "Smallest collective call, in bytes of the vector or of one block, that runs on "
                        "buffers in GPU memory as they are. Smaller ones run on "
                        "copies in host memory.");
@@ -134,8 +134,7 @@ uint64_t coll_device_least(void)
 static bool is_dense(const struct coll_side *side)
 {
     MPI_Aint offset;
-    return is_empty(side) ||
-           (!side->types && dt_is_block(side->type, 2, &offset) && offset == 0 && side->buf != MPI_BOTTOM);
+    return is_empty(side) || (!side->types && dt_is_block(side->type, 2, &offset) && offset == 0);
 }
 
 static uint64_t count_bytes(const struct coll_args *args, const struct coll_side *side, bool is_send)

@@ -63,7 +63,8 @@ void gpu_temporaries_put(struct gpu_temporaries *t, const struct gpu_ops *ops, v
         ops->free_device(address);
         return;
     }
-    while (t->idle[GPU_TEMPORARIES_MOST - 1].size > 0 || t->idle_bytes + range.size > device.bytes / IDLE_PART)
+    while (t->idle[GPU_TEMPORARIES_MOST - 1].size > 0 ||
+           t->idle_bytes + range.size > device.bytes / IDLE_PART)
         free_oldest(t, ops);
     int end = 0;
     while (t->idle[end].size > 0)

@@ -5,7 +5,7 @@
 #include "area.h"
 #include "counters.h"
 
-#define COUNT 300000 /* of 4 bytes: more than GPU_COLL_MIN */
+#define COUNT 600000 /* of 4 bytes: more than GPU_COLL_MIN */
 #define CALLS 60     /* more than the history of shared_all_on_device */
 
 static MPI_T_pvar_handle staged, direct;
@@ -51,6 +51,24 @@ static void sum(enum area_kind kind, bool expect_direct, bool blocking)
     area_free(&out);
 }
 
+/* The result is significant at the root only. */
+static void sum_at_root(void)
+{
+    const unsigned long long before = counter(direct);
+    struct area in = area_new(AREA_DEVICE, COUNT * sizeof(int)),
+                out = area_new(AREA_DEVICE, COUNT * sizeof(int));
+    for (int root = 0; root < mpitest_size; root++) {
+        write_numbers(&in, mpitest_rank + root);
+        MPI_Reduce(in.at, mpitest_rank == root ? out.at : NULL, COUNT, MPI_INT, MPI_SUM, root,
+                   MPI_COMM_WORLD);
+        if (mpitest_rank == root)
+            expect_numbers(&out, mpitest_size, mpitest_size * (mpitest_size - 1) / 2 + mpitest_size * root);
+    }
+    EXPECT_EQ(counter(direct) - before, mpitest_size);
+    area_free(&in);
+    area_free(&out);
+}
+
 /* Roots do not wait for the others, which learn later whose memory was where. */
 static void broadcasts(void)
 {
@@ -83,6 +101,7 @@ int main(int argc, char **argv)
     sum(AREA_DEVICE, true, false);
     sum(mpitest_rank == 0 && mpitest_size > 1 ? AREA_HOST : AREA_DEVICE, mpitest_size == 1, true);
     sum(AREA_DEVICE, true, true);
+    sum_at_root();
     broadcasts();
     const int rc = mpitest_end();
     counters_end();
