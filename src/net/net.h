@@ -275,6 +275,9 @@ static inline void net_ring_local(struct net *net, uint32_t rank)
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
 /* The same with anything in it: pages that are never used need no memory. */
 int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset);
+/* One piece of zeros that is the same for all ranks of the node: the first that calls allocates it. There is one for each job, of one
+ * size, for the transport between nodes. */
+int net_area_common(struct net *net, size_t len, uint64_t *offset);
 /* Gives pages of it their memory, where the kernel can do that at once. */
 void net_area_populate(struct net *net, uint64_t offset, size_t len);
 /* Is more than half of the area free? Without a lock: for callers that can use less. */

@@ -228,6 +228,41 @@ static void away(void)
     counters_end();
 }
 
+/* Several processes on each of two nodes: connections that share queue pairs fail together, in the middle of messages of all to all. */
+static void together(void)
+{
+    enum { LENGTHS = sizeof(sizes) / sizeof(sizes[0]), MOST = 16 };
+    static unsigned char to[MOST][LENGTHS][LONGEST], from[MOST][LENGTHS][LONGEST];
+    MPI_Request requests[2 * MOST * LENGTHS];
+    counters_begin();
+    MPI_T_pvar_handle hellos = counter_open("ib_hellos_sent");
+    for (int round = 0; round < 6; round++) {
+        int n = 0;
+        for (int r = 0; r < mpitest_size; r++)
+            for (int k = 0; k < LENGTHS; k++) {
+                memset(from[r][k], 0, LONGEST);
+                fill(to[r][k], sizes[k], 100 * round + 10 * mpitest_rank + k);
+                MPI_Irecv(from[r][k], LONGEST, MPI_BYTE, r, k, MPI_COMM_WORLD, &requests[n++]);
+            }
+        if (mpitest_rank == 0 && round % 2)
+            port("down");
+        unsigned long long before = counter(hellos);
+        for (int r = 0; r < mpitest_size; r++)
+            for (int k = 0; k < LENGTHS; k++)
+                MPI_Isend(to[r][k], sizes[k], MPI_BYTE, r, k, MPI_COMM_WORLD, &requests[n++]);
+        if (mpitest_rank == 0 && round % 2) {
+            for (int done = 0; counter(hellos) == before && !done;)
+                MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
+            port("up");
+        }
+        MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+        for (int r = 0; r < mpitest_size; r++)
+            for (int k = 0; k < LENGTHS; k++)
+                check(from[r][k], sizes[k], 100 * round + 10 * r + k);
+    }
+    counters_end();
+}
+
 /* Rank 0 puts words into the memory of rank 1, which waits in a barrier, and reads them again. */
 static void window(void)
 {
@@ -295,6 +330,8 @@ int main(int argc, char **argv)
         window();
     else if (strcmp(what, "away") == 0)
         away();
+    else if (strcmp(what, "together") == 0)
+        together();
     else if (strcmp(what, "kill") == 0 || strcmp(what, "kill-early") == 0)
         kill_one(what[4] != '\0');
     else if (strcmp(what, "strike") == 0)

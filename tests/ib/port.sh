@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
-for receive in peer shared; do
+for receive in peer shared xrc; do
     job 2 2 FISHPLATE_IB_RAIL_PATIENCE=1 FISHPLATE_IB_RECEIVE=$receive FISHPLATE_IB_TIMEOUT=10 "$IB_TESTS/ib_fault" down
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"
     grep -qE "port 1 has been down for 1 seconds|port 1 failed: transport retry counter exceeded .*did not come back in 1 seconds" \
@@ -23,7 +23,7 @@ for way in auto get getcqe rput split r3; do
     expect_rc 0
     expect_counted ib_connections_moved
 done
-for setting in FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_POLLSET=0 "FISHPLATE_RENDEZVOUS=put"; do
+for setting in FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_RECEIVE=xrc FISHPLATE_IB_POLLSET=0 "FISHPLATE_RENDEZVOUS=put"; do
     job 2 2 "$setting" FISHPLATE_LAB=LAST_BYTE_POLL=never FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
     expect_rc 0
     expect_counted ib_frames_resent
@@ -36,6 +36,10 @@ for way in put putnr; do
 done
 # Words that are put into a window are put again.
 job 2 2 FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" window
+expect_rc 0
+expect_counted ib_connections_moved
+# Connections that share queue pairs fail together.
+job 8 2 FISHPLATE_IB_RECEIVE=xrc FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" together
 expect_rc 0
 expect_counted ib_connections_moved
 finish

@@ -135,6 +135,7 @@ struct ib_endpoint {
     bool reserved_waited;
 
     struct ib_lane lanes[IB_LANES];
+    struct row *xrc_target; /* owner: queue: the target of the peer's initiator, in the table of the node */
 
     /* Owner: connection. */
     struct ib_paths *paths;    /* NULL: a guest; a failure of its connection ends the job */
@@ -189,6 +190,9 @@ struct ib_allocation {
     uint64_t start, id;
 };
 
+/* FISHPLATE_IB_RECEIVE */
+enum ib_receive { IB_RECEIVE_PEER, IB_RECEIVE_SHARED, IB_RECEIVE_XRC };
+
 struct ib {
     struct transport base;
     const struct ib_events *events;
@@ -232,7 +236,9 @@ struct ib {
     struct ib_allocation
         allocations[IB_ALLOCATIONS]; /* GPU memory that was registered last, by address (memory.c) */
     bool gpu_refused;                /* GPU memory cannot be registered */
-    struct ib_self *self;            /* NULL until it is used */
+    enum ib_receive receive;
+    struct ib_xrc *xrc;   /* NULL: not IB_RECEIVE_XRC */
+    struct ib_self *self; /* NULL until it is used */
     uint32_t ring_slots, ring_slot_size;
     size_t ring_frame_max;   /* with its head */
     _Atomic int ports;       /* one went down or came up */

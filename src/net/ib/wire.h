@@ -117,6 +117,12 @@ struct ib_reserve_message {
     uint8_t frame[IB_RESERVE_MOST][IB_RESERVE_FRAME_BYTES];
 };
 
+/* Of XRC: the initiator of the sender, the target of that of the receiver (0: not known yet), and the sender's receive queues. */
+struct ib_hello_xrc {
+    uint32_t qpn, psn, target;
+    uint32_t srq[IB_LANES];
+};
+
 /* What a process tells another to open a connection (conn.h); a datagram. */
 struct ib_hello {
     uint32_t magic;
@@ -125,7 +131,9 @@ struct ib_hello {
     uint32_t from, to;    /* ranks there */
     uint32_t mine, yours;
     uint32_t lanes;
-    uint32_t qpn[IB_LANES], psn[IB_LANES];
+    uint32_t receive;                      /* enum ib_receive */
+    uint32_t qpn[IB_LANES], psn[IB_LANES]; /* with XRC qpn is the immediate of messages to the sender */
+    struct ib_hello_xrc xrc;
     uint32_t posted[IB_LANES]; /* credits to begin with */
     uint32_t scheme;           /* both must do the same sums */
     uint32_t rd_atomic;

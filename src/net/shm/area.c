@@ -100,6 +100,22 @@ int net_area_alloc(struct net *net, size_t len, uint64_t *offset)
     return rc;
 }
 
+int net_area_common(struct net *net, size_t len, uint64_t *offset)
+{
+    struct segment_head *h = owner_of(net);
+    uint64_t seen = h ? atomic_load(&h->area_common) : 0;
+    if (seen == 0) {
+        const int rc = net_area_alloc(net, len, offset);
+        if (rc != 0)
+            return rc;
+        if (atomic_compare_exchange_strong(&h->area_common, &seen, *offset + 1))
+            return 0;
+        net_area_free(net, *offset, len);
+    }
+    *offset = seen - 1;
+    return 0;
+}
+
 void net_area_populate(struct net *net, uint64_t offset, size_t len)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

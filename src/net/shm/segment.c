@@ -18,7 +18,7 @@
 #include "base/tunable.h"
 #include "boot/boot.h"
 
-#define LAYOUT_VERSION 2u
+#define LAYOUT_VERSION 3u
 
 static void segment_measure(struct segment *s)
 {

@@ -33,7 +33,8 @@ struct segment_head {
     /* Pages that the owner of the lock is marking. Nobody has been given them or uses them any more, so they are free if the owner dies. */
     uint32_t area_first, area_count;
     uint64_t area_used[SEGMENT_AREA_SIZE / 4096 / 64]; /* one bit a page */
-    _Alignas(CACHE_LINE) _Atomic uint64_t spans_used;  /* bytes handed out behind the area, never twice */
+    _Atomic uint64_t area_common;                     /* its offset + 1, once it is there (net_area_common) */
+    _Alignas(CACHE_LINE) _Atomic uint64_t spans_used; /* bytes handed out behind the area, never twice */
 };
 
 struct segment {

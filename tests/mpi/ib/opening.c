@@ -5,6 +5,7 @@
  * nodes: only 2
  * also: FISHPLATE_LAB=IB_FLOW=static FISHPLATE_IB_BUFFERS=8
  * also: FISHPLATE_IB_RECEIVE=shared
+ * also: FISHPLATE_IB_RECEIVE=xrc
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"

@@ -89,10 +89,18 @@ static inline int ib_primary_send_inline(struct ib_endpoint *ep, uint64_t head, 
 }
 
 /* receive.c */
+/* Messages about the connection itself mean nothing in the next one; only their place in the order counts. */
+static inline bool ib_head_outlives_connection(const struct ib_head *h)
+{
+    return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
+}
 void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t length);
 void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b,
-                               bool waited);             /* a frame is in the ring */
-void ib_endpoint_drain(struct ib_endpoint *ep);          /* delivers all messages whose turn it is */
+                               bool waited); /* a frame is in the ring */
+void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b,
+                              uint32_t length); /* of an earlier generation: xrc.h */
+void ib_buffer_orphan(struct ib_buffer *b);     /* it waits for its turn, and its queue pair is gone */
+void ib_endpoint_drain(struct ib_endpoint *ep); /* delivers all messages whose turn it is */
 void ib_endpoint_return_credits(struct ib_endpoint *ep); /* if they are due */
 int ib_rings_poll(struct ib *ib);
 bool ib_rings_are_empty(const struct ib *ib);

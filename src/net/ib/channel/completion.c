@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/channel/channel.h"
+#include "net/ib/queue/xrc.h"
 
 static struct ib_lane *send_lane(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
@@ -23,6 +24,8 @@ static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct i
         return;
     unsigned kind = wc->wr_id & 3;
     if (kind == IB_KIND_SEND) {
+        if (ib->xrc)
+            ib_xrc_send_failed(ib, wc->qp_num);
         struct ib_lane *lane = send_lane(ib, a, wc);
         if (lane)
             ib->events->send_failed(lane, wc);
@@ -37,12 +40,34 @@ static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct i
     }
 }
 
+/* The lane that a message through XRC is for. NULL: it was late, or is for nobody, and is done. */
+static struct ib_lane *xrc_lane(struct ib *ib, const struct ibv_wc *wc, struct ib_buffer *b)
+{
+    struct ib_shared *s = b->shared;
+    bool late;
+    struct ib_endpoint *ep =
+        wc->wc_flags & IBV_WC_WITH_IMM ? ib_xrc_find_endpoint(ib, ntohl(wc->imm_data), &late) : NULL;
+    if (ep && !late)
+        return &ep->lanes[s - ib->shared[s->adapter]];
+    if (ep && ep->paths)
+        ib_endpoint_receive_late(ep, b, wc->byte_len);
+    else
+        ib_buffer_put(s->pool, b);
+    ib_shared_refill(s);
+    return NULL;
+}
+
 static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
 {
     struct ib_buffer *b = (struct ib_buffer *)(uintptr_t)wc->wr_id;
     struct ib_lane *lane = b->lane;
     list_remove(&b->link);
-    if (ib->lanes > 1) {
+    if (ib->xrc) {
+        b->shared->posted--;
+        lane = xrc_lane(ib, wc, b);
+        if (!lane)
+            return;
+    } else if (ib->lanes > 1) {
         struct ib_shared *s = b->shared;
         s->posted--;
         lane = ib_lane_find(ib, wc->qp_num, s);

@@ -178,9 +178,17 @@ static void orphan_take(struct ib_endpoint *ep, struct ib_buffer *b)
     ib_buffer_put(b->shared ? b->shared->pool : &ep->ib->large, b);
 }
 
+/* With XRC this process cannot answer yet (xrc.h). */
+static bool endpoint_holds_all(const struct ib_endpoint *ep)
+{
+    return ep->ib->xrc && ep->conn.state != CONN_OPEN && ep->conn.state != CONN_CLOSING;
+}
+
 /* Whatever has its turn now, from any channel. */
 void ib_endpoint_drain(struct ib_endpoint *ep)
 {
+    if (unlikely(endpoint_holds_all(ep)))
+        return;
     for (bool more = true; more;) {
         more = ring_take_frames(ep) > 0;
         while (!list_empty(&ep->held)) {
@@ -214,12 +222,12 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
     b->lane = lane;
     if (unlikely(length < sizeof(*h)))
         ib_fatal(ep->ib, ep, "it sent a message that is too short");
-    if (unlikely(ep->conn.state == CONN_HALF))
+    if (unlikely(ep->conn.state == CONN_HALF) && !ep->ib->xrc)
         ep->ib->events->first_frame(ep);
     counter_add(&lane_arrived, 1);
     if (unlikely(lane->index >= IB_LANES))
         pair_granted(lane, (struct ib_head *)(void *)b->data);
-    if (head_is_ordered(h) && h->seq != ep->expected) {
+    if (head_is_ordered(h) && (h->seq != ep->expected || unlikely(endpoint_holds_all(ep)))) {
         if (unlikely(!frame_hold(ep, b))) {
             head_take_grants(ep, h); /* its credits have not been counted yet */
             lane_consumed(lane, b, h->type == IB_FRAME, h->flags & IB_WAITED);
@@ -231,6 +239,30 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
     lane_take(lane, b);
     if (unlikely(!list_empty(&ep->held)))
         ib_endpoint_drain(ep);
+}
+
+/* Its credits and slots ended with the queue pairs; so did the ring that it offers or takes back. */
+void ib_buffer_orphan(struct ib_buffer *b)
+{
+    struct ib_head *h = (struct ib_head *)(void *)b->data;
+    if (!ib_head_outlives_connection(h))
+        h->type = IB_NOTHING;
+    memset(h->credits, 0, sizeof(h->credits));
+    h->ring = 0;
+    b->lane = NULL;
+}
+
+void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint32_t length)
+{
+    struct ib_head *h = (struct ib_head *)(void *)b->data;
+    b->length = length;
+    if (length < sizeof(*h))
+        ib_fatal(ep->ib, ep, "it sent a message that is too short");
+    const bool ordered = head_is_ordered(h);
+    ib_buffer_orphan(b);
+    if (!ordered || !frame_hold(ep, b))
+        ib_buffer_put(b->shared->pool, b);
+    ib_endpoint_drain(ep);
 }
 
 /* An immediate: a frame is in the ring. The receive buffer it took was not used; the immediate is not 0 when

@@ -11,6 +11,7 @@
 #include "base/tunable.h"
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
+#include "net/ib/queue/xrc.h"
 
 static TUNABLE_INT(max_connections, "IB_MAX_CONNECTIONS", 0, 0, 1000000,
                    "Number of connections that a process keeps open. Beyond it the connection that was idle "
@@ -205,11 +206,35 @@ void ib_endpoint_open(struct ib_endpoint *ep)
 
 static void check_hello(struct ib_endpoint *ep, const struct ib_hello *h)
 {
-    if (h->lanes != ep->ib->lanes || h->scheme != (uint32_t)ep->ib->rules.scheme)
+    if (h->lanes != ep->ib->lanes || h->receive != (uint32_t)ep->ib->receive ||
+        h->scheme != (uint32_t)ep->ib->rules.scheme)
         ib_fatal(
             ep->ib, ep,
             "it uses other settings: FISHPLATE_IB_RECEIVE and FISHPLATE_LAB=IB_FLOW must be the same on all "
             "ranks");
+}
+
+static int lanes_connect(struct ib_endpoint *ep, const struct ib_hello *h)
+{
+    int rc = ep->ib->xrc ? ib_xrc_accept(ep, h) : 0;
+    for (uint32_t i = 0; i < ep->ib->lanes && rc == 0; i++) {
+        credit_start(&ep->lanes[i].credit, &ep->ib->rules, h->posted[i]);
+        if (!ep->ib->xrc)
+            rc = ib_lane_connect(&ep->lanes[i], &h->address, h->qpn[i], h->psn[i], h->rd_atomic);
+    }
+    return rc;
+}
+
+/* The HELLO has the target of this process's initiator. False: that was connected to another one, and the connection is opened again. */
+static bool xrc_opened(struct ib_endpoint *ep, const struct ib_hello *h)
+{
+    int rc;
+    const bool connected = ib_xrc_connect(ep, h, &rc);
+    if (rc != 0 || (!connected && !ep->paths))
+        ib_fatal(ep->ib, ep, "%s", rc ? err_detail(rc) : "the target of its XRC initiator is gone");
+    if (!connected)
+        ib_endpoint_reopen(ep);
+    return connected;
 }
 
 /* A HELLO: connecting needs its contents, so it is done here, between making the queue pairs and answering.
@@ -237,12 +262,13 @@ void ib_endpoint_take_hello(struct ib_endpoint *ep, const struct ib_hello *h)
         ep->peer_bell = h->bell;
         ep->peer_bell_key = h->bell_key;
         ep->tx_by_imm = h->ring_by_imm != 0;
-        for (uint32_t i = 0; i < ep->ib->lanes; i++) {
-            credit_start(&ep->lanes[i].credit, &ep->ib->rules, h->posted[i]);
-            if (ib_lane_connect(&ep->lanes[i], &h->address, h->qpn[i], h->psn[i], h->rd_atomic) != 0)
-                ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
-        }
+        if (lanes_connect(ep, h) != 0)
+            ib_fatal(ep->ib, ep, "%s", err_detail(MPI_ERR_OTHER));
         ep->ib->events->connected(ep, h);
     }
+    if (ep->ib->xrc && actions & CONN_DO_OPENED && !xrc_opened(ep, h))
+        return;
     ib_endpoint_act(ep, actions & ~before);
+    if (ep->ib->xrc && actions & CONN_DO_OPENED)
+        ib_endpoint_drain(ep); /* frames that came before */
 }

@@ -10,6 +10,7 @@
 #include "base/counter.h"
 #include "net/ib/channel/channel.h"
 #include "net/ib/connection/connection.h"
+#include "net/ib/queue/xrc.h"
 #include "net/guest.h"
 
 static COUNTER(hellos, "ib_hellos_sent", "Datagrams sent to open connections.");
@@ -111,6 +112,7 @@ static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
                            .yours = ep->conn.yours,
                            .ready = conn_ready(&ep->conn),
                            .lanes = ib->lanes,
+                           .receive = (uint32_t)ib->receive,
                            .scheme = (uint32_t)ib->rules.scheme,
                            .rd_atomic = (uint32_t)MIN(home->device->attr.max_qp_rd_atom, 16),
                            .bell = (uintptr_t)ep->bell->data,
@@ -127,6 +129,8 @@ static void hello_fill(const struct ib_endpoint *ep, struct ib_hello *h)
         h->psn[i] = ep->lanes[i].psn;
         h->posted[i] = ib->rules.first;
     }
+    if (ib->xrc)
+        ib_xrc_fill_hello(ep, h);
 }
 
 static struct ibv_ah *handle_for(struct ib_endpoint *ep)

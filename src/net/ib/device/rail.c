@@ -190,6 +190,10 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
     if (rc != 0)
         return rc;
     rail_add(ib, &ib->device, a);
+    if (ib->receive == IB_RECEIVE_XRC) { /* initiators and targets have no other rails */
+        ib->device.address.rails = 1;
+        return read_weights(ib);
+    }
     uint32_t n = choose_rails(ib->device.survey.ports, ib->device.survey.count, home, IB_ADAPTERS_MAX,
                               IB_RAILS_MAX - 1, more);
     for (uint32_t i = 0; i < n; i++)

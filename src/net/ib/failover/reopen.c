@@ -30,7 +30,7 @@ static void count_failed_attempt(struct ib_endpoint *ep, const char *why)
 {
     bool sent = false;
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
-        sent |= ep->lanes[k].tail != 0;
+        sent |= ep->lanes[k].tail != ep->lanes[k].started;
     ep->failed_attempts = sent || ep->switched_port ? 0 : ep->failed_attempts + 1;
     if (ep->failed_attempts > FAILED_ATTEMPTS_MAX)
         ib_fatal(ep->ib, ep, "%s; it was opened again %d times, and nothing could be sent", why,
@@ -67,10 +67,11 @@ static bool all_news(const struct ib_endpoint *ep)
     return true;
 }
 
-/* Errors that a new connection would not fix: it would fail in the same way, again and again. */
-static bool status_is_permanent(enum ibv_wc_status s)
+/* Errors that a new connection would not fix: it would fail in the same way, again and again. With XRC an invalid request may be one
+ * for the receive queue of a process that has died. */
+static bool status_is_permanent(const struct ib *ib, enum ibv_wc_status s)
 {
-    return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || s == IBV_WC_REM_INV_REQ_ERR ||
+    return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || (s == IBV_WC_REM_INV_REQ_ERR && !ib->xrc) ||
            s == IBV_WC_REM_ACCESS_ERR || s == IBV_WC_LOC_QP_OP_ERR;
 }
 
@@ -101,7 +102,7 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
         return;
     }
     if (!(leave_is_received(ep->leave) && (leave_is_sent(ep->leave) || ib_lane_has_only_credits(lane))) &&
-        !status_is_permanent(wc->status) &&
+        !status_is_permanent(ib, wc->status) &&
         ib_failover_start(ep, ib->device.verbs.wc_status_str(wc->status))) {
         if (wc->status != IBV_WC_WR_FLUSH_ERR)
             ep->status = wc->status;

@@ -50,18 +50,12 @@ static struct ib_pool *pool_of(struct ib_endpoint *ep, const struct ib_buffer *b
     return ib_lane_for_size(ep, b->length - MIN(b->length, sizeof(struct ib_frame)))->pool;
 }
 
-/* What is about the connection itself means nothing in the next one; only its place in the order counts. */
-static bool head_outlives_connection(const struct ib_head *h)
-{
-    return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;
-}
-
 static void keep_message(struct ib_endpoint *ep, const char *data, uint32_t bytes)
 {
     const struct ib_head *h = (const struct ib_head *)(const void *)data;
     if (h->type != IB_FRAME && h->type <= IB_LEAVE)
         return;
-    bool whole = head_outlives_connection(h);
+    bool whole = ib_head_outlives_connection(h);
     uint32_t length = whole ? bytes : (uint32_t)sizeof(*h);
     struct ib_buffer *b =
         ib_buffer_get(ib_lane_for_size(ep, length - MIN(length, sizeof(struct ib_frame)))->pool);
@@ -127,18 +121,6 @@ void ib_resend_collect_lane(struct ib_lane *lane)
         keep_work(lane, at & (lane->depth - 1));
 }
 
-/* It has arrived, and waits for what was sent before it. Its credits and slots end with the queue pairs; so does
- * the ring that it offers or takes back. */
-static void buffer_orphan(struct ib_buffer *b)
-{
-    struct ib_head *h = (struct ib_head *)(void *)b->data;
-    if (!head_outlives_connection(h))
-        h->type = IB_NOTHING;
-    memset(h->credits, 0, sizeof(h->credits));
-    h->ring = 0;
-    b->lane = NULL;
-}
-
 void ib_resend_collect(struct ib_endpoint *ep)
 {
     if (!ep->paths || !ep->lanes[0].qp)
@@ -151,7 +133,7 @@ void ib_resend_collect(struct ib_endpoint *ep)
     keep_ring(ep);
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
         ib_resend_collect_lane(&ep->lanes[k]);
-    list_foreach_safe(pos, after, &ep->held) buffer_orphan(list_entry(pos, struct ib_buffer, link));
+    list_foreach_safe(pos, after, &ep->held) ib_buffer_orphan(list_entry(pos, struct ib_buffer, link));
 }
 
 static void kept_done(struct ib_endpoint *ep, struct ib_unacknowledged *k)

@@ -8,25 +8,21 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/tunable.h"
 #include "net/ib/ib.h"
 #include "net/ib/policy/posted.h"
+#include "net/ib/queue/xrc.h"
 
 static LABORATORY_INT(send_depth, "IB_SEND_DEPTH", 256, 32, 16384,
                       "Number of requests that the send queue of a connection holds.");
 static LABORATORY_INT(signal_every, "IB_SIGNAL_EVERY", 32, 1, 4096,
                       "Request a completion for every Nth send. Larger values save processor time and need a "
                       "deeper send queue.");
-static TUNABLE_INT(timeout, "IB_TIMEOUT", 14, 1, 31,
-                   "How long the adapter waits for an acknowledgement before it repeats a packet: 4 "
-                   "microseconds times two to this power (14: 67 ms).");
-static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
-                   "How often the adapter repeats a packet that is not acknowledged before the connection "
-                   "fails. On soft-RoCE 7 means for ever.");
+static COUNTER(queue_pairs, "ib_queue_pairs",
+               "RC queue pairs of connections that were created; those of XRC are counted by themselves.");
 
-#define RNR_TIMER    1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
-#define RNR_FOR_EVER 7
-#define INLINE_WISH  256
+#define INLINE_WISH 256
 
 /* ---- which lane a queue pair is: shared receive queues do not tell ---- */
 
@@ -95,11 +91,6 @@ static int index_add(struct ib *ib, struct ib_lane *lane)
 
 /* ---- making and dropping ---- */
 
-uint8_t ib_lane_ack_timeout(void)
-{
-    return (uint8_t)timeout.value;
-}
-
 static uint32_t receive_depth(const struct ib_lane *lane)
 {
     return lane->shared || lane->bare ? 0 : posted_for_peer(lane->endpoint->ib->rules.most);
@@ -149,15 +140,6 @@ int ib_lane_probe_device(struct ib *ib)
     return 0;
 }
 
-int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp)
-{
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
-                            .pkey_index = d->pkey_index,
-                            .port_num = d->port,
-                            .qp_access_flags = (unsigned)ib_device_access_flags(d)};
-    return d->verbs.modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-}
-
 static uint32_t power_of_two_below(uint32_t n)
 {
     uint32_t p = 1;
@@ -179,8 +161,9 @@ static int lane_memory(struct ib_lane *lane)
 {
     bool moves = lane->endpoint->paths && !lane->bare;
     if (!lane->work) {
-        lane->depth =
-            power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)lane->rail->device->attr.max_qp_wr));
+        const uint32_t most =
+            lane->endpoint->ib->xrc ? ib_xrc_lane_depth(lane) : (uint32_t)lane->rail->device->attr.max_qp_wr;
+        lane->depth = power_of_two_below((uint32_t)MIN(send_depth.value, (int64_t)most));
         lane->work = calloc(lane->depth, sizeof(*lane->work));
     }
     if (moves && !lane->copies)
@@ -197,10 +180,13 @@ static int lane_memory(struct ib_lane *lane)
 static int queue_pair(struct ib_lane *lane)
 {
     const struct ib_device *d = lane->rail->device;
+    if (lane->endpoint->ib->xrc)
+        return ib_xrc_lane_create(lane);
     struct ibv_qp *qp = create_qp(lane);
     const int rc = qp ? ib_qp_init(d, qp) : -1, why = rc > 0 ? rc : errno;
     if (rc == 0) {
         lane->qp = qp;
+        counter_add(&queue_pairs, 1);
         return 0;
     }
     if (qp)
@@ -221,7 +207,10 @@ int ib_lane_create(struct ib_lane *lane)
     rc = rc ? rc : ib_adapter_reserve_completions(lane->rail->adapter, completions);
     if (rc != 0)
         return rc;
-    lane->head = lane->tail = lane->quiet = 0;
+    lane->quiet = 0;
+    if (!ib->xrc) /* else completions of the last generation may come: they must not name places of this one */
+        lane->head = lane->tail = 0;
+    lane->started = lane->tail;
     lane->id = ib_send_id(lane->endpoint->id, lane->index);
     lane->signal_every = MIN((uint32_t)signal_every.value, lane->depth / 4);
     lane->failed = lane->given_up = false;
@@ -240,37 +229,9 @@ int ib_lane_create(struct ib_lane *lane)
         ib_lane_post_receives(lane, posted_for_peer(ib->rules.first));
         return 0;
     }
-    rc = index_add(ib, lane);
+    rc = ib->xrc ? 0 : index_add(ib, lane);
     if (rc != 0)
         ib_lane_destroy(lane);
-    return rc;
-}
-
-int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
-                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic)
-{
-    const struct verbs *v = &d->verbs;
-    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
-                            .path_mtu = (enum ibv_mtu)MIN(to->mtu, d->address.mtu),
-                            .dest_qp_num = qpn,
-                            .rq_psn = psn,
-                            .max_dest_rd_atomic = (uint8_t)MIN(d->attr.max_qp_rd_atom, 16),
-                            .min_rnr_timer = RNR_TIMER};
-    ib_device_fill_route(d, to, &a.ah_attr);
-    int rc = v->modify_qp(qp, &a,
-                          IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-    struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTS,
-                            .timeout = (uint8_t)timeout.value,
-                            .retry_cnt = (uint8_t)retries.value,
-                            .rnr_retry = RNR_FOR_EVER,
-                            .sq_psn = my_psn,
-                            .max_rd_atomic =
-                                (uint8_t)MIN(rd_atomic, (uint32_t)MIN(d->attr.max_qp_init_rd_atom, 16))};
-    if (rc == 0)
-        rc = v->modify_qp(qp, &b,
-                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
     return rc;
 }
 
@@ -289,12 +250,15 @@ void ib_lane_destroy(struct ib_lane *lane)
     struct ib *ib = lane->endpoint->ib;
     if (!lane->qp)
         return;
-    ib->device.verbs.destroy_qp(lane->qp);
+    if (lane->initiator)
+        ib_xrc_lane_destroy(lane);
+    else
+        ib->device.verbs.destroy_qp(lane->qp);
     lane->qp = NULL;
     if (!lane->bare)
         ib_adapter_count_users(lane->rail->adapter, ib, -1);
     lane->rail->adapter->cq_used -= (int)(lane->depth + receive_depth(lane));
-    if (lane->shared && !ib->closing)
+    if (lane->shared && !ib->xrc && !ib->closing)
         index_rebuild(ib, ib->by_qpn_size);
     for (; lane->tail != lane->head; lane->tail++) {
         struct ib_work *w = &lane->work[lane->tail & (lane->depth - 1)];
@@ -342,6 +306,8 @@ void ib_lane_set_error(struct ib_lane *lane)
     if (!lane->qp)
         return;
     lane->given_up = true;
+    if (lane->initiator) /* others share it; late frames are delivered in their place */
+        return;
     lane->endpoint->ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_STATE);
 }
 
@@ -421,6 +387,8 @@ void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place)
 {
     struct ib_endpoint *ep = lane->endpoint;
     uint32_t n = ((place - lane->tail) & 0xffffff) + 1;
+    if (unlikely(n > lane->head - lane->tail)) /* of an earlier generation */
+        return;
     while (n-- > 0 && lane->tail != lane->head) {
         struct ib_work w = lane->work[lane->tail++ & (lane->depth - 1)];
         if (w.buffer)

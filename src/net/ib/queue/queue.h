@@ -5,6 +5,7 @@
 #ifndef FP_NET_IB_QUEUE_H
 #define FP_NET_IB_QUEUE_H
 
+#include <arpa/inet.h>
 #include <stdatomic.h>
 
 #include "net/ib/device/device.h"
@@ -12,6 +13,7 @@
 #include "net/ib/wire.h"
 
 struct ib_endpoint;
+struct ib_initiator;
 struct ib_rail;
 struct net_op;
 
@@ -59,6 +61,10 @@ struct ib_lane {
     char *copies; /* of what went inline, IB_COPY bytes for each place; NULL: nobody would send it again */
     struct ib_rdma *rdma; /* for each place, as copies */
     uint32_t psn;
+    uint32_t started; /* of tail, when the queue pair was created */
+    /* XRC (xrc.h): the queue pair is that of the initiator. */
+    struct ib_initiator *initiator;
+    uint32_t remote_srq, remote_number; /* where messages go, and their immediate */
     struct {
         _Atomic uint32_t events; /* times the adapter has migrated it, not handled yet */
         bool armed;              /* the other path is loaded */
@@ -74,7 +80,7 @@ struct ib_lane {
 int ib_lane_probe_device(struct ib *ib); /* how much can be inline, and in which order bytes arrive */
 uint8_t ib_lane_ack_timeout(void);
 void ib_lane_use_primary(struct ib_lane *lane); /* on the primary rail of its connection */
-/* The verbs of it, for queue pairs of other kinds: 0 or an errno. */
+/* qp.c: 0 or an errno. */
 int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp);
 int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
                   uint32_t qpn, uint32_t psn, uint32_t rd_atomic);
@@ -141,6 +147,12 @@ static inline struct ib_work *ib_lane_next_work(struct ib_lane *lane, struct ibv
 static inline void ib_lane_post_send(struct ib_lane *lane, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad;
+    if (unlikely(lane->initiator != NULL)) {
+        wr->qp_type.xrc.remote_srqn = lane->remote_srq;
+        wr->imm_data = htonl(lane->remote_number);
+        if (wr->opcode == IBV_WR_SEND)
+            wr->opcode = IBV_WR_SEND_WITH_IMM;
+    }
     wr->wr_id = lane->id | (uint64_t)(lane->head++ & 0xffffff) << 8;
     int rc = ibv_post_send(lane->qp, wr, &bad);
     if (unlikely(rc != 0))

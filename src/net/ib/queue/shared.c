@@ -12,6 +12,7 @@
 #include "base/tunable.h"
 #include "net/ib/ib.h"
 #include "net/ib/policy/posted.h"
+#include "net/ib/queue/xrc.h"
 
 static LABORATORY_INT(
     factor, "IB_SHARED_FACTOR", 16, 0, 4096,
@@ -81,7 +82,8 @@ static int shared_create(struct ib *ib, struct ib_adapter *a, struct ib_shared *
     s->target = MIN(first, s->most);
     list_init(&s->buffers);
     struct ibv_srq_init_attr init = {.srq_context = s, .attr = {.max_wr = s->most, .max_sge = 1}};
-    s->srq = ib->device.verbs.create_srq(a->device->pd, &init);
+    s->srq =
+        ib->xrc ? ib_xrc_create_srq(ib, a, s, s->most) : ib->device.verbs.create_srq(a->device->pd, &init);
     if (!s->srq)
         return err_set(
             MPI_ERR_OTHER,

@@ -18,6 +18,7 @@
 #include "net/ib/connection/connection.h"
 #include "net/ib/failover/failover.h"
 #include "net/ib/multicast/multicast.h"
+#include "net/ib/queue/xrc.h"
 #include "net/ib/rails/rails.h"
 #include "net/ib/rendezvous/rendezvous.h"
 #include "net/ib/transport/transport.h"
@@ -31,9 +32,11 @@ static TUNABLE_CHOICE(require_ib, "REQUIRE", 0, "nothing|ib",
 static TUNABLE_CHOICE(connect_when, "IB_CONNECT", 0, "on-demand|static",
                       "When connections are opened: each with the first message to the peer (on-demand), or "
                       "all of them in MPI_Init (static).");
-static TUNABLE_CHOICE(receive_mode, "IB_RECEIVE", 0, "peer|shared",
+static TUNABLE_CHOICE(receive_mode, "IB_RECEIVE", 0, "peer|shared|xrc",
                       "Where receive buffers are posted: for each peer (peer), or in shared receive queues "
-                      "for all peers (shared), which need less memory with many peers.");
+                      "for all peers (shared), which need less memory with many peers. xrc: shared, and one "
+                      "send queue pair for each node instead of each peer, where the adapter has extended "
+                      "reliable connections; one rail, no RDMA channel.");
 static LABORATORY_CHOICE(
     flow, "IB_FLOW", 2, "hw|static|dynamic",
     "Flow control between two ranks: by the adapter alone, which repeats what finds no buffer (hw), by a "
@@ -81,7 +84,8 @@ static LABORATORY_SIZE(
 
 static void transport_read_settings(struct ib *ib)
 {
-    ib->lanes = receive_mode.value ? 2 : 1;
+    ib->receive = (enum ib_receive)receive_mode.value;
+    ib->lanes = ib->receive == IB_RECEIVE_PEER ? 1 : 2;
     ib->rules = (struct credit_rules){
         .scheme = (enum credit_scheme)flow.value,
         .growth = (enum credit_growth)growth.value,
@@ -113,6 +117,8 @@ static void choose_polling(struct ib *ib)
     int64_t limit = poll_limit.value;
     if (limit < 0)
         limit = ib->device.last_byte_last ? POLLSET_AUTO : 0;
+    if (ib->xrc) /* a peer may go on writing into a ring after this process has closed the connection */
+        limit = 0;
     pollset_open(&ib->pollset, (enum pollset_policy)poll_policy.value, (enum pollset_order)poll_order.value,
                  (uint32_t)limit);
 }
@@ -128,6 +134,7 @@ static int transport_start(struct ib *ib, struct boot *boot)
         ib_migration_find_alternate(ib);
     rc = rc ? rc : ib_stripe_open(ib);
     rc = rc ? rc : ib_lane_probe_device(ib);
+    rc = rc ? rc : ib_xrc_open(ib);
     choose_polling(ib);
     rc = rc ? rc : ib_memory_open(ib);
     rc = rc ? rc : ib_shared_open(ib, 0);
@@ -149,6 +156,7 @@ static void transport_stop(struct ib *ib)
     ib_self_close(ib);
     ib_hello_close(ib);
     ib_shared_close(ib);
+    ib_xrc_close(ib);
     ib_memory_close(ib);
     ib_rails_close(ib);
     ib_buffers_close(ib);
@@ -179,13 +187,14 @@ static void report_ports(const struct ib *ib, const struct boot *boot)
 
 static void transport_report(const struct ib *ib, const struct boot *boot)
 {
+    static const char *const receives[] = {"per-peer", "shared", "XRC shared"};
     static const char *const schemes[] = {"by the adapter", "static", "dynamic"};
     if (boot->rank == 0)
         log_info(
             "nodes are connected over %s, %s: %s receive buffers, flow control %s, RDMA channel for up to "
             "%u peers",
-            ib->device.name, net_port_kind(ib->device.used), ib->lanes > 1 ? "shared" : "per-peer",
-            schemes[ib->rules.scheme], ib->pollset.limit);
+            ib->device.name, net_port_kind(ib->device.used), receives[ib->receive], schemes[ib->rules.scheme],
+            ib->pollset.limit);
     if (boot->local_rank == 0 && log_threshold >= LOG_INFO)
         report_ports(ib, boot);
 }
@@ -392,7 +401,7 @@ static void ib_finish(struct transport *t, bool together)
     struct ib *ib = ib_of(t);
     const uint64_t end = clock_ns() + FINISH_SECONDS * 1000000000ull;
     KILL_POINT(ib_finishing);
-    while (!all_finished(ib, together, clock_ns() >= end))
+    while (!all_finished(ib, together, clock_ns() >= end) || (together && !ib_xrc_is_finished(ib)))
         if (net_progress(t->net) == 0)
             usleep(20);
     ib->closing = true;

@@ -1,0 +1,61 @@
+/* qp.c: takes a queue pair of any kind to the states in which it receives and sends.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/tunable.h"
+#include "net/ib/ib.h"
+
+static TUNABLE_INT(timeout, "IB_TIMEOUT", 14, 1, 31,
+                   "How long the adapter waits for an acknowledgement before it repeats a packet: 4 "
+                   "microseconds times two to this power (14: 67 ms).");
+static TUNABLE_INT(retries, "IB_RETRIES", 6, 0, 7,
+                   "How often the adapter repeats a packet that is not acknowledged before the connection "
+                   "fails. On soft-RoCE 7 means for ever.");
+
+#define RNR_TIMER    1 /* code for 10 microseconds: how soon to try again when there is no receive buffer */
+#define RNR_FOR_EVER 7
+
+uint8_t ib_lane_ack_timeout(void)
+{
+    return (uint8_t)timeout.value;
+}
+
+int ib_qp_init(const struct ib_device *d, struct ibv_qp *qp)
+{
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_INIT,
+                            .pkey_index = d->pkey_index,
+                            .port_num = d->port,
+                            .qp_access_flags = (unsigned)ib_device_access_flags(d)};
+    return d->verbs.modify_qp(qp, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+}
+
+int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn, const struct ib_address *to,
+                  uint32_t qpn, uint32_t psn, uint32_t rd_atomic)
+{
+    const struct verbs *v = &d->verbs;
+    struct ibv_qp_attr a = {.qp_state = IBV_QPS_RTR,
+                            .path_mtu = (enum ibv_mtu)MIN(to->mtu, d->address.mtu),
+                            .dest_qp_num = qpn,
+                            .rq_psn = psn,
+                            .max_dest_rd_atomic = (uint8_t)MIN(d->attr.max_qp_rd_atom, 16),
+                            .min_rnr_timer = RNR_TIMER};
+    ib_device_fill_route(d, to, &a.ah_attr);
+    const int receives =
+        qp->qp_type == IBV_QPT_XRC_SEND ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+    int rc = v->modify_qp(
+        qp, &a, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | receives);
+    if (qp->qp_type == IBV_QPT_XRC_RECV)
+        return rc;
+    struct ibv_qp_attr b = {.qp_state = IBV_QPS_RTS,
+                            .timeout = (uint8_t)timeout.value,
+                            .retry_cnt = (uint8_t)retries.value,
+                            .rnr_retry = RNR_FOR_EVER,
+                            .sq_psn = my_psn,
+                            .max_rd_atomic =
+                                (uint8_t)MIN(rd_atomic, (uint32_t)MIN(d->attr.max_qp_init_rd_atom, 16))};
+    if (rc == 0)
+        rc = v->modify_qp(qp, &b,
+                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    return rc;
+}
+
