@@ -222,7 +222,8 @@ static void report_unreachable(struct cm_id *p, int error)
     end(p);
     if (error == ECONNREFUSED && !id_is_datagram(p))
         channel_report(p, RDMA_CM_EVENT_REJECTED, CM_REJECT_INVALID_SERVICE);
-    else if (error == EAGAIN) /* the backlog is full */
+    else if ((error == EAGAIN || error == ECONNRESET) &&
+             !id_is_datagram(p)) /* the backlog is full; it stopped listening */
         channel_report(p, RDMA_CM_EVENT_REJECTED, CM_REJECT_CONSUMER);
     else
         channel_report(p, RDMA_CM_EVENT_UNREACHABLE, -error);
