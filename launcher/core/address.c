@@ -12,6 +12,7 @@
 #include <netinet/in.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -34,33 +35,71 @@ static int address_bind_all(void)
     return fd >= 0 && bind(fd, (const struct sockaddr *)&four, sizeof(four)) == 0 ? fd : -1;
 }
 
-static int address_bind_to(const char *at)
+/* port: "0" for a free one. */
+static int address_bind_to(const char *at, const char *port)
 {
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST}, *info;
-    if (getaddrinfo(at, NULL, &hints, &info) != 0)
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *info;
+    if (getaddrinfo(at, port, &hints, &info) != 0)
         return -1;
     const int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const bool bound = fd >= 0 && bind(fd, info->ai_addr, info->ai_addrlen) == 0;
     freeaddrinfo(info);
+    if (!bound && fd >= 0)
+        close(fd);
     return bound ? fd : -1;
 }
 
-int address_listen(char *port, size_t size, const char *at)
+static void address_get_port(int fd, char *port, size_t size)
 {
-    const int fd = at ? address_bind_to(at) : address_bind_all();
-    if (fd < 0)
-        launcher_die(1, "mpiexec cannot create a socket for its agents: %s.", strerror(errno));
     union {
         struct sockaddr_in6 six;
         struct sockaddr_in four;
         struct sockaddr any;
     } name;
     socklen_t len = sizeof(name);
-    if (listen(fd, 512) != 0 || getsockname(fd, &name.any, &len) != 0)
+    if (getsockname(fd, &name.any, &len) != 0)
         launcher_die(1, "mpiexec cannot listen for its agents: %s.", strerror(errno));
     snprintf(port, size, "%u",
              ntohs(name.any.sa_family == AF_INET6 ? name.six.sin6_port : name.four.sin_port));
-    return fd;
+}
+
+/* The port that the first address gives must be free at the others, too. 0: it is not, or an address is none. */
+static int address_bind_list(int fds[ADDRESS_SOCKETS_MAX], char *port, size_t size, const char *list)
+{
+    char *copy = xstrdup(list), *save = NULL;
+    int n = 0;
+    snprintf(port, size, "0");
+    for (char *at = strtok_r(copy, ",", &save); at && n < ADDRESS_SOCKETS_MAX;
+         at = strtok_r(NULL, ",", &save)) {
+        const int fd = address_bind_to(at, port);
+        if (fd < 0) {
+            while (n > 0)
+                close(fds[--n]);
+            break;
+        }
+        fds[n++] = fd;
+        address_get_port(fd, port, size);
+    }
+    free(copy);
+    return n;
+}
+
+int address_listen(int fds[ADDRESS_SOCKETS_MAX], char *port, size_t size, const char *at)
+{
+    int n = 0;
+    for (int tries = 0; at && n == 0 && tries < 100; tries++)
+        n = address_bind_list(fds, port, size, at);
+    if (!at) {
+        fds[0] = address_bind_all();
+        n = fds[0] >= 0;
+    }
+    if (n == 0)
+        launcher_die(1, "mpiexec cannot create a socket for its agents: %s.", strerror(errno));
+    address_get_port(fds[0], port, size);
+    for (int i = 0; i < n; i++)
+        if (listen(fds[i], 512) != 0)
+            launcher_die(1, "mpiexec cannot listen for its agents: %s.", strerror(errno));
+    return n;
 }
 
 static void add_address(char *out, size_t size, const char *address)
@@ -128,6 +167,54 @@ void address_own(char *out, size_t size, const char *network)
     }
     if (!network)
         add_address(out, size, ADDRESS_LOOPBACK);
+}
+
+static bool address_list_has(const char *list, const char *address)
+{
+    const size_t n = strlen(address);
+    for (const char *at = list; at; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, address, n) == 0 && (at[n] == ',' || at[n] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* Nothing is sent: a UDP socket that is connected has the address that the routing table chooses. */
+static void add_source(const struct addrinfo *to, char *out, size_t size)
+{
+    struct sockaddr_storage from = {0};
+    socklen_t len = sizeof(from);
+    char text[INET6_ADDRSTRLEN];
+    unsigned bits;
+    const int fd = socket(to->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    const struct sockaddr_in6 *six = (const void *)&from;
+    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0 &&
+        getsockname(fd, (struct sockaddr *)&from, &len) == 0 &&
+        !(from.ss_family == AF_INET6 &&
+          (IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) || IN6_IS_ADDR_LOOPBACK(&six->sin6_addr))) &&
+        inet_ntop(from.ss_family, address_get_bytes((struct sockaddr *)&from, &bits), text, sizeof(text)) &&
+        strncmp(text, "127.", 4) != 0 && !address_list_has(out, text))
+        add_address(out, size, text);
+    close(fd);
+}
+
+bool address_towards(char **hosts, uint32_t n, char *out, size_t size)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_flags = AI_NUMERICSERV}, *info;
+        if (address_is_here(hosts[i]))
+            continue;
+        if (getaddrinfo(hosts[i], "9", &hints, &info) != 0)
+            return false;
+        for (const struct addrinfo *a = info; a; a = a->ai_next)
+            add_source(a, out, size);
+        freeaddrinfo(info);
+    }
+    add_address(out, size, ADDRESS_LOOPBACK);
+    return true;
 }
 
 int address_begin(const char *address, const char *port)

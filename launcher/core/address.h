@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define ADDRESS_LOOPBACK "127.0.0.1"
 
@@ -14,8 +15,15 @@
  * (ADDRESS/BITS), or "" if there is none; NULL or "": all. */
 void address_own(char *out, size_t size, const char *network);
 
-/* A listening socket on a free port, whose number is written to port. at: of this address; NULL: of all addresses. */
-int address_listen(char *port, size_t size, const char *at);
+/* The loopback, and the addresses from which the kernel would send to these hosts, separated by commas: what agents on these hosts call. False:
+ * a host has no address in the name service, as an alias of ssh's configuration has none. */
+bool address_towards(char **hosts, uint32_t n, char *out, size_t size);
+
+#define ADDRESS_SOCKETS_MAX 16
+
+/* Listening sockets on one free port, whose number is written to port; their number is returned. at: of these addresses, separated by
+ * commas; NULL: of all addresses, by one socket. */
+int address_listen(int fds[ADDRESS_SOCKETS_MAX], char *port, size_t size, const char *at);
 
 /* A socket that begins to connect to a numeric address and port; -1 when that cannot even be tried. */
 int address_begin(const char *address, const char *port);

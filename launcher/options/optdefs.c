@@ -508,7 +508,8 @@ const struct optdef optdefs[] = {
      "reach other hosts with this command, called as CMD host command...", set_launcher_exec, "@file"},
     {"iface|network-interface", ARG_ONE, "NAME",
      "connect mpiexec and its agents over this interface only, on every host (NAME, or ADDRESS/BITS: the "
-     "network); FISHPLATE_IB_DEVICES chooses the adapters for messages",
+     "network; any: all interfaces; default: those that lead to the other hosts); FISHPLATE_IB_DEVICES "
+     "chooses the adapters for messages",
      set_network},
     {"fanout", ARG_ONE, "N",
      "number of hosts that each host connects to (default 16); 0: mpiexec connects to all", set_fanout},

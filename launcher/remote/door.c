@@ -31,7 +31,8 @@ struct door {
     const char *cookie;
     const struct door_events *ev;
     void *ctx;
-    struct watch listener;
+    struct watch listeners[ADDRESS_SOCKETS_MAX];
+    int nlisteners;
     char port[8];
     struct acceptor acceptor;
     struct caller *gone; /* freed when nothing refers to them any more */
@@ -163,9 +164,12 @@ static void door_on_call(void *ctx, uint32_t events)
 {
     struct door *d = ctx;
     (void)events;
-    if (d->listener.fd >= 0 && acceptor_take(&d->acceptor, d->listener.fd, now_ms()) != 0) {
+    for (int i = 0; i < d->nlisteners; i++) {
+        struct watch *w = &d->listeners[i];
+        if (w->fd < 0 || acceptor_take(&d->acceptor, w->fd, now_ms()) == 0)
+            continue;
         /* The caller still waits: the loop would call this function again at once. */
-        loop_change(d->loop, &d->listener, 0);
+        loop_change(d->loop, w, 0);
         loop_after(d->loop, &d->rest, REST_MS);
     }
 }
@@ -173,7 +177,8 @@ static void door_on_call(void *ctx, uint32_t events)
 static void door_on_rest(void *ctx)
 {
     struct door *d = ctx;
-    loop_change(d->loop, &d->listener, EPOLLIN);
+    for (int i = 0; i < d->nlisteners; i++)
+        loop_change(d->loop, &d->listeners[i], EPOLLIN);
 }
 
 const char *door_port(const struct door *d)
@@ -192,14 +197,19 @@ struct door *door_open(struct loop *l, uint32_t agents, const char *at, const ch
     d->late = (struct timer){.fn = door_on_late, .ctx = d};
     d->rest = (struct timer){.fn = door_on_rest, .ctx = d};
     d->sweep = (struct timer){.fn = door_on_sweep, .ctx = d};
-    d->listener = (struct watch){.fd = -1, .fn = door_on_call, .ctx = d};
-    loop_add(l, &d->listener, address_listen(d->port, sizeof(d->port), at), EPOLLIN);
+    int fds[ADDRESS_SOCKETS_MAX];
+    d->nlisteners = address_listen(fds, d->port, sizeof(d->port), at);
+    for (int i = 0; i < d->nlisteners; i++) {
+        d->listeners[i] = (struct watch){.fd = -1, .fn = door_on_call, .ctx = d};
+        loop_add(l, &d->listeners[i], fds[i], EPOLLIN);
+    }
     return d;
 }
 
 void door_close(struct door *d)
 {
-    loop_close(d->loop, &d->listener);
+    for (int i = 0; i < d->nlisteners; i++)
+        loop_close(d->loop, &d->listeners[i]);
     loop_cancel(d->loop, &d->late);
     loop_cancel(d->loop, &d->rest);
     acceptor_close(&d->acceptor);

@@ -17,7 +17,8 @@ struct door_events {
     void (*entered)(void *ctx, const char *who, const char *version, struct link *k);
 };
 
-/* For about `agents` agents that know this cookie, at one address of this host, or (NULL) at all. `cookie` must stay. */
+/* For about `agents` agents that know this cookie, at these addresses of this host, separated by commas, or (NULL) at all. `cookie` must
+ * stay. */
 struct door *door_open(struct loop *l, uint32_t agents, const char *at, const char *cookie,
                        const struct door_events *ev, void *ctx);
 

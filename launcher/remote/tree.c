@@ -291,9 +291,10 @@ static void tree_on_deadline(void *ctx)
     struct tree *t = ctx;
     for (uint32_t i = 0; i < t->nchildren; i++)
         if (!t->children[i].link && !t->children[i].closed) {
-            char *why =
-                xstrf("no agent called back within %u seconds (FISHPLATE_INIT_TIMEOUT); it tries %s, port %s",
-                      t->spec->timeout, t->addresses, door_port(t->door));
+            char *why = xstrf(
+                "no agent called back within %u seconds (FISHPLATE_INIT_TIMEOUT); it tries %s, port %s. If "
+                "that host reaches this one at another address, give its network with -iface",
+                t->spec->timeout, t->addresses, door_port(t->door));
             settle_child(&t->children[i], FRAME_LOST, why);
             free(why);
         }
@@ -360,6 +361,24 @@ static void tree_divide_hosts(struct tree *t)
     }
 }
 
+/* Where agents connect. True: at all addresses of this host, because no better choice is known. */
+static bool tree_find_addresses(struct tree *t)
+{
+    enum { LOOKUPS_MAX = 256 }; /* one after the other, before an agent is started */
+    char *hosts[LOOKUPS_MAX];
+    const struct tree_spec *s = t->spec;
+    const bool any = strcmp(s->network, "any") == 0;
+    if (!*s->network && t->nchildren <= LOOKUPS_MAX) {
+        for (uint32_t i = 0; i < t->nchildren; i++)
+            hosts[i] = s->names[t->children[i].at];
+        if (address_towards(hosts, t->nchildren, t->addresses, sizeof(t->addresses)))
+            return false;
+        t->addresses[0] = '\0';
+    }
+    address_own(t->addresses, sizeof(t->addresses), any ? "" : s->network);
+    return any || !*s->network;
+}
+
 struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct tree_events *ev, void *ctx)
 {
     static const struct door_events door_events = {tree_on_expected, tree_on_entered};
@@ -369,13 +388,13 @@ struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct
     tree_divide_hosts(t);
     t->expected = t->nchildren;
     proof_cookie(t->cookie);
-    address_own(t->addresses, sizeof(t->addresses), spec->network);
+    const bool all = tree_find_addresses(t);
     if (!t->addresses[0])
         launcher_die(
             1,
             "This host has no address of the network %s (-iface); ip address lists interfaces and addresses.",
             spec->network);
-    t->door = door_open(l, t->nchildren, *spec->network ? t->addresses : NULL, t->cookie, &door_events, t);
+    t->door = door_open(l, t->nchildren, all ? NULL : t->addresses, t->cookie, &door_events, t);
     t->deadline = (struct timer){.fn = tree_on_deadline, .ctx = t};
     loop_after(l, &t->deadline, (uint64_t)spec->timeout * 1000);
     return t;

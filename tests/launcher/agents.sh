@@ -84,6 +84,17 @@ for network in lo 127.0.0.0/8; do
     expect_rc 0
     [ -s "$LISTENING" ] && ! grep -qv '^0100007F:' "$LISTENING" || fail "$last: listens at $(cat "$LISTENING")"
 done
+# By default: the loopback if all hosts are this one; all addresses for hosts that have no address in the name service, and with "any".
+: >"$LISTENING"
+run -launcher-exec "$T/door" -hosts 127.0.0.2,127.0.0.3 -n 2 "$CLIENT" exchange
+expect_rc 0
+grep -qv '^0100007F:' "$LISTENING" && fail "$last: listens at $(cat "$LISTENING")"
+for network in "" "-iface any"; do
+    : >"$LISTENING"
+    run $network -launcher-exec "$T/door" -hosts a.invalid,b.invalid -n 2 "$CLIENT" exchange
+    expect_rc 0
+    grep -Eq '^(0{8}|0{32}):' "$LISTENING" || fail "$last: listens at $(cat "$LISTENING")"
+done
 run -iface lo -fanout 1 -launcher-exec "$T/shell" -hosts a,b,c -n 3 "$CLIENT" exchange
 expect_rc 0
 for network in nosuch0 240.0.0.0/24 127.0.0.0/33 127.0.0.0/8x /8; do

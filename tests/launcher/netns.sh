@@ -17,6 +17,25 @@ expect_rc 139
 expect_err "Rank 1 on host $id-n1"
 expect_no_client
 
+# mpiexec listens at the address that leads to the hosts, and at the loopback. The remote shell runs before any agent has connected.
+cat >"$T/door" <<'END'
+#!/bin/sh
+for fd in /proc/$PPID/fd/*; do
+    inode=$(readlink "$fd" | sed -n 's/^socket:\[\([0-9]*\)\]$/\1/p')
+    [ -z "$inode" ] || awk -v i="$inode" '$4 == "0A" && $10 == i { print $2 }' /proc/net/tcp /proc/net/tcp6 2>/dev/null
+done >>"$LISTENING"
+number=${1##*.}
+shift
+exec "$SHELL_OF_HOST" "$NETNS_ID-n$((number - 10))" "$@"
+END
+chmod +x "$T/door"
+export LISTENING="$T/listening" SHELL_OF_HOST="$T/shell"
+: >"$LISTENING"
+run -l -launcher-exec "$T/door" -hosts $net.10,$net.11,$net.12 hostname
+expect_out "[0] $id-n0" "[1] $id-n1" "[2] $id-n2"
+towards=$(printf '01%02X%02X%02X\n' "$(echo $net | cut -d. -f3)" "$(echo $net | cut -d. -f2)" "$(echo $net | cut -d. -f1)")
+[ "$(cut -d: -f1 "$LISTENING" | sort -u | tr '\n' ' ')" = "0100007F $towards " ] || fail "$last: listens at $(cat "$LISTENING")"
+
 # MPI between hosts that have no InfiniBand: over TCP, and one line says so.
 has_softib || {
     echo "without softib: no messages between hosts"
