@@ -75,7 +75,7 @@ static void *try_only(void *arg)
     return NULL;
 }
 
-/* A thread that looks in vain again and again makes room even when nobody waits for the lock, as long as others have
+/* A thread that polls repeatedly without finding anything yields the lock even when nobody waits for the lock, as long as others have
  * used it: here for one that only tries. */
 static void rests(void)
 {

@@ -103,7 +103,7 @@ static void environment(void)
     setenv("FISHPLATE_A_NAME_THAT_IS_MUCH_LONGER_THAN_ANY_TUNABLE_OF_THIS_LIBRARY_WILL_EVER_BE", "1", 1);
     EXPECT_EQ(tunables_load(), 3);
     EXPECT_EQ(t_int.value, 42);
-    EXPECT_EQ(tunable_set(&t_int, "5", SOURCE_PROGRAM), 0); /* what the program says stays */
+    EXPECT_EQ(tunable_set(&t_int, "5", SOURCE_PROGRAM), 0); /* the program's value stays */
     setenv("FISHPLATE_T_INT", "6", 1);
     tunables_load();
     EXPECT_EQ(t_int.value, 5);

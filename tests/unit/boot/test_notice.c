@@ -1,4 +1,4 @@
-/* test_notice.c: deaths are told, none is dropped, and those of a job are seen by another process from the first to the last,
+/* test_notice.c: deaths are reported, none is dropped, and those of a job are seen by another process from the first to the last,
  * however many there are.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -32,7 +32,7 @@ static void none_is_dropped(void)
 }
 
 /* The file may not grow: that is said. */
-static void no_room_is_told(void)
+static void notice_reports_missing_room(void)
 {
     struct rlimit before, small = {4096, RLIM_INFINITY};
     int fd = notice_create();
@@ -51,6 +51,6 @@ static void no_room_is_told(void)
 int main(void)
 {
     TEST_RUN(none_is_dropped);
-    TEST_RUN(no_room_is_told);
+    TEST_RUN(notice_reports_missing_room);
     return test_result();
 }

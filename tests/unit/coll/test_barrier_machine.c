@@ -22,7 +22,7 @@ struct state {
     uint8_t report[RANKS], release[LEADERS]; /* flags in a node's memory */
     uint8_t crossed[LEADERS][PLACES];        /* flags that are written from other nodes */
     uint8_t flying[LEADERS][PLACES][FLYING]; /* writes to them under way, ... */
-    uint8_t flights[LEADERS][PLACES];        /* ... so many, in order */
+    uint8_t flights[LEADERS][PLACES];        /* ... their number, in order */
 };
 
 static struct {
@@ -39,7 +39,7 @@ static bool leads(int r)
     return job.leader_of[job.node_of[r]] == r;
 }
 
-/* As many ranks on each node as `per_node` says. */
+/* Places `per_node` ranks on each node. */
 static void job_make(const char *per_node, int n)
 {
     job.ranks = job.leaders = 0;

@@ -62,7 +62,7 @@ static void grows(void)
     sched_free(&s);
 }
 
-static void remote_peers_are_told_apart(void)
+static void remote_peers_are_distinguished(void)
 {
     EXPECT(PEER_IS_REMOTE(PEER_REMOTE(0)));
     EXPECT(!PEER_IS_REMOTE(0));
@@ -75,6 +75,6 @@ int main(void)
     TEST_RUN(fences_do_not_repeat);
     TEST_RUN(temporaries_lie_apart);
     TEST_RUN(grows);
-    TEST_RUN(remote_peers_are_told_apart);
+    TEST_RUN(remote_peers_are_distinguished);
     return test_result();
 }

@@ -11,12 +11,12 @@
 enum { RANKS = 3, DEPTH_MAX = 3, STEPS = 10, EVERYONE = SLOTS_EVERYONE };
 enum stage { BEGIN, FIRST_HALF, SAY_PART, SECOND_HALF, POST, WAIT, READ_FIRST, WAIT_REST, READ_SECOND, DONE };
 
-/* Ways to get it wrong, one at a time. */
+/* Defects that the search must find, one at a time. */
 enum broken { NOTHING, REUSE_AT_ONCE, POST_FIRST, LOOK_AT_NO_FLAG, PART_FIRST, TELL_EARLY };
 
 struct one {
     uint8_t step, stage, source; /* the step it is in, what it does next, whose data */
-    uint8_t told, safe, seen[RANKS];
+    uint8_t reported, safe, seen[RANKS];
     uint8_t used[DEPTH_MAX];
     int8_t reader[DEPTH_MAX]; /* of its own slots */
 };
@@ -32,7 +32,7 @@ struct part {
 
 static struct {
     int ranks, depth, lag;
-    int call;                 /* steps of a call; who only writes says nothing before its end */
+    int call;                 /* steps of a call; a rank that only writes reports nothing before its end */
     const struct part *steps; /* in turn, for ever */
     int nsteps;
     enum broken broken;
@@ -63,7 +63,7 @@ static int next_source(struct part p, int me, int from)
 
 static void tell(struct state *s, int me, uint64_t step)
 {
-    s->rank[me].told = s->done[me] = (uint8_t)step;
+    s->rank[me].reported = s->done[me] = (uint8_t)step;
 }
 
 static bool is_free(const struct one *it, int slot)
@@ -75,7 +75,7 @@ static bool is_free(const struct one *it, int slot)
     return slot_is_free(&use, it->safe, seen);
 }
 
-/* What shared_settle does, once: asks, and says how far it is itself before it waits. */
+/* One pass of shared_settle: it polls, and reports its own progress before it waits. */
 static bool ask(struct state *s, int me, int slot)
 {
     struct one *it = &s->rank[me];
@@ -86,8 +86,8 @@ static bool ask(struct state *s, int me, int slot)
         if (r != me && (reader == EVERYONE || reader == r))
             ready &= s->done[r] >= it->used[slot];
     if (!ready) {
-        const uint64_t must = slots_before_waiting(it->told, it->step);
-        if (must == it->told)
+        const uint64_t must = slots_before_waiting(it->reported, it->step);
+        if (must == it->reported)
             return false;
         tell(s, me, must);
         return true;
@@ -113,14 +113,14 @@ static void end_step(struct state *s, int me)
 {
     struct one *it = &s->rank[me];
     const bool last = it->step % job.call == 0, took = next_source(part_of(it->step), me, 0) < job.ranks;
-    if ((last || took) && slots_must_tell(it->told, it->step, (uint64_t)job.lag))
+    if ((last || took) && slots_must_tell(it->reported, it->step, (uint64_t)job.lag))
         tell(s, me, it->step);
     it->step++;
     it->stage = BEGIN;
     it->source = 0;
 }
 
-/* A half of the data is looked at: it must be of this step. */
+/* Checks one half of the data: it must belong to this step. */
 static void read_half(struct state *s, int me, int half)
 {
     struct one *it = &s->rank[me];
@@ -133,7 +133,7 @@ static void read_half(struct state *s, int me, int half)
     it->stage = it->source < job.ranks ? WAIT : DONE;
 }
 
-/* Whoever has posted a step is done with those before, if all take part in it; with two ranks each time. */
+/* A rank that has posted a step has finished the steps before it, if all ranks take part in that step; with two ranks always. */
 static void learn(struct one *it, struct part p)
 {
     const bool all = p.writer == EVERYONE && p.reader == EVERYONE && it->source == job.ranks - 1;
@@ -306,7 +306,7 @@ static void the_search_finds_what_is_wrong(void)
     }
 }
 
-/* With more unsaid steps than slots a writer waits for a reader that waits for it. */
+/* With more unreported steps than slots, writer and reader wait for each other. */
 static void a_lag_longer_than_the_ring_is_too_long(void)
 {
     job_set(0, 2, 2, 3, NOTHING);

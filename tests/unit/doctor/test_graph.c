@@ -48,7 +48,7 @@ static void receives(uint32_t r, int from, int tag)
     item(waits(r), PAGE_RECV, from, tag);
 }
 
-static void meets(uint32_t r, uint64_t number, uint8_t kind)
+static void add_synchronisation(uint32_t r, uint64_t number, uint8_t kind)
 {
     struct page_item *i = item(waits(r), PAGE_COLL, PAGE_UNKNOWN, 0);
     i->number = number;
@@ -147,7 +147,7 @@ static void a_match_is_the_librarys_turn(void)
     why_free(&why);
 }
 
-static void room_comes_from_whoever_waits(void)
+static void buffers_come_from_the_waiting_rank(void)
 {
     reset(2);
     receives(0, 1, 5);
@@ -197,14 +197,14 @@ static void who_is_not_seen_may_send(void)
 static void a_rank_has_not_come(void)
 {
     reset(4);
-    meets(0, 3, 0);
-    meets(1, 3, 0);
-    meets(2, 3, 0);
+    add_synchronisation(0, 3, 0);
+    add_synchronisation(1, 3, 0);
+    add_synchronisation(2, 3, 0);
     pages[3].comms[0] = (struct page_comm){.used = 1, .rank = 3, .size = 4, .calls = 2};
     EXPECT(why_analyse(&why));
     const struct why_finding *f = found(WHY_MISSING);
     EXPECT(f && f->meeting->nmissing == 1 && f->meeting->missing[0] == 3 && f->meeting->nwaiting == 3);
-    EXPECT(!found(WHY_DEADLOCK) && !found(WHY_SLOW)); /* told with the meeting */
+    EXPECT(!found(WHY_DEADLOCK) && !found(WHY_SLOW)); /* reported with the barrier */
     why_free(&why);
     receives(3, 0, 1);
     EXPECT(why_analyse(&why));
@@ -216,9 +216,9 @@ static void a_rank_has_not_come(void)
 static void calls_that_do_not_match(void)
 {
     reset(3);
-    meets(0, 3, 1);
-    meets(1, 3, 0);
-    meets(2, 3, 1);
+    add_synchronisation(0, 3, 1);
+    add_synchronisation(1, 3, 0);
+    add_synchronisation(2, 3, 1);
     EXPECT(why_analyse(&why));
     const struct why_finding *f = found(WHY_MISMATCH);
     EXPECT(f && f->meeting->nstrangers == 1 && f->meeting->strangers[0] == 1);
@@ -230,8 +230,8 @@ static void calls_that_do_not_match(void)
 static void all_have_come(void)
 {
     reset(3);
-    meets(0, 3, 1);
-    meets(1, 3, 1);
+    add_synchronisation(0, 3, 1);
+    add_synchronisation(1, 3, 1);
     pages[2].comms[0] = (struct page_comm){.used = 1, .rank = 2, .size = 3, .calls = 5};
     pages[2].comms[0].kinds[3] = page_kind_entry(3, 1);
     EXPECT(why_analyse(&why));
@@ -244,7 +244,7 @@ static void contexts_may_be_shared(void)
 {
     reset(4);
     for (uint32_t r = 0; r < 4; r++) {
-        meets(r, 1, 0);
+        add_synchronisation(r, 1, 0);
         pages[r].waits[0].groups[0].size = 2;
         pages[r].waits[0].groups[0].runs[0] = (struct page_run){.first = r / 2 * 2, .count = 2, .stride = 1};
         pages[r].comms[0].size = 2;
@@ -284,7 +284,7 @@ int main(void)
     TEST_RUN(any_of_and_all_of);
     TEST_RUN(requests_that_are_not_shown_may_end);
     TEST_RUN(a_match_is_the_librarys_turn);
-    TEST_RUN(room_comes_from_whoever_waits);
+    TEST_RUN(buffers_come_from_the_waiting_rank);
     TEST_RUN(a_message_that_is_there_is_no_deadlock);
     TEST_RUN(who_has_left_sends_nothing);
     TEST_RUN(who_is_not_seen_may_send);

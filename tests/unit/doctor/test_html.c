@@ -1,5 +1,5 @@
 /* test_html.c: the drawing of a job of 4096 ranks: ranks that do the same are one node, so that it stays readable. With a file name
- * the page is written there, to be looked at.
+ * the page is written there, so that a person can look at it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* test_op.c: every predefined operator with every predefined type: defined where the standard says so, and
+/* test_op.c: every predefined operator with every predefined type: defined where the standard requires it, and
  * equal to a scalar computation for odd counts and unaligned buffers. Then user operators and what is
  * refused.
  *
@@ -30,7 +30,7 @@ static bool listed(const char *list, const char *name)
 static const char c_integer[] =
     " INT LONG SHORT UNSIGNED_SHORT UNSIGNED UNSIGNED_LONG LONG_LONG_INT UNSIGNED_LONG_LONG "
     "SIGNED_CHAR UNSIGNED_CHAR INT8_T INT16_T INT32_T INT64_T UINT8_T UINT16_T UINT32_T "
-    "UINT64_T CHAR "; /* the last is more than the standard asks for */
+    "UINT64_T CHAR "; /* the standard does not require the last */
 static const char fortran_integer[] = " INTEGER INTEGER1 INTEGER2 INTEGER4 INTEGER8 INTEGER16 ";
 static const char floating[] = " FLOAT DOUBLE REAL DOUBLE_PRECISION LONG_DOUBLE REAL2 REAL4 REAL8 REAL16 ";
 static const char logical[] = " LOGICAL C_BOOL CXX_BOOL LOGICAL1 LOGICAL2 LOGICAL4 LOGICAL8 LOGICAL16 ";
@@ -58,7 +58,8 @@ static bool is_defined(uint32_t op, const char *t)
     case LAND:
     case LOR:
     case LXOR:
-        return integer || listed(logical, t) || listed(floating, t); /* more than the standard asks for */
+        return integer || listed(logical, t) ||
+               listed(floating, t); /* the standard does not require all of these */
     case BAND:
     case BOR:
     case BXOR:
@@ -70,7 +71,7 @@ static bool is_defined(uint32_t op, const char *t)
     return false;
 }
 
-static void defined_where_the_standard_says_and_where_programs_expect_it(void)
+static void defined_where_the_standard_or_programs_require_it(void)
 {
     for (size_t i = 0; i < COUNT_OF(all_ops); i++) {
         struct op *op = op_predefined(all_ops[i]);
@@ -394,7 +395,7 @@ static void derived_types(void)
 
 int main(void)
 {
-    TEST_RUN(defined_where_the_standard_says_and_where_programs_expect_it);
+    TEST_RUN(defined_where_the_standard_or_programs_require_it);
     TEST_RUN(equal_to_scalar_code);
     TEST_RUN(locations);
     TEST_RUN(pairs_without_trailing_padding);

@@ -1,5 +1,5 @@
-/* test_recipe.c: envelopes: every constructor is told back as it was called, in its small and its large form;
- * and types without a name are the same when asked for twice.
+/* test_recipe.c: envelopes: every constructor's arguments are returned as they were given, in its small and its large form;
+ * and types without a name are the same when requested twice.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"

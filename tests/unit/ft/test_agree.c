@@ -1,8 +1,8 @@
 /* test_agree.c: the agreement (ft/agree.h) in every order of events, among 2 to 4 processes of which all but one may die: in
  * any step, after any of the messages that the step sends. Messages between two processes keep their order; the news of a
- * death may come before or after what the dead one sent. Whoever decides, alive or not yet dead, decides the same; when
+ * death may come before or after what the dead one sent. Every process that decides, alive or not yet dead, decides the same; when
  * nothing can happen any more all who live have decided. Several agreements may be under way at once: a process forgets one when
- * what it decided later says so (ft/keep.h), and then answers nobody who asks for it.
+ * a later decision permits it (ft/keep.h), and then answers no query about it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -36,8 +36,8 @@ struct world {
     uint8_t queued[MOST][MOST];
     uint8_t dead[MOST];            /* 1: has died */
     uint8_t knows[MOST][MOST];     /* [who][of whom] */
-    uint8_t begun[MOST];           /* so many agreements */
-    uint8_t forgot[MOST];          /* so many of them */
+    uint8_t begun[MOST];           /* number of agreements */
+    uint8_t forgot[MOST];          /* number of agreements forgotten */
     uint16_t result[MOST][ROUNDS]; /* of the living: 0x8000 and the words, once decided */
 };
 
@@ -54,7 +54,7 @@ static struct agree *machine(struct world *w, uint32_t i, uint32_t round)
 struct post {
     struct world *w;
     uint32_t from, round;
-    int left; /* so many more messages leave; then it is dead */
+    int left; /* messages that still leave before it dies */
 };
 
 static void post(void *arg, uint32_t to, const struct agree_message *m)
@@ -129,7 +129,7 @@ static void hear(struct world *w, const struct event *e, struct post *p, const s
         agree_receive(machine(w, e->at, l.round), e->from, m, out);
 }
 
-/* How many messages it sent; `most` < 0: all of them, else it dies after so many. */
+/* Returns how many messages it sent; `most` < 0: all of them, else it dies after `most`. */
 static int step(struct world *w, const struct event *e, int most)
 {
     uint64_t room[8] = {0}, words[WORDS] = {words_of(e->at), e->at + 1, keep_word(first_open(w, e->at))};

@@ -80,7 +80,7 @@ static inline void explore_grow(struct explore *e)
     }
 }
 
-/* Adds a state that `event` leads to from the one being looked at, unless it is known. Returns its number. */
+/* Adds a state that `event` leads to from the current one, unless it is known. Returns its number. */
 static inline uint32_t explore_add(struct explore *e, const void *state, const char *event)
 {
     uint32_t slot = explore_slot(e, state);
@@ -100,7 +100,7 @@ static inline uint32_t explore_add(struct explore *e, const void *state, const c
     return e->count++;
 }
 
-/* Goes on until no state is new, or `look` says false. */
+/* Continues until no state is new, or `look` returns false. */
 static inline bool explore_run(struct explore *e, const void *first,
                                bool (*look)(struct explore *e, const void *state))
 {
@@ -125,7 +125,7 @@ static inline void explore_trail(const struct explore *e, uint32_t i)
     printf("  %s\n", e->event[i]);
 }
 
-/* All states from the first one on; returns their number. `unexpected` says, after the search, what was found wrong and whether its
+/* All states from the first one on; returns their number. After the search `unexpected` reports what was wrong and whether its
  * trail is to be printed. */
 static inline uint32_t explore_every(size_t size, const void *first,
                                      bool (*look)(struct explore *e, const void *state),

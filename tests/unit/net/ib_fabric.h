@@ -2,8 +2,9 @@
  * packet, acknowledgement, failure and datagram is a step that the test takes, so that every order of events can be had, and had again.
  * All processes of a test live in one, and a write into memory of a peer is a copy.
  *
- * A queue pair holds requests in the order they were posted: those before `done` have arrived at the peer, and its adapter has not been
- * told; those behind it have not. When it fails, what the adapter was not told of fails, though it may have arrived.
+ * A queue pair holds requests in the order they were posted: those before `done` have arrived at the peer, but the acknowledgement has
+ * not returned; those behind it have not arrived. When the queue pair fails, every request without an acknowledgement fails, though it
+ * may have arrived.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_IB_FABRIC_H
@@ -42,7 +43,7 @@ struct fabric_receive {
 struct fabric_receives {
     struct fabric_receive *entries; /* a ring */
     uint32_t room, head, tail;
-    uint32_t limit; /* with fewer than so many its owner is told, once */
+    uint32_t limit; /* with fewer posted than this its owner is notified, once */
     void *owner;
 };
 
@@ -408,7 +409,7 @@ static inline struct verbs fabric_verbs(void)
                           .wc_status_str = fabric_status};
 }
 
-/* ---- what happens; each says false where it cannot ---- */
+/* ---- events; each returns false where it cannot happen ---- */
 
 static inline struct fabric_adapter *fabric_port(uint16_t lid)
 {

@@ -37,13 +37,13 @@ static inline bool judge_network_quiet(void)
 
 static inline bool judge_flow_over(const struct world_flow *f)
 {
-    bool over = f->come == f->asked && !f->waits;
+    bool over = f->come == f->requested && !f->waits;
     for (uint32_t i = 0; i < WORLD_PUTS; i++)
         over = over && !f->puts[i].busy;
     return over;
 }
 
-/* Of a connection that is closed something may be kept, until the next one tells what has come. */
+/* Of a connection that is closed something may be kept until the next one reports what has arrived. */
 static inline bool judge_end_quiet(const struct ib_endpoint *ep)
 {
     return !ep ||
@@ -121,11 +121,11 @@ static inline void judge_print(void)
             const struct world_flow *f = &world.processes[i].flows[k];
             if (!ep)
                 continue;
-            printf("  %u to %u: %s%s%s, frames %u of %u (%u sent%s), control_pending %x, last words %u, "
+            printf("  %u to %u: %s%s%s, frames %u of %u (%u sent%s), control_pending %x, final close %u, "
                    "transfers %u, "
                    "held %d, kept %d %d, queue %u\n",
                    i, k, states[ep->conn.state], traffic_is_ready(&ep->traffic) ? ", ready" : "",
-                   ep->traffic.state == TRAFFIC_FAILING ? ", failing" : "", f->come, f->asked, f->sent,
+                   ep->traffic.state == TRAFFIC_FAILING ? ", failing" : "", f->come, f->requested, f->sent,
                    f->waits ? ", waits" : "", ep->control_pending, ep->final_markers, ep->ops,
                    !list_empty(&ep->held), !list_empty(&ep->unacknowledged),
                    !list_empty(&ep->unacknowledged_rdma), ep->lanes[0].head - ep->lanes[0].tail);
@@ -198,7 +198,7 @@ static inline bool judge_close(void)
     return false;
 }
 
-/* What an end keeps of a closed connection: all of it has come, and the next connection tells. */
+/* What an end keeps of a closed connection: all of it has arrived, and the next connection reports it. */
 static inline void judge_kept(uint32_t rank, uint32_t *small, uint32_t *large)
 {
     for (uint32_t k = 0; k < world.set.processes; k++)

@@ -60,7 +60,7 @@ struct world_put {
 struct world_flow {
     struct net_pending again;
     struct world_process *from;
-    uint32_t to, asked, sent, come;
+    uint32_t to, requested, sent, come;
     bool waits;
     uint64_t flag; /* the newest silent put */
     struct world_put puts[WORLD_PUTS];
@@ -81,7 +81,7 @@ struct world_process {
     struct net_key flags_key;
     char *given_up[WORLD_GIVEN_UP]; /* such memory of before */
     uint32_t ngiven_up;
-    uint32_t unnoticed; /* ports that have changed, and the process was not told */
+    uint32_t unnoticed; /* ports that have changed without the process having been notified */
 };
 
 static struct world {
@@ -95,7 +95,7 @@ static uint64_t world_number; /* which world it is, for who reads that it failed
 static uint64_t world_now = UINT64_C(1000000000000);
 static struct counter world_counter;
 
-/* Time passes when the test says so. */
+/* Time passes only when the test advances it. */
 int clock_gettime(clockid_t id, struct timespec *t)
 {
     (void)id;
@@ -173,7 +173,7 @@ static inline enum net_fate world_fate(void *ctx, struct net_op *op, uint64_t *n
     return NET_FATE_ASK;
 }
 
-static inline bool world_asked(void *ctx, const struct peer *from, uint64_t number)
+static inline bool world_is_requested(void *ctx, const struct peer *from, uint64_t number)
 {
     const struct world_process *p = ctx;
     const struct world_put *u = &world.processes[from->rank].flows[p->net.rank].puts[number];
@@ -304,7 +304,7 @@ static inline void world_process_open(struct world_process *p, uint32_t rank)
                           .deliver = world_deliver,
                           .deliver_ctx = p};
     p->net.fate = world.set.fates ? world_fate : NULL;
-    p->net.asked = world_asked;
+    p->net.asked = world_is_requested;
     p->net.doorbell = &p->net.own_doorbell;
     p->net.peers = calloc(n, sizeof(struct peer *));
     list_init(&p->net.stalled);
@@ -440,7 +440,7 @@ static inline int world_frame(struct world_flow *f, struct peer *peer)
 static inline int world_frames(struct net_pending *item)
 {
     struct world_flow *f = container_of(item, struct world_flow, again);
-    for (; f->sent < f->asked; f->sent++) {
+    for (; f->sent < f->requested; f->sent++) {
         int rc = world_frame(f, world_peer(f->from, f->to));
         EXPECT(rc == 0 || rc == ERR_AGAIN);
         if (rc != 0)
@@ -454,7 +454,7 @@ static inline void world_send(uint32_t from, uint32_t to)
 {
     struct world_flow *f = &world.processes[from].flows[to];
     struct peer *peer = world_peer(f->from, to);
-    f->asked++;
+    f->requested++;
     if (f->waits)
         return;
     f->again.resume = world_frames;
@@ -486,7 +486,7 @@ static inline void world_put(uint32_t from, uint32_t to, uint32_t index, uint32_
         peer_queue(peer, &u->again);
 }
 
-/* A flag, of which nobody is told. */
+/* A flag; no notification belongs to it. */
 static inline void world_flag(uint32_t from, uint32_t to)
 {
     struct world_flow *f = &world.processes[from].flows[to];
@@ -529,7 +529,7 @@ static inline void world_port(uint32_t rank, uint32_t port, bool up)
     a->up = up;
 }
 
-/* As event.c does when the adapter tells. */
+/* As event.c does on an event of the adapter. */
 static inline void world_notice(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];

@@ -1,6 +1,6 @@
 /* test_cma.c: who may read this process where Yama restricts it: the launcher's process and its descendants, and everybody
  * only where the launcher is not known. The machine need not have Yama: prctl of this program takes the place of libc's
- * and notes what the kernel would be asked.
+ * and notes which requests the kernel would get.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "net/shm/cma.h"
 #include "test.h"
 
-static unsigned long asked[4], unknown;
+static unsigned long requested[4], unknown;
 static int times;
 
 int prctl(int option, ...)
@@ -20,7 +20,7 @@ int prctl(int option, ...)
     unsigned long who = va_arg(args, unsigned long);
     va_end(args);
     EXPECT_EQ(option, PR_SET_PTRACER);
-    asked[times++ & 3] = who;
+    requested[times++ & 3] = who;
     errno = EINVAL;
     return who == unknown ? -1 : 0;
 }
@@ -36,7 +36,7 @@ static void the_launcher_alone(void)
 {
     permit("4321", 0);
     EXPECT_EQ(times, 1);
-    EXPECT_EQ(asked[0], 4321);
+    EXPECT_EQ(requested[0], 4321);
 }
 
 static void everybody_without_a_launcher(void)
@@ -45,7 +45,7 @@ static void everybody_without_a_launcher(void)
     for (int i = 0; i < 4; i++) {
         permit(none[i], 0);
         EXPECT_EQ(times, 1);
-        EXPECT(asked[0] == (unsigned long)PR_SET_PTRACER_ANY);
+        EXPECT(requested[0] == (unsigned long)PR_SET_PTRACER_ANY);
     }
 }
 
@@ -54,8 +54,8 @@ static void everybody_where_it_is_not_found(void)
 {
     permit("4321", 4321);
     EXPECT_EQ(times, 2);
-    EXPECT_EQ(asked[0], 4321);
-    EXPECT(asked[1] == (unsigned long)PR_SET_PTRACER_ANY);
+    EXPECT_EQ(requested[0], 4321);
+    EXPECT(requested[1] == (unsigned long)PR_SET_PTRACER_ANY);
 }
 
 int main(void)

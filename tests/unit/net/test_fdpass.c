@@ -15,7 +15,7 @@
 
 static int fence_sockets[NODE_MAX][2]; /* [rank][0] is the parent's end */
 
-/* Everybody tells rank 0, and rank 0 tells everybody. */
+/* Every rank sends to rank 0, and rank 0 sends to every rank. */
 static int fence(struct boot *b)
 {
     char byte = 1;
@@ -109,7 +109,7 @@ static void same_memory(void)
     run(4, -1, add_up);
 }
 
-/* Whoever comes second disagrees; the first one then waits for a rank that does not come. */
+/* The second rank disagrees; the first one then waits for a rank that does not come. */
 static void expect_refusal(struct node *n, int rc)
 {
     (void)n;
@@ -120,7 +120,7 @@ static void expect_refusal(struct node *n, int rc)
 
 static void other_ring(void)
 {
-    tunable_set(tunables_find("INIT_TIMEOUT"), "1", SOURCE_PROGRAM); /* it waits in vain */
+    tunable_set(tunables_find("INIT_TIMEOUT"), "1", SOURCE_PROGRAM); /* nobody answers */
     run(2, 1, expect_refusal);
 }
 

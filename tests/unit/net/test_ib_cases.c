@@ -32,10 +32,10 @@ static struct fabric_qp *qp_of(uint32_t from, uint32_t to, unsigned lane)
     return (struct fabric_qp *)world_end(from, to)->lanes[lane].qp;
 }
 
-/* All that the queue pair has been given arrives; and its adapter is told. */
-static void carry(struct fabric_qp *qp, bool told)
+/* Everything posted to the queue pair arrives; with `acknowledged` its adapter learns of it. */
+static void carry(struct fabric_qp *qp, bool acknowledged)
 {
-    while (fabric_arrives(qp) || (told && fabric_acknowledged(qp)))
+    while (fabric_arrives(qp) || (acknowledged && fabric_acknowledged(qp)))
         ;
 }
 
@@ -116,7 +116,7 @@ static void last_words_on_a_rail_that_fails(void)
     end();
 }
 
-/* AGREE is lost with the port: nobody tells the end that waits for it. */
+/* AGREE is lost with the port: the end that waits for it gets no other notification. */
 static void an_answer_that_is_lost(void)
 {
     begin(one_rail);
@@ -151,7 +151,7 @@ static void credits_of_an_end_that_closes(void)
     end();
 }
 
-/* One end asks about a put, and the other closes before it hears that. */
+/* One end queries the state of a put, and the other closes before it receives the query. */
 static void an_answer_of_an_end_that_closes(void)
 {
     struct world_settings set = one_rail;
@@ -263,7 +263,7 @@ static void the_end_of_a_put_that_was_not_said(void)
     end();
 }
 
-/* Rails were asked for, and the primary rail moves: then the two ends do not mean the same by their numbers, and the put goes without. */
+/* Rails were requested, and the primary rail moves: the two ends then number their rails differently, and the put uses none of them. */
 static void a_request_of_a_connection_that_moves(void)
 {
     struct world_settings set = reserving();
@@ -296,7 +296,7 @@ static enum net_fate fate(void *ctx, struct net_op *op, uint64_t *number)
     return the_fate;
 }
 
-/* The next that is told of in that walk has nothing to say any more when its turn comes. */
+/* The next connection of that walk has nothing to report any more when its turn comes. */
 static void done_and_talks(struct net_op *op, int status)
 {
     world_put_done(op, status);

@@ -18,7 +18,8 @@ static void one_side_opens(void)
     EXPECT(!conn_settled(&a) && !conn_ready(&a));
     EXPECT_EQ(conn_hello(&b, 1, 0, false), CONN_DO_CREATE | CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(b.state, CONN_HALF);
-    EXPECT_EQ(conn_hello(&b, 1, 0, false), CONN_DO_HELLO); /* asked again: the answer may have been lost */
+    EXPECT_EQ(conn_hello(&b, 1, 0, false),
+              CONN_DO_HELLO); /* requested again: the answer may have been lost */
     EXPECT_EQ(conn_hello(&a, b.mine, b.yours, false), CONN_DO_CONNECT | CONN_DO_HELLO | CONN_DO_OPENED);
     EXPECT(conn_settled(&a) && conn_ready(&a));
     EXPECT_EQ(conn_hello(&b, a.mine, a.yours, true), CONN_DO_OPENED);
@@ -36,7 +37,7 @@ static void both_open_at_once(void)
     EXPECT_EQ(conn_hello(&a, 1, 0, false), CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&b, 1, 0, false), CONN_DO_CONNECT | CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&a, 1, 1, false), CONN_DO_OPENED);
-    /* a's second HELLO was lost: b asks again, and is answered. */
+    /* a's second HELLO was lost: b requests it again, and is answered. */
     EXPECT_EQ(conn_timer(&b, TRIES), CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&a, b.mine, b.yours, conn_ready(&b)), CONN_DO_HELLO);
     EXPECT_EQ(conn_hello(&b, a.mine, a.yours, conn_ready(&a)), CONN_DO_OPENED);
@@ -65,7 +66,7 @@ static void nobody_answers(void)
     EXPECT_EQ(conn_timer(&a, TRIES), CONN_DO_FAIL);
     EXPECT_EQ(a.state, CONN_FAILED);
     EXPECT_EQ(conn_timer(&a, TRIES) | conn_want(&a) | conn_hello(&a, 1, 1, false), 0);
-    /* Whoever is heard of is given the whole time again. */
+    /* A peer from which something arrived gets the whole time again. */
     a = (struct conn){0};
     conn_want(&a);
     conn_timer(&a, TRIES);

@@ -24,11 +24,11 @@ _Static_assert(HELLOS <= 32, "a set of datagrams is a word");
 struct one {
     uint32_t datagrams; /* every one that was ever sent to this side */
     uint8_t state, mine, yours, seen, tries;
-    uint8_t later, queued, used;             /* frames: not asked for yet, waiting, come to the other side */
-    uint8_t qp : 7, counted : 1;             /* the queue pair; OPENED was said of it */
-    uint8_t qp_mine, qp_yours;               /* which two generations it joins */
-    uint8_t unanswered;                      /* HELLOs by the timer, counted apart from the code under test */
-    uint8_t posted[QUEUE], completed[QUEUE]; /* sent and not there yet; there and not looked at yet */
+    uint8_t later, queued, used; /* frames: not requested yet, waiting, arrived at the other side */
+    uint8_t qp : 7, counted : 1; /* the queue pair; OPENED was said of it */
+    uint8_t qp_mine, qp_yours;   /* which two generations it joins */
+    uint8_t unanswered;          /* HELLOs by the timer, counted apart from the code under test */
+    uint8_t posted[QUEUE], completed[QUEUE]; /* sent and not arrived yet; arrived and not handled yet */
 };
 _Static_assert(sizeof(struct one) == 4 + 12 + 2 * QUEUE, "no padding: states are compared by their bytes");
 
@@ -101,7 +101,7 @@ static void send_hello(struct both *now, int me, uint8_t number)
         the_net.hello[!me][the_net.n[!me]++] = number;
 }
 
-/* Does what an event asked for, as the transport does. */
+/* Carries out the action of an event, as the transport does. */
 static void act(struct both *now, int me, const struct conn *c, unsigned actions)
 {
     struct one *o = &now->side[me];
@@ -113,7 +113,7 @@ static void act(struct both *now, int me, const struct conn *c, unsigned actions
     if (actions & CONN_DO_DESTROY) {
         EXPECT(o->qp != NO_QP);
         EXPECT_EQ(length(o->posted), 0);    /* all that I sent is there */
-        EXPECT_EQ(length(o->completed), 0); /* all that came was looked at */
+        EXPECT_EQ(length(o->completed), 0); /* every arrival was handled */
         o->qp = NO_QP;
         o->qp_mine = o->qp_yours = 0;
         EXPECT(o->counted); /* or more would be closed than were opened */
@@ -155,9 +155,9 @@ static struct conn thaw(const struct one *o)
         .state = o->state, .mine = o->mine, .yours = o->yours, .seen = o->seen, .tries = o->tries};
 }
 
-/* The events. Each does nothing and says false where it cannot happen. */
+/* The events. Each does nothing and returns false where it cannot happen. */
 
-static bool asks(struct both *now, int me)
+static bool requests_send(struct both *now, int me)
 {
     struct one *o = &now->side[me];
     if (!o->later)
@@ -167,7 +167,7 @@ static bool asks(struct both *now, int me)
     return true;
 }
 
-/* It opens because something waits; or because all connections are asked for, and then there is nothing to
+/* It opens because something waits; or because all connections are requested, and then there is nothing to
  * send. */
 static bool wants(struct both *now, int me, bool anyway)
 {
@@ -198,7 +198,7 @@ static bool arrives(struct both *now, int me)
     return true;
 }
 
-/* It looks at the next completion. It counts as busy when it is, and when acknowledgements are late. */
+/* It handles the next completion. It counts as busy when it is, and when acknowledgements are late. */
 static bool looks(struct both *now, int me, bool late)
 {
     struct one *o = &now->side[me];
@@ -290,7 +290,7 @@ static int count(const uint8_t *queue, enum item item)
 static void check(const struct both *now, int me)
 {
     const struct one *mine = &now->side[me], *other = &now->side[!me];
-    /* Whoever is open can be heard by the other; so no address of a connection that is gone is ever used. */
+    /* What an open side sends can arrive at the other; so no address of a connection that is gone is ever used. */
     if (mine->state == CONN_OPEN)
         EXPECT(joined(now, me));
     EXPECT((mine->state == CONN_IDLE) == (mine->qp == NO_QP));
@@ -372,9 +372,9 @@ static void ends_well(const struct both *from)
 /* ---- the search ---- */
 
 static const char *const names[2][9] = {
-    {"a asks to send", "a wants", "a sends", "what a sent arrives", "a looks", "a's timer", "a closes",
+    {"a requests a send", "a wants", "a sends", "what a sent arrives", "a looks", "a's timer", "a closes",
      "a's has left", "a looks, busy"},
-    {"b asks to send", "b wants", "b sends", "what b sent arrives", "b looks", "b's timer", "b closes",
+    {"b requests a send", "b wants", "b sends", "what b sent arrives", "b looks", "b's timer", "b closes",
      "b's has left", "b looks, busy"},
 };
 
@@ -391,7 +391,7 @@ static bool happens(struct both *now, int me, int event)
 {
     switch (event) {
     case 0:
-        return asks(now, me);
+        return requests_send(now, me);
     case 1:
         return wants(now, me, true);
     case 2:

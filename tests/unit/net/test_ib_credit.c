@@ -1,4 +1,4 @@
-/* test_ib_credit.c: flow control: what each scheme refuses, tells and posts; and every interleaving of two
+/* test_ib_credit.c: flow control: what each scheme refuses, reports and posts; and every interleaving of two
  * sides with few credits that send each other a few frames: no frame without a buffer, no credit lost or
  * invented, nobody waits for ever.
  *
@@ -22,7 +22,7 @@ static void static_takes_and_refuses(void)
     EXPECT(!credit_take(&c, &waited));
     EXPECT(!credit_take(&c, &waited));
     credit_granted(&c, 3);
-    EXPECT(credit_take(&c, &waited) && waited); /* the first after a refusal says so, the next does not */
+    EXPECT(credit_take(&c, &waited) && waited); /* the first after a refusal reports it, the next does not */
     EXPECT(credit_take(&c, &waited) && !waited);
     EXPECT_EQ(c.have, 1);
 }
@@ -45,7 +45,7 @@ static void untake_forgets_nothing(void)
     EXPECT(credit_take(&c, &waited) && !waited);
 }
 
-static void static_tells_what_it_owes(void)
+static void static_reports_owed_credits(void)
 {
     struct credit c;
     credit_start(&c, &fixed, 1);
@@ -62,7 +62,7 @@ static void static_tells_what_it_owes(void)
     EXPECT_EQ(c.posted, 4);
 }
 
-static void due_when_told_to_or_at_half(void)
+static void due_when_forced_or_at_half(void)
 {
     static const struct {
         uint32_t first, tell_at, due_at;
@@ -182,7 +182,7 @@ enum { FRAMES = 3, WIRE = 16, HELD = 8 };
 enum { IS_FRAME = 0x80, IS_CREDIT = 0x40, HAD_WAITED = 0x20, CREDITS = 0x1f };
 
 struct one {
-    uint8_t later, queued; /* frames that the program will send, and that it has asked to send */
+    uint8_t later, queued; /* frames that the program will send, and that it has requested */
     uint8_t have, starved, posted, owed, due_at, calm;
     uint8_t on_wire, held;                 /* towards me: messages, and frames I use */
     uint8_t wire[WIRE], held_waited[HELD]; /* oldest first, zero behind the last */
@@ -243,7 +243,7 @@ static int moves(struct explore *e, const struct both *now, int me)
     if (mine->later) {
         next.side[me].later--;
         next.side[me].queued++;
-        explore_add(e, &next, me ? "b asks to send" : "a asks to send");
+        explore_add(e, &next, me ? "b requests a send" : "a requests a send");
     }
     if (mine->queued) {
         struct credit s = c;
@@ -297,20 +297,20 @@ static int moves(struct explore *e, const struct both *now, int me)
 static void check(const struct both *now, int me)
 {
     const struct one *sender = &now->side[me], *receiver = &now->side[!me];
-    uint32_t frames = receiver->held, told = 0, messages = 0;
+    uint32_t frames = receiver->held, reported = 0, messages = 0;
     for (int i = 0; i < receiver->on_wire; i++)
         frames += receiver->wire[i] >= IS_FRAME;
     for (int i = 0; i < sender->on_wire; i++) {
-        told += sender->wire[i] & CREDITS;
+        reported += sender->wire[i] & CREDITS;
         messages += !(sender->wire[i] & IS_FRAME);
     }
     if (the_rules[!me].scheme == CREDIT_HW) {
-        EXPECT_EQ(told + messages + receiver->owed, 0);
+        EXPECT_EQ(reported + messages + receiver->owed, 0);
         EXPECT_EQ(receiver->posted, the_rules[!me].first);
         return;
     }
     EXPECT(frames <= receiver->posted);
-    EXPECT_EQ(sender->have + frames + told + receiver->owed, receiver->posted);
+    EXPECT_EQ(sender->have + frames + reported + receiver->owed, receiver->posted);
     if (the_rules[!me].scheme == CREDIT_STATIC)
         EXPECT(messages <= receiver->posted / receiver->due_at);
 }
@@ -324,7 +324,7 @@ static bool look(struct explore *e, const void *state)
     EXPECT(now->side[0].on_wire < WIRE - 1 && now->side[1].on_wire < WIRE - 1);
     int n = moves(e, now, 0);
     n += moves(e, now, 1);
-    if (n == 0) /* all that was asked for has been sent */
+    if (n == 0) /* all that was requested has been sent */
         EXPECT_EQ(now->side[0].queued + now->side[1].queued, 0);
     return test_failures == before;
 }
@@ -394,8 +394,8 @@ int main(void)
 {
     TEST_RUN(static_takes_and_refuses);
     TEST_RUN(untake_forgets_nothing);
-    TEST_RUN(static_tells_what_it_owes);
-    TEST_RUN(due_when_told_to_or_at_half);
+    TEST_RUN(static_reports_owed_credits);
+    TEST_RUN(due_when_forced_or_at_half);
     TEST_RUN(hw_never_refuses);
     TEST_RUN(dynamic_grows_by_steps);
     TEST_RUN(dynamic_grows_by_doubling);

@@ -1,7 +1,7 @@
 /* test_ib_end_all.c: connections that break, that are closed, and both at once: everything that two sides can get into, on a network
  * that delivers any datagram ever sent, at any time, as often as it likes, or never. What a side sends is a list of frames, CLOSE, AGREE and
  * KEEP, numbered through all generations. What its adapter has reported is forgotten, all else is sent again in the next generation, if
- * the other side's HELLO says that it is missing; but of what was about the old connection only the place is left. So nothing may come
+ * the other side's HELLO reports it missing; but of what was about the old connection only the place is left. So nothing may come
  * twice or be missing, and a network that has become fair must bring both sides to the same end, with all frames there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -24,16 +24,16 @@ struct one {
     uint64_t datagrams; /* every one that was ever sent to this side */
     uint8_t state, mine, yours, seen;
     uint8_t qp, qp_mine, qp_yours; /* the queue pair, and which two generations it joins */
-    uint8_t failed;                /* it has failed, or the peer says so: to be noticed */
+    uint8_t failed;                /* it has failed, or the peer reports it: not yet noticed */
     uint8_t said;                  /* items in the list */
     uint8_t next, arrived; /* the first that was not sent, and that has not arrived, in this generation */
     uint8_t known;         /* the first that is not known to have arrived */
-    uint8_t completed,
-        expected; /* items of the other side: that have arrived and were not looked at; that were */
-    uint8_t later, queued, come;           /* frames: not asked for yet, waiting, come from the other side */
-    uint8_t closes, breaks;                /* that may still happen */
-    uint8_t keep;                          /* KEEP is to be said, when what was lost has been sent again */
-    uint8_t told[GENERATIONS + LATER + 1]; /* what the HELLOs of each generation of mine say is expected */
+    uint8_t completed, expected; /* items of the other side: arrived and not handled; handled */
+    uint8_t later, queued, come; /* frames: not requested yet, waiting, arrived from the other side */
+    uint8_t closes, breaks;      /* that may still happen */
+    uint8_t keep;                /* KEEP is to be said, when what was lost has been sent again */
+    uint8_t
+        reported[GENERATIONS + LATER + 1]; /* the expected item in the HELLOs of each generation of mine */
     uint8_t list[LIST];                    /* enum item */
 };
 _Static_assert(sizeof(struct one) == 64, "no padding: states are compared by their bytes");
@@ -81,7 +81,7 @@ static void say(struct one *o, enum item item)
 static void destroy(struct one *o)
 {
     EXPECT(o->qp != NO_QP);
-    EXPECT_EQ(o->completed, 0); /* all that came was looked at */
+    EXPECT_EQ(o->completed, 0); /* every arrival was handled */
     o->qp = NO_QP;
     o->qp_mine = o->qp_yours = o->failed = o->keep = 0;
     for (uint8_t i = o->known; i < o->said; i++)
@@ -95,7 +95,7 @@ static void connect_to(struct one *o, const struct one *other)
     EXPECT(!o->failed);
     o->qp = CONNECTED;
     o->qp_yours = o->yours;
-    uint8_t expected = other->told[o->yours];
+    uint8_t expected = other->reported[o->yours];
     EXPECT(expected >= o->known); /* nothing is missing that is forgotten */
     EXPECT(expected <= o->said);
     o->next = o->arrived = expected;
@@ -118,7 +118,7 @@ static void act(struct both *now, int me, const struct conn *c, unsigned actions
         EXPECT_EQ(o->qp, NO_QP);
         o->qp = CREATED;
         o->qp_mine = o->mine;
-        o->told[o->mine] = o->expected;
+        o->reported[o->mine] = o->expected;
     }
     if (actions & CONN_DO_CONNECT)
         connect_to(o, &now->side[!me]);
@@ -169,9 +169,9 @@ static void look_at_one(struct both *now, int me)
     }
 }
 
-/* ---- the events; each says false where it cannot happen ---- */
+/* ---- the events; each returns false where it cannot happen ---- */
 
-static bool asks(struct both *now, int me)
+static bool sends_query(struct both *now, int me)
 {
     struct one *o = &now->side[me];
     if (!o->later)
@@ -279,7 +279,7 @@ static bool breaks(struct both *now, int me)
     return true;
 }
 
-/* A request of its own has failed. After AGREE nothing is missing but what tells of the end. */
+/* A request of its own has failed. After AGREE only the notification of the end is missing. */
 static void fails(struct both *now, int me)
 {
     struct one *o = &now->side[me];
@@ -304,14 +304,14 @@ static bool loses(struct both *now, int me)
     return true;
 }
 
-/* What was sent to a queue pair that has failed, or is gone, fails too, whether it had arrived or not; and who only waits asks now and
+/* What was sent to a queue pair that has failed, or is gone, fails too, whether it had arrived or not; and an end that only waits sends a query now and
  * then. */
 static bool fails_too(struct both *now, int me)
 {
     const struct one *o = &now->side[me];
-    bool asks_now = o->state == CONN_OPEN || o->state == CONN_CLOSING;
-    if (!(asks_now || o->state == CONN_AGREED) || o->failed || joined(now, me) ||
-        (!asks_now && o->known == o->next))
+    bool queries_now = o->state == CONN_OPEN || o->state == CONN_CLOSING;
+    if (!(queries_now || o->state == CONN_AGREED) || o->failed || joined(now, me) ||
+        (!queries_now && o->known == o->next))
         return false;
     fails(now, me);
     return true;
@@ -350,14 +350,14 @@ static void hears(struct both *now, int me, const struct hello *h)
     act(now, me, &c, conn_hello(&c, h->mine, h->yours, h->ready));
 }
 
-static bool (*const events[])(struct both *, int) = {asks,    wants,  sends, keeps,     sends_again,
-                                                     arrives, learns, looks, closes,    has_left,
-                                                     breaks,  loses,  timer, fails_too, notices};
+static bool (*const events[])(struct both *, int) = {sends_query, wants,  sends, keeps,     sends_again,
+                                                     arrives,     learns, looks, closes,    has_left,
+                                                     breaks,      loses,  timer, fails_too, notices};
 static const char *const names[2][COUNT_OF(events) + 1] = {
-    {"a asks", "a wants", "a sends", "a says KEEP", "a sends again", "what a sent arrives", "a learns",
+    {"a queries", "a wants", "a sends", "a sends KEEP", "a sends again", "what a sent arrives", "a learns",
      "a looks", "a closes", "a's has left", "a breaks", "what a sent is lost", "a's timer", "a fails too",
      "a notices", "a hears"},
-    {"b asks", "b wants", "b sends", "b says KEEP", "b sends again", "what b sent arrives", "b learns",
+    {"b queries", "b wants", "b sends", "b sends KEEP", "b sends again", "what b sent arrives", "b learns",
      "b looks", "b closes", "b's has left", "b breaks", "what b sent is lost", "b's timer", "b fails too",
      "b notices", "b hears"}};
 
@@ -460,7 +460,7 @@ static void explore_ends(uint8_t generations, struct budget a, struct budget b)
             agreed_breaks |= o->failed && o->state == CONN_AGREED;
             for (uint8_t k = o->known; k < o->said; k++)
                 lost |= o->list[k] == PLACE;
-            repeated |= o->qp_mine > 1 && o->next > o->told[1];
+            repeated |= o->qp_mine > 1 && o->next > o->reported[1];
         }
     }
     printf("closes %u and %u, breaks %u and %u: %u states\n", a.closes, b.closes, a.breaks, b.breaks,

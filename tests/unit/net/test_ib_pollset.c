@@ -40,7 +40,7 @@ static void gone(uint32_t id)
     EXPECT_EQ(place_of(id), POLLSET_NONE);
 }
 
-/* A frame through the completion queue. Whoever is sent away has gone at once when `prompt`. */
+/* A frame through the completion queue. A member that is removed has gone at once when `prompt`. */
 static struct pollset_change by_queue(uint32_t id, bool prompt)
 {
     struct pollset_change change = pollset_arrived(&r.set, id, &r.traffic[id]);
@@ -127,7 +127,8 @@ static void first_come(void)
     begin(POLLSET_FIRST, POLLSET_SEQUENTIAL, 4);
     for (uint32_t id = 10; id < 20; id++)
         for (int i = 0; i < 3; i++) {
-            struct pollset_change change = by_queue(id, true); /* members too: they have not heard yet */
+            struct pollset_change change =
+                by_queue(id, true); /* members too: the notification is still on its way */
             EXPECT_EQ(change.add, id < 14 && i == 0 ? id : POLLSET_NONE);
         }
     frames(19, 19, 100000); /* however much another sends */
@@ -141,7 +142,7 @@ static void first_come(void)
     EXPECT_EQ(by_queue(18, true).add, POLLSET_NONE);
 }
 
-static void traffic_asks_for_a_few_frames(void)
+static void a_few_frames_make_a_member(void)
 {
     begin(POLLSET_TRAFFIC, POLLSET_SEQUENTIAL, 4);
     for (int i = 1; i < POLLSET_WORTH; i++)
@@ -292,8 +293,8 @@ static void a_full_ring_is_traffic_too(void)
     EXPECT_EQ(r.removed, 1);
 }
 
-/* Twice as many as there are places begin to talk, and the old members are slow to go. Each goes once, and
- * those who took their places are not sent away in turn for looking new. */
+/* Twice as many queues as there are places begin to send, and the old members leave slowly. Each leaves once, and
+ * the queues that replace them are not removed in turn for being new. */
 static void newcomers_do_not_chase_each_other(void)
 {
     enum { LIMIT = 4 };
@@ -317,7 +318,7 @@ static void newcomers_do_not_chase_each_other(void)
 
 /* ---- orders ---- */
 
-/* One round; each member is looked at once, and those of a mask of ids have a frame. Returns who was first.
+/* One round; each member is polled once, and those of a mask of ids have a frame. Returns the first one polled.
  */
 static uint32_t poll_round(uint64_t with_frame)
 {
@@ -387,7 +388,7 @@ static void prioritised_brings_the_busy_forward(void)
         poll_round(UINT64_C(1) << 5);
     EXPECT_EQ(place_of(5), 0);
     EXPECT_EQ(poll_round(0x3f), 5);
-    /* Whoever was busy long ago falls behind whoever is now. */
+    /* A member that was busy long ago ranks behind one that is busy now. */
     for (int i = 0; i < 3 * (int)r.set.window; i++)
         poll_round(1);
     EXPECT_EQ(place_of(0), 0);
@@ -469,7 +470,7 @@ int main(void)
     TEST_RUN(limit_of_one);
     TEST_RUN(more_than_the_most);
     TEST_RUN(first_come);
-    TEST_RUN(traffic_asks_for_a_few_frames);
+    TEST_RUN(a_few_frames_make_a_member);
     TEST_RUN(equals_do_not_change_places);
     TEST_RUN(clearly_more_is_needed);
     TEST_RUN(phases);

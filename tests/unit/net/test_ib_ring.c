@@ -233,7 +233,7 @@ static void one_slot_is_enough(void)
 {
     struct pair p = pair_new(1, 32, 7);
     pass(&p, "a", 1);
-    EXPECT(!ring_rx_due(&p.rx)); /* told already */
+    EXPECT(!ring_rx_due(&p.rx)); /* granted already */
     memcpy(ring_tx_room(&p.tx), "b", 1);
     uint32_t slot;
     size_t len = ring_tx_close(&p.tx, 1, &slot);
@@ -305,14 +305,14 @@ struct soak {
     uint32_t built, whole, used; /* frames built, arrived, consumed */
     size_t arrived,
         len[SOAK_SLOTS]; /* bytes of frame number `whole` that have arrived, and of each to arrive */
-    uint32_t grants[SOAK_SLOTS], n_told; /* on their way back */
+    uint32_t grants[SOAK_SLOTS], grant_count; /* on their way back */
 };
 
 static void soak_build(struct soak *s)
 {
     char *room = ring_tx_room(&s->p.tx);
     if (!room) {
-        EXPECT(s->built - s->used + s->p.rx.owed + s->n_told > 0);
+        EXPECT(s->built - s->used + s->p.rx.owed + s->grant_count > 0);
         return;
     }
     size_t size = dice((uint32_t)ring_frame_max(SOAK_SLOT) + 1);
@@ -376,11 +376,11 @@ static void random_run(void)
             soak_receive(&s);
             break;
         default: /* tell now, arrive later */
-            if (s.n_told < SOAK_SLOTS && dice(2)) {
-                s.grants[s.n_told++] = ring_rx_tell(&s.p.rx, dice(4));
-            } else if (s.n_told) {
+            if (s.grant_count < SOAK_SLOTS && dice(2)) {
+                s.grants[s.grant_count++] = ring_rx_tell(&s.p.rx, dice(4));
+            } else if (s.grant_count) {
                 EXPECT(ring_tx_granted(&s.p.tx, s.grants[0]));
-                memmove(s.grants, s.grants + 1, --s.n_told * sizeof(s.grants[0]));
+                memmove(s.grants, s.grants + 1, --s.grant_count * sizeof(s.grants[0]));
             }
         }
     }

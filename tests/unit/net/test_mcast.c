@@ -107,12 +107,13 @@ static void timeout_to_the_few_or_to_all(void)
     struct mcast_sender s = opened(&rules, 3);
     struct mcast_resend out[8];
     EXPECT_EQ(mcast_sender_timeout(&s, 99, out, 8), 0);
-    EXPECT_EQ(mcast_sender_timeout(&s, 100, out, 8), 1); /* nobody was heard: the oldest, to all */
+    EXPECT_EQ(mcast_sender_timeout(&s, 100, out, 8),
+              1); /* no acknowledgement from anyone: the oldest, to all */
     EXPECT(out[0].to == MCAST_ALL && out[0].seq == 0 && !out[0].ask);
     for (uint32_t c = 0; c < CHILDREN - 1; c++)
         ack(&s, c, 3, 0);
     ack(&s, 3, 1, 0);
-    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 2); /* it was heard: all it misses */
+    EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 2); /* it acknowledged: all it misses */
     EXPECT(out[0].to == 3 && out[0].seq == 1 && out[1].to == 3 && out[1].seq == 2);
     EXPECT_EQ(mcast_sender_timeout(&s, s.deadline, out, 8), 1); /* silent since: only the oldest */
     EXPECT(out[0].to == 3 && out[0].seq == 1);
@@ -125,7 +126,8 @@ static void timeouts_grow_and_are_forgotten(void)
     uint64_t now = 100, before;
     static const uint64_t waits[] = {100, 200, 400, 400, 400};
     for (size_t i = 0; i < COUNT_OF(waits); i++) {
-        EXPECT_EQ(mcast_sender_timeout(&s, now, out, 8), i < 3 ? 1 : CHILDREN); /* see multicast_in_vain */
+        EXPECT_EQ(mcast_sender_timeout(&s, now, out, 8),
+                  i < 3 ? 1 : CHILDREN); /* see multicast_that_nobody_receives */
         before = now;
         now = s.deadline;
         EXPECT_EQ(now - before, waits[i]);
@@ -136,7 +138,7 @@ static void timeouts_grow_and_are_forgotten(void)
 }
 
 /* The sender's own port is down: nobody hears a multicast, and everybody can be reached over its connection. */
-static void multicast_in_vain(void)
+static void multicast_that_nobody_receives(void)
 {
     struct mcast_sender s = opened(&rules, 1);
     struct mcast_resend out[8];
@@ -156,7 +158,7 @@ static void multicast_in_vain(void)
     EXPECT_EQ(out[0].to, MCAST_ALL);
 }
 
-static void late_acknowledgements_are_asked_for(void)
+static void late_acknowledgements_are_requested(void)
 {
     struct mcast_rules r = rules;
     struct mcast_resend out[8];
@@ -192,7 +194,7 @@ static void old_and_foolish_acknowledgements(void)
     EXPECT_EQ(child[0].next, 3);
 }
 
-/* A leaf may have a packet before its co-root has: what it says then counts. */
+/* A leaf may have a packet before its co-root has: its acknowledgement counts. */
 static void leaves_may_be_ahead(void)
 {
     struct mcast_sender s = opened(&rules, 0);
@@ -272,7 +274,7 @@ static void aggregated_and_skewed(void)
         }
 }
 
-static void a_full_member_says_so_and_when_it_is_not(void)
+static void a_full_member_reports_both_changes(void)
 {
     struct mcast_stream s;
     mcast_stream_open(&s, &rules);
@@ -296,14 +298,14 @@ int main(void)
     TEST_RUN(no_room_at_one_child);
     TEST_RUN(timeout_to_the_few_or_to_all);
     TEST_RUN(timeouts_grow_and_are_forgotten);
-    TEST_RUN(multicast_in_vain);
-    TEST_RUN(late_acknowledgements_are_asked_for);
+    TEST_RUN(multicast_that_nobody_receives);
+    TEST_RUN(late_acknowledgements_are_requested);
     TEST_RUN(holes_are_repaired_once);
     TEST_RUN(old_and_foolish_acknowledgements);
     TEST_RUN(leaves_may_be_ahead);
     TEST_RUN(order_and_duplicates);
     TEST_RUN(numbers_wrap);
     TEST_RUN(aggregated_and_skewed);
-    TEST_RUN(a_full_member_says_so_and_when_it_is_not);
+    TEST_RUN(a_full_member_reports_both_changes);
     return test_result();
 }

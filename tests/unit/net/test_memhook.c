@@ -31,14 +31,14 @@ static size_t page;
 /* Whether an address was announced while it was watched. */
 struct watch {
     _Atomic uintptr_t at;
-    _Atomic int told;
+    _Atomic int notified;
 };
 
 static void listen(void *ctx, uintptr_t start, size_t length)
 {
     struct watch *w = ctx;
     if (atomic_load(&w->at) - start < length)
-        atomic_fetch_add(&w->told, 1);
+        atomic_fetch_add(&w->notified, 1);
 }
 
 static struct watch watch;
@@ -59,7 +59,7 @@ static void close_hooks(void)
 
 static void *look_at(void *p)
 {
-    atomic_store(&watch.told, 0);
+    atomic_store(&watch.notified, 0);
     atomic_store(&watch.at, (uintptr_t)p);
     return p;
 }
@@ -79,31 +79,31 @@ static void calls_are_seen(void)
     mprotect(p, page, PROT_READ);
     munmap(p + 7 * page, page);
     mremap(p, 7 * page, 6 * page, 0);
-    EXPECT_EQ(watch.told, 0); /* nothing happened to the first page */
+    EXPECT_EQ(watch.notified, 0); /* nothing happened to the first page */
     mprotect(p, page, PROT_READ | PROT_WRITE);
-    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(watch.notified, 1);
     look_at(p);
     madvise(p, page, MADV_DONTNEED);
-    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(watch.notified, 1);
     EXPECT_EQ(*p, 0); /* and it really went */
     char *q = mremap(p, 6 * page, 64 * page, MREMAP_MAYMOVE);
-    EXPECT_EQ(watch.told, 2);
+    EXPECT_EQ(watch.notified, 2);
     look_at(q + 63 * page);
     EXPECT(mmap(q + 62 * page, 2 * page, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
            q + 62 * page);
-    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(watch.notified, 1);
     EXPECT_EQ(syscall(SYS_munmap, q + 32 * page, 32 * page), 0);
-    EXPECT_EQ(watch.told, 2);
+    EXPECT_EQ(watch.notified, 2);
     look_at(q);
     EXPECT_EQ(munmap(q, 32 * page), 0);
-    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(watch.notified, 1);
     int id = shmget(IPC_PRIVATE, page, IPC_CREAT | 0600);
     if (id >= 0) {
         p = look_at(shmat(id, NULL, 0));
         shmctl(id, IPC_RMID, NULL);
-        EXPECT_EQ(watch.told, 0);
+        EXPECT_EQ(watch.notified, 0);
         EXPECT_EQ(shmdt(p), 0);
-        EXPECT_EQ(watch.told, 1);
+        EXPECT_EQ(watch.notified, 1);
     }
     close_hooks();
 }
@@ -149,9 +149,9 @@ static void break_is_kept(void)
     memset(end, 1, 8 * page);
     look_at(end + 7 * page - 1);
     EXPECT(sbrk(-(intptr_t)page) == end + 8 * page);
-    EXPECT_EQ(watch.told, 0); /* the page below stays */
+    EXPECT_EQ(watch.notified, 0); /* the page below stays */
     EXPECT_EQ(brk(end), 0);
-    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(watch.notified, 1);
     EXPECT(sbrk(0) == end);
     EXPECT((uintptr_t)raw_syscall(SYS_brk, 0, 0, 0, 0, 0, 0) == (uintptr_t)end);
     close_hooks();
@@ -163,10 +163,10 @@ static void allocator_is_seen(void)
     char *volatile p = look_at(malloc(80 << 20));
     p[0] = 1;
     char *volatile q = realloc(p, 200 << 20);
-    EXPECT_EQ(watch.told, q == p ? 0 : 1);
+    EXPECT_EQ(watch.notified, q == p ? 0 : 1);
     look_at(q + page);
     free(q);
-    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(watch.notified, 1);
 
     /* Memory in the middle of the heap, held there by a block behind it, goes by malloc_trim. */
     enum { BLOCKS = 64 };
@@ -180,7 +180,7 @@ static void allocator_is_seen(void)
     unsigned char resident = 1;
     mincore((void *)((watch.at) & ~(page - 1)), page, &resident);
     EXPECT(!(resident & 1)); /* else this proved nothing */
-    EXPECT(watch.told >= 1);
+    EXPECT(watch.notified >= 1);
     free(blocks[BLOCKS - 1]);
     malloc_trim(0);
     close_hooks();
@@ -196,9 +196,9 @@ static void *churn(void *arg)
     for (int round = 0; round < ROUNDS; round++) {
         char *p = map(4);
         atomic_store(&mine->at, (uintptr_t)p);
-        int before = atomic_load(&mine->told);
+        int before = atomic_load(&mine->notified);
         munmap(p, 4 * page);
-        if (atomic_load(&mine->told) == before)
+        if (atomic_load(&mine->notified) == before)
             return "munmap was missed";
         for (int i = 0; i < 32; i++)
             memset(small[i] = malloc(30000), 1, 30000);
@@ -284,7 +284,7 @@ static void after_fork(void)
     if (child == 0) {
         char *p = look_at(map(1));
         munmap(p, page);
-        _exit(watch.told == 1 && memhook_intact() ? 0 : 1);
+        _exit(watch.notified == 1 && memhook_intact() ? 0 : 1);
     }
     int status = 1;
     waitpid(child, &status, 0);
@@ -338,11 +338,11 @@ static void beside_another(void)
     EXPECT(calls > 0);
     look_at(p);
     EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0);
-    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(watch.notified, 1);
     EXPECT_EQ(other_calls, calls + 1);
     close_hooks();
     EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0); /* the other's jump is back */
-    EXPECT_EQ(watch.told, 1);
+    EXPECT_EQ(watch.notified, 1);
     EXPECT_EQ(other_calls, calls + 2);
     unpatch(saved);
     madvise(p, page, MADV_DONTNEED);

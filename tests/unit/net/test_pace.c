@@ -73,7 +73,7 @@ static void shared_port(void)
     pace_settle(of(2));
     EXPECT_EQ(of(2)->classes[0].best, 1000);
     EXPECT_EQ(of(1)->classes[0].best,
-              2000); /* heard first, so that the other was not there yet: at most so unfair */
+              2000); /* first to arrive, before the other was there: the unfairness is bounded */
     forget();
 }
 

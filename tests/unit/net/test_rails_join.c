@@ -26,7 +26,7 @@ static void numbers_may_differ(void)
     EXPECT(q[1].a == 0 && q[1].b == 1 && q[2].a == 0 && q[2].b == 2);
 }
 
-/* The homes are joined whatever their networks are; nothing else is where nothing meets. */
+/* The homes are joined whatever their networks are; no other rail is joined where no networks match. */
 static void homes_always(void)
 {
     struct pair_net a[] = {{1, 0}, {5, 0}}, b[] = {{2, 0}, {6, 0}};

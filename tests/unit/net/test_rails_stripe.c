@@ -95,7 +95,7 @@ struct line {
     uint64_t now, free_at[RAILS_MAX];
 };
 
-/* Sends a message over rails of these speeds (bytes a nanosecond) when `line` says, and lets the completions be found when
+/* Sends a message over rails of these speeds (bytes a nanosecond) from the time `line` on, and lets the completions be found when
  * they are there, or all `late` ns after the start. Returns what it took. */
 static uint64_t one_message(struct adapt *a, struct line *line, const double *speed, uint64_t bytes,
                             uint64_t latency, uint64_t late)
@@ -172,7 +172,7 @@ static void a_rail_without_a_share_is_found_again(void)
     EXPECT((double)time < 1.05 * (1 << 19));
 }
 
-/* The process was busy and finds all completions at once: that says nothing of the rails. */
+/* The process was busy and finds all completions at once, which is no measurement of the rails. */
 static void late_completions_change_nothing(void)
 {
     struct adapt a;

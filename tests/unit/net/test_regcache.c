@@ -25,7 +25,7 @@ static uint64_t content(struct pins *p, size_t index)
     return contents[index];
 }
 
-/* Addresses that exist nowhere: nothing here looks at memory. */
+/* Addresses that exist nowhere: nothing here reads memory. */
 static void *at(size_t index)
 {
     return (void *)(pins.base + index * page);
@@ -131,7 +131,7 @@ static void whole_pages(void)
     close_cache();
 }
 
-/* Pieces of a buffer stay pieces, are found again, and give way to the whole when that is asked for. */
+/* Pieces of a buffer stay pieces, are found again, and are replaced by the whole when that is requested. */
 static void pieces(void)
 {
     struct regcache_entry *e;
@@ -501,7 +501,7 @@ static void budgets(void)
     EXPECT(regcache_budget(1) > 0 && regcache_budget(1) <= (size_t)t->initial);
     EXPECT(regcache_budget(1 << 20) < regcache_budget(1));
     tunable_set(t, "5m", SOURCE_PROGRAM);
-    EXPECT_EQ(regcache_budget(1 << 20), 5 << 20); /* who asks for something gets it */
+    EXPECT_EQ(regcache_budget(1 << 20), 5 << 20); /* a budget that is set is used */
     tunable_set(t, "0", SOURCE_PROGRAM);
     EXPECT_EQ(regcache_budget(1), 0);
 }

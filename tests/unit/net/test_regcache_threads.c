@@ -141,7 +141,7 @@ static void pretended(void)
     finish();
 }
 
-/* Real memory: a new page is stamped. The kernel looks at it, since a page that is not there is an error, as
+/* Real memory: a new page is stamped. The kernel reads it, since a page that is not there is an error, as
  * it is for a device, and no crash. */
 static uint64_t stamp(struct pins *p, size_t index)
 {

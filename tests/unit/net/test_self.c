@@ -69,7 +69,7 @@ static void answers(void)
     EXPECT_EQ(next_word, 2);
 }
 
-/* Work that says "again" three times, then sends. */
+/* Work that returns "again" three times, then sends. */
 struct slow {
     struct net_pending pending;
     int again;
@@ -130,7 +130,7 @@ static void put_and_get(void)
     me->ops->mem_release(me->transport, &mem);
 }
 
-/* A launcher through which nothing of the other rank is ever heard. */
+/* A launcher that never delivers a key of the other rank. */
 static int silent_put(struct boot *b, const char *key, const void *val, size_t len)
 {
     (void)b, (void)key, (void)val, (void)len;
@@ -146,7 +146,7 @@ static int silent_fence(struct boot *b)
 static int silent_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
     (void)b, (void)val, (void)len;
-    return err_set(MPI_ERR_OTHER, "rank %u has not told %s", rank, key);
+    return err_set(MPI_ERR_OTHER, "rank %u has not published %s", rank, key);
 }
 
 /* A second rank on another node, and nothing that reaches it: known at once, and said. */

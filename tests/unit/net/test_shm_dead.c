@@ -1,5 +1,5 @@
-/* test_shm_dead.c: a transfer to or from a process of the node that has died names its rank: whoever moves bytes may notice a
- * death before the launcher tells of it.
+/* test_shm_dead.c: a transfer to or from a process of the node that has died names its rank: the process that moves bytes may notice a
+ * death before the launcher reports it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "node.h"

@@ -131,7 +131,7 @@ static void frames_one_processor(void)
     sched_setaffinity(0, sizeof(before), &before);
 }
 
-/* A transport that says again and again that something has arrived, and never brings it. */
+/* A transport that reports an arrival every time and never delivers anything. */
 static struct transport_ops refusing;
 static int refusals;
 

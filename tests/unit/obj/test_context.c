@@ -52,7 +52,7 @@ static void every_start_finds_every_id(void)
     }
 }
 
-static void picks_differ_and_start_where_told(void)
+static void picks_differ_and_start_at_the_given_number(void)
 {
     uint64_t mask[CONTEXT_WORDS];
     uint32_t ids[2];
@@ -99,7 +99,7 @@ int main(void)
     TEST_RUN(reserved_ids_are_taken);
     TEST_RUN(lowest_first);
     TEST_RUN(every_start_finds_every_id);
-    TEST_RUN(picks_differ_and_start_where_told);
+    TEST_RUN(picks_differ_and_start_at_the_given_number);
     TEST_RUN(numbers_are_not_used_twice);
     return test_result();
 }

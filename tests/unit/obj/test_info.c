@@ -49,12 +49,12 @@ static void limits(void)
 
 static void hints_known_and_unknown(void)
 {
-    struct info *asked, *kept = NULL, *used;
-    info_create(&asked);
-    info_set(asked, "mpi_assert_no_any_tag", "True");
-    info_set(asked, "mpi_assert_no_any_source", "perhaps");
-    info_set(asked, "colour", "blue");
-    EXPECT_EQ(hints_apply(&kept, asked), MPI_SUCCESS);
+    struct info *requested, *kept = NULL, *used;
+    info_create(&requested);
+    info_set(requested, "mpi_assert_no_any_tag", "True");
+    info_set(requested, "mpi_assert_no_any_source", "perhaps");
+    info_set(requested, "colour", "blue");
+    EXPECT_EQ(hints_apply(&kept, requested), MPI_SUCCESS);
     EXPECT_EQ(hints_apply(&kept, NULL), MPI_SUCCESS);
     EXPECT_EQ(hints_used(kept, &used), MPI_SUCCESS);
     EXPECT_STR(info_get(used, "mpi_assert_no_any_tag"), "true");
@@ -63,7 +63,7 @@ static void hints_known_and_unknown(void)
     EXPECT(info_get(used, "colour") == NULL);
     info_release(used);
     info_release(kept);
-    info_release(asked);
+    info_release(requested);
 }
 
 static void environment(void)

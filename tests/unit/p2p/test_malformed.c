@@ -1,6 +1,6 @@
 /* test_malformed.c: frames that no sound peer would send. Whatever the bytes, the engine either makes sense
  * of them or ends with its sentence (abort); it never crashes and never writes where it should not. Each
- * batch runs in a child, so that its end can be looked at.
+ * batch runs in a child, so that its exit status can be checked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>

@@ -10,7 +10,7 @@
 
 enum { SLOTS = 2000 };
 
-/* The model: entries in order of arrival; `live` says which are still there. */
+/* The model: entries in order of arrival; `live` marks those still there. */
 struct model {
     struct match_entry entries[SLOTS];
     bool live[SLOTS];

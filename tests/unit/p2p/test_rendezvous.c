@@ -1,7 +1,7 @@
 /* test_rendezvous.c: every rendezvous protocol between two ranks, over a transport that does everything in
  * any order it may (fake.h). Receives with and without wildcards, messages around the eager limit, longer and
  * shorter than the room, cancelled receives. For each message it is checked that it went into the receive
- * that MPI's order says, that its bytes are right, and that nothing else in the buffer has changed.
+ * that MPI's order requires, that its bytes are right, and that nothing else in the buffer has changed.
  *
  * One sender, one receiver: the order of sends and the order of receives alone say who belongs to whom,
  * however they cross. The oldest receive takes the oldest message that fits, and so on.
@@ -18,7 +18,7 @@ struct op {
     struct request *r;
     struct envelope env;
     size_t size; /* of the message, or the room */
-    bool started, over, cancelled, failed, asked;
+    bool started, over, cancelled, failed, cancel_requested;
     int partner; /* receive: the message that is in it, or -1 */
     unsigned char buf[ROOM_MAX];
 };
@@ -146,9 +146,9 @@ static void look_at_all(struct stream *s)
 static void cancel_receive(struct stream *s, int i)
 {
     struct op *o = &s->receives[i];
-    if (o->over || o->asked || o->r->complete)
+    if (o->over || o->cancel_requested || o->r->complete)
         return;
-    o->asked = true;
+    o->cancel_requested = true;
     EXPECT_EQ(p2p_cancel(receiver(s)->p2p, o->r), 0);
 }
 

@@ -1,5 +1,5 @@
 /* test_traffic.c: large messages on computed machines (../tune/cost_tables.h): ping-pong and windows of one size only from a cold start
- * get within 10 % of the best path forced, on every machine and for every size; kinds of traffic are told apart; nothing that is not open
+ * get within 10 % of the best path forced, on every machine and for every size; kinds of traffic are distinguished; nothing that is not open
  * is chosen.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -136,7 +136,7 @@ static void the_first_messages(void)
     EXPECT(worst <= 100);
 }
 
-static void kinds_are_told_apart(void)
+static void kinds_are_distinguished(void)
 {
     struct traffic t;
     struct traffic_ticket a, b;
@@ -207,7 +207,7 @@ int main(void)
 {
     TEST_RUN(one_size_only);
     TEST_RUN(the_first_messages);
-    TEST_RUN(kinds_are_told_apart);
+    TEST_RUN(kinds_are_distinguished);
     TEST_RUN(only_open_paths_are_chosen);
     TEST_RUN(shares);
     TEST_RUN(described_for_people);

@@ -1,5 +1,5 @@
-/* stub.c: a librdmacm that answers as it is told (stub.h), so that joining a multicast group through the subnet administrator can be
- * tested where there is no InfiniBand. It checks what it is asked for against the layout of <rdma/rdma_user_cm.h> and of sockaddr_ib.
+/* stub.c: a librdmacm whose answers the test chooses (stub.h), so that joining a multicast group through the subnet administrator can be
+ * tested where there is no InfiniBand. It checks each request against the layout of <rdma/rdma_user_cm.h> and of sockaddr_ib.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -82,7 +82,7 @@ int rdma_join_multicast(void *id, const struct stub_address *a, void *context)
 {
     const uint64_t one = 1;
     (void)id, (void)context;
-    stub.asked = *a;
+    stub.requested = *a;
     stub.joins++;
     return write(stub.fd, &one, sizeof(one)) == (ssize_t)sizeof(one) ? 0 : -1;
 }
@@ -90,7 +90,7 @@ int rdma_join_multicast(void *id, const struct stub_address *a, void *context)
 int rdma_leave_multicast(void *id, const struct stub_address *a)
 {
     (void)id;
-    stub.joins -= memcmp(a->gid, stub.asked.gid, sizeof(a->gid)) == 0;
+    stub.joins -= memcmp(a->gid, stub.requested.gid, sizeof(a->gid)) == 0;
     return 0;
 }
 
@@ -103,7 +103,7 @@ int rdma_get_cm_event(struct rdma_event_channel *c, struct rdma_cm_event **out)
     e->event = stub.mood == STUB_REFUSES ? 13 : 12; /* MULTICAST_ERROR, MULTICAST_JOIN */
     e->status = stub.mood == STUB_REFUSES ? -EINVAL : 0;
     e->ud.ah_attr = (struct ibv_ah_attr){.dlid = 0xc012, .sl = 3, .is_global = 1, .port_num = 1};
-    memcpy(&e->ud.ah_attr.grh.dgid, stub.asked.gid, 16);
+    memcpy(&e->ud.ah_attr.grh.dgid, stub.requested.gid, 16);
     e->ud.qp_num = 0xffffff;
     stub.events++;
     *out = e;

@@ -1,4 +1,4 @@
-/* stub.h: what the stand-in for librdmacm is told, and what it has seen.
+/* stub.h: the answers of the stand-in for librdmacm, and the calls it has seen.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TESTS_RDMACM_STUB_H
@@ -20,7 +20,7 @@ struct stub {
     enum stub_mood mood;
     int fd, space;
     int channels, ids, joins, events; /* not given back */
-    struct stub_address bound, asked;
+    struct stub_address bound, requested;
 };
 extern struct stub stub;
 

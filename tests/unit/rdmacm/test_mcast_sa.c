@@ -1,4 +1,4 @@
-/* test_mcast_sa.c: joining a multicast group of an InfiniBand subnet through librdmacm: what the library is asked for, the route
+/* test_mcast_sa.c: joining a multicast group of an InfiniBand subnet through librdmacm: the library's requests, the route
  * that its answer gives, refusals, and that everything is given back. The library is a stand-in (stub.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -44,8 +44,8 @@ static void joins_and_leaves(void)
     EXPECT_EQ(seen->space, 0x0111); /* datagrams */
     EXPECT_EQ(seen->bound.family, 27);
     EXPECT(memcmp(seen->bound.gid, d.address.gid, 16) == 0);
-    EXPECT_EQ(seen->asked.family, 27);
-    EXPECT(seen->asked.gid[0] == 0xff && seen->asked.gid[1] == 0x15 && seen->asked.gid[15] == 77);
+    EXPECT_EQ(seen->requested.family, 27);
+    EXPECT(seen->requested.gid[0] == 0xff && seen->requested.gid[1] == 0x15 && seen->requested.gid[15] == 77);
     EXPECT_EQ(lid, 0xc012);
     EXPECT(route.dlid == 0xc012 && route.sl == 3 && route.is_global == 1);
     EXPECT_EQ(seen->joins, 1);
@@ -54,7 +54,7 @@ static void joins_and_leaves(void)
     EXPECT(nothing_left());
 }
 
-static void fails(enum stub_mood mood, const char *says)
+static void fails(enum stub_mood mood, const char *cause)
 {
     const struct ib_device d = device_with(4);
     struct ibv_ah_attr route = {0};
@@ -64,7 +64,7 @@ static void fails(enum stub_mood mood, const char *says)
     EXPECT(join(&d, &route, &lid, &joined) != 0);
     EXPECT(joined == NULL && lid == 0);
     const char *detail = err_detail(MPI_ERR_OTHER);
-    EXPECT(detail && strstr(detail, "mlx9_0 port 1") && strstr(detail, says));
+    EXPECT(detail && strstr(detail, "mlx9_0 port 1") && strstr(detail, cause));
     seen->joins = 0; /* what was refused may be left or not */
     EXPECT(nothing_left());
 }

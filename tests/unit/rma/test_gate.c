@@ -1,6 +1,6 @@
 /* test_gate.c: the lock of a window's target (rma/gate.h) in every order of its users' actions: readers and writers of both
  * sides, who come again. Nobody is inside beside a writer, and there is always someone who can go on. The words of
- * a look are read at two moments, in both orders, since an adapter promises no more. Who is inside asks once more whether it
+ * a look are read at two moments, in both orders, since an adapter promises no more. A user that is inside checks once more whether it
  * is, as a process does that was about to sleep.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -21,7 +21,7 @@ struct user {
         int8_t value;
     } op[3];
     uint8_t count, done, look; /* of the step */
-    uint8_t side, shared, stage, place, rounds, asked_again;
+    uint8_t side, shared, stage, place, rounds, checked_again;
 };
 
 struct state {
@@ -88,7 +88,7 @@ static void look_half(struct state *s, struct user *u, bool first)
             u->seen[w] = s->word[w];
 }
 
-/* A user that is inside asks again; where that is not the end of it, it goes on as it is told. */
+/* A user that is inside checks again; unless that ends its turn, it continues with the result. */
 static void ask_again(struct state *s, struct user *u, struct gate_entry *e)
 {
     struct gate_step step;
@@ -97,7 +97,7 @@ static void ask_again(struct state *s, struct user *u, struct gate_entry *e)
         seen[w] = s->word[w];
     const bool inside = gate_next(e, u->old, seen, &step);
     take_step(u, e, step);
-    u->asked_again = 1;
+    u->checked_again = 1;
     if (!inside || step.count > 0)
         u->place = COMING;
 }
@@ -147,13 +147,13 @@ static bool act(struct state *s, struct user *u)
         u->old = 0;
         return true;
     case INSIDE:
-        if (!u->asked_again) {
+        if (!u->checked_again) {
             ask_again(s, u, &e);
             return true;
         }
         gate_leave(&e, &step);
         take_step(u, &e, step);
-        u->asked_again = 0;
+        u->checked_again = 0;
         u->place = LEAVING;
         return true;
     case GONE:
