@@ -53,8 +53,27 @@ def several(at, command, names):
         sys.exit(f"{command}: the picture has {len(cells)} cells")
 
 
+def report(at, command, hosts):
+    """A page with ports and figures, without names and addresses."""
+    path = f"{at}/report.md"
+    run(*command, "--report", path)
+    page = open(path).read()
+    for part in ("# Fishplate report", "## Hosts", "host-1: Fishplate", "## Settings", "## Measured", "## Findings"):
+        if part not in page:
+            sys.exit(f"{command}: no '{part}' in\n{page}")
+    own = os.uname().nodename
+    if f"{own}:" in page or "fe80" in page or f" {own} " in page or os.path.expanduser("~/") in page:
+        sys.exit(f"{command}: a name or an address in\n{page}")
+    if hosts > 1 and ("| 4194304 |" not in page or "firmware" not in page or "GID index" not in page):
+        sys.exit(f"{command}: no figures or ports in\n{page}")
+    if hosts == 1 and "nothing was measured between hosts" not in page:
+        sys.exit(f"{command}: one host\n{page}")
+
+
 def main():
     alone()
+    with tempfile.TemporaryDirectory() as at:
+        report(at, (TOOL, "check"), 1)
     if run(TOOL, "check", "--no-such-option", status=(2,)).stdout:
         sys.exit("a wrong option")
     if not os.path.exists(f"{BIN}/../lib/softib/libibverbs.so.1"):
@@ -63,6 +82,7 @@ def main():
     os.environ["FISHPLATE_SPIN_US"] = "0"
     with tempfile.TemporaryDirectory() as at:
         several(at, [f"{BIN}/mpiexec", "-n", "8", "-vnodes", "4", TOOL, "check"], None)
+        report(at, [f"{BIN}/mpiexec", "-n", "2", "-vnodes", "2", TOOL, "check"], 2)
         with open(f"{at}/shell", "w") as f:
             f.write('#!/bin/sh\nshift\nexec "$@"\n')
         os.chmod(f"{at}/shell", 0o755)

@@ -32,7 +32,7 @@ static const char after[] =
     "Exit status: 0 nothing is wrong, 1 there is a warning, 2 the hosts could not be checked.\n";
 
 struct question {
-    const char *svg, *hosts, *hostfile;
+    const char *svg, *report, *hosts, *hostfile;
     const char *names; /* in the job: of the hosts, as the user named them */
     bool json;
 };
@@ -67,7 +67,7 @@ static int start_job(const struct question *q, int nmore, char **more)
 {
     char folder[PATH_MAX], launcher[PATH_MAX + 16], self[PATH_MAX + 16], count[16];
     const char *slurm = getenv("SLURM_JOB_NUM_NODES");
-    char **argv = calloc((size_t)nmore + 26, sizeof(*argv));
+    char **argv = calloc((size_t)nmore + 28, sizeof(*argv));
     int n = 0;
     if (!argv || !self_folder(folder, sizeof(folder)))
         return 2;
@@ -103,6 +103,10 @@ static int start_job(const struct question *q, int nmore, char **more)
         argv[n++] = "--svg";
         argv[n++] = (char *)q->svg;
     }
+    if (q->report) {
+        argv[n++] = "--report";
+        argv[n++] = (char *)q->report;
+    }
     execv(launcher, argv);
     fprintf(stderr, "fishplate check: %s cannot be run: %s.\n", launcher, strerror(errno));
     free(argv);
@@ -128,7 +132,7 @@ static int run_job(const struct question *q)
     int status = 0;
     inside_of_library();
     MPI_Init(NULL, NULL);
-    if (survey_measure(&s)) {
+    if (survey_measure(q->report != NULL, &s)) {
         if (q->names)
             survey_label(&s, q->names);
         findings_judge(&s, &f);
@@ -141,6 +145,8 @@ static int run_job(const struct question *q)
             status |= f.v[i].severity == CHECK_WARNING;
         if (q->svg && write_svg(q->svg, &s) != 0)
             status = 2;
+        if (q->report && check_report(q->report, &s) != 0)
+            status = 2;
         free(f.v);
     }
     survey_free(&s);
@@ -152,8 +158,13 @@ static const struct cli_option options[] = {
     CLI_TEXT_LINE("--hostfile", "FILE", struct question, hostfile,
                   "read the hosts from a file, as mpiexec -hostfile does"),
     CLI_TEXT_LINE("--svg", "FILE", struct question, svg, "write the matrix of bandwidths as a picture"),
+    CLI_TEXT_LINE("--report", "FILE", struct question, report,
+                  "write a page for the developers: adapters, firmware, settings, figures by message size; "
+                  "hosts are numbered, "
+                  "names and addresses left out"),
     CLI_FLAG_LINE("--json", struct question, json, "print everything as JSON, for programs"),
-    CLI_TEXT_LINE("--names", "A,B", struct question, names, NULL), CLI_END};
+    CLI_TEXT_LINE("--names", "A,B", struct question, names, NULL),
+    CLI_END};
 
 static bool read_hosts(void *question, const char *word)
 {

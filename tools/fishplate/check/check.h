@@ -10,7 +10,15 @@
 
 #include "net/port.h"
 
-enum { FACT_PORTS = 8 };
+enum { FACT_PORTS = 8, CHECK_SIZES = 6 };
+
+/* Bytes of the messages between the first two hosts. */
+extern const size_t check_sizes[CHECK_SIZES];
+
+/* Seconds one way; bytes per second one way. */
+struct pair {
+    double latency, bandwidth;
+};
 
 /* What one host tells. Fixed layout: it is sent as bytes. */
 struct facts {
@@ -34,9 +42,10 @@ struct facts {
 struct survey {
     int n;
     struct facts *hosts;
-    double *latency;   /* seconds, one way, 8 bytes */
-    double *bandwidth; /* bytes per second, one way */
-    char path[96];     /* how the first pair is connected */
+    double *latency;                  /* seconds, one way, 8 bytes */
+    double *bandwidth;                /* bytes per second, one way */
+    struct pair of_size[CHECK_SIZES]; /* of the first two hosts, for check_sizes; 0 with one host */
+    char path[96];                    /* how the first pair is connected */
 };
 
 enum severity { CHECK_NOTE, CHECK_WARNING };
@@ -55,8 +64,8 @@ struct findings {
 /* facts.c: of this host, without the clock. */
 void facts_gather(struct facts *out);
 
-/* measure.c: in a job, at all ranks; the result is at rank 0, where it is true. */
-bool survey_measure(struct survey *out);
+/* measure.c: in a job, at all ranks; the result is at rank 0, where it is true. with_sizes: of_size too. */
+bool survey_measure(bool with_sizes, struct survey *out);
 void survey_free(struct survey *s);
 
 /* judge.c: pure. The worst first. */
@@ -70,7 +79,12 @@ void survey_label(struct survey *s, const char *names);
 
 /* tell.c, heat.c */
 void check_text(FILE *out, const struct survey *s, const struct findings *f);
+void check_figures(FILE *out, const struct survey *s);
+void check_findings(FILE *out, const struct survey *s, const struct findings *f);
 void check_json(FILE *out, const struct survey *s, const struct findings *f);
 void check_svg(FILE *out, const struct survey *s);
+
+/* report.c: 0, or 2 with a message. */
+int check_report(const char *path, const struct survey *s);
 
 #endif

@@ -56,20 +56,21 @@ static void clock_answer(MPI_Comm comm)
     }
 }
 
+const size_t check_sizes[CHECK_SIZES] = {8, 512, 4096, 65536, 1 << 20, 4 << 20};
+
 /* Seconds one way, the best of some batches. */
-static double measure_latency(int peer, bool first, MPI_Comm comm)
+static double measure_latency(int peer, bool first, char *data, size_t size, MPI_Comm comm)
 {
-    char bytes[8] = {0};
     double best = 1e9;
     for (int b = -1; b < BATCHES; b++) {
         const int times = b < 0 ? WARM : BATCH;
         const double from = MPI_Wtime();
         for (int i = 0; i < times; i++) {
             if (first)
-                MPI_Send(bytes, 8, MPI_BYTE, peer, TAG, comm);
-            MPI_Recv(bytes, 8, MPI_BYTE, peer, TAG, comm, MPI_STATUS_IGNORE);
+                MPI_Send(data, (int)size, MPI_BYTE, peer, TAG, comm);
+            MPI_Recv(data, (int)size, MPI_BYTE, peer, TAG, comm, MPI_STATUS_IGNORE);
             if (!first)
-                MPI_Send(bytes, 8, MPI_BYTE, peer, TAG, comm);
+                MPI_Send(data, (int)size, MPI_BYTE, peer, TAG, comm);
         }
         const double each = (MPI_Wtime() - from) / times / 2;
         if (b >= 0 && each < best)
@@ -78,7 +79,7 @@ static double measure_latency(int peer, bool first, MPI_Comm comm)
     return best;
 }
 
-static double measure_bandwidth(int peer, bool first, char *data, MPI_Comm comm)
+static double measure_bandwidth(int peer, bool first, char *data, size_t size, MPI_Comm comm)
 {
     double best = 0;
     for (int b = -1; b < 3; b++) {
@@ -86,16 +87,16 @@ static double measure_bandwidth(int peer, bool first, char *data, MPI_Comm comm)
         const double from = MPI_Wtime();
         for (int i = 0; i < WINDOW; i++) {
             if (first)
-                MPI_Isend(data + (size_t)i * LARGE, LARGE, MPI_BYTE, peer, TAG, comm, &r[i]);
+                MPI_Isend(data + (size_t)i * size, (int)size, MPI_BYTE, peer, TAG, comm, &r[i]);
             else
-                MPI_Irecv(data + (size_t)i * LARGE, LARGE, MPI_BYTE, peer, TAG, comm, &r[i]);
+                MPI_Irecv(data + (size_t)i * size, (int)size, MPI_BYTE, peer, TAG, comm, &r[i]);
         }
         MPI_Waitall(WINDOW, r, MPI_STATUSES_IGNORE);
         if (first)
             MPI_Recv(NULL, 0, MPI_BYTE, peer, TAG, comm, MPI_STATUS_IGNORE);
         else
             MPI_Send(NULL, 0, MPI_BYTE, peer, TAG, comm);
-        const double rate = (double)WINDOW * LARGE / (MPI_Wtime() - from);
+        const double rate = (double)WINDOW * (double)size / (MPI_Wtime() - from);
         if (b >= 0 && rate > best)
             best = rate;
     }
@@ -116,10 +117,6 @@ static int measure_partner(int rank, int n, int round)
     return other < n ? other : rank;
 }
 
-struct pair {
-    double latency, bandwidth;
-};
-
 static void measure_pairs(MPI_Comm comm, int rank, int n, struct pair *row, char *data)
 {
     const int rounds = n + n % 2 - 1;
@@ -128,11 +125,28 @@ static void measure_pairs(MPI_Comm comm, int rank, int n, struct pair *row, char
         for (int turn = 0; turn < (n <= ALONE_MAX ? n : 1); turn++) {
             const int low = peer < rank ? peer : rank;
             if (peer != rank && (n > ALONE_MAX || low == turn))
-                row[peer] = (struct pair){.latency = measure_latency(peer, rank < peer, comm),
-                                          .bandwidth = measure_bandwidth(peer, rank < peer, data, comm)};
+                row[peer] =
+                    (struct pair){.latency = measure_latency(peer, rank < peer, data, 8, comm),
+                                  .bandwidth = measure_bandwidth(peer, rank < peer, data, LARGE, comm)};
             MPI_Barrier(comm);
         }
     }
+}
+
+/* The first two hosts, for a report. */
+static void measure_sizes(MPI_Comm comm, int rank, struct pair *out)
+{
+    char *data = calloc(WINDOW, check_sizes[CHECK_SIZES - 1]);
+    if (!data) {
+        fprintf(stderr, "fishplate check: out of memory.\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    for (int i = 0; i < CHECK_SIZES && rank < 2; i++) {
+        out[i].latency = measure_latency(1 - rank, rank == 0, data, check_sizes[i], comm);
+        out[i].bandwidth = measure_bandwidth(1 - rank, rank == 0, data, check_sizes[i], comm);
+    }
+    free(data);
+    MPI_Barrier(comm);
 }
 
 static bool survey_alloc(struct survey *s, int n)
@@ -192,7 +206,7 @@ static void describe_path(struct survey *s, MPI_Comm comm)
 }
 
 /* One process a host. */
-static bool survey_hosts(MPI_Comm comm, struct survey *out)
+static bool survey_hosts(MPI_Comm comm, bool with_sizes, struct survey *out)
 {
     struct facts mine;
     int rank, n;
@@ -214,6 +228,8 @@ static bool survey_hosts(MPI_Comm comm, struct survey *out)
             clock_answer(comm);
     }
     measure_pairs(comm, rank, n, row, data);
+    if (n > 1 && with_sizes)
+        measure_sizes(comm, rank, out->of_size);
     MPI_Gather(row, n * (int)sizeof(*row), MPI_BYTE, all, n * (int)sizeof(*row), MPI_BYTE, 0, comm);
     if (rank == 0 && n > 1)
         describe_path(out, comm);
@@ -224,7 +240,7 @@ static bool survey_hosts(MPI_Comm comm, struct survey *out)
     return rank == 0;
 }
 
-bool survey_measure(struct survey *out)
+bool survey_measure(bool with_sizes, struct survey *out)
 {
     MPI_Comm node, leaders;
     int rank, local;
@@ -235,7 +251,7 @@ bool survey_measure(struct survey *out)
     MPI_Comm_rank(node, &local);
     MPI_Comm_split(MPI_COMM_WORLD, local == 0 ? 0 : MPI_UNDEFINED, rank, &leaders);
     if (leaders != MPI_COMM_NULL) {
-        first = survey_hosts(leaders, out);
+        first = survey_hosts(leaders, with_sizes, out);
         MPI_Comm_free(&leaders);
     }
     MPI_Comm_free(&node);

@@ -92,20 +92,19 @@ static void report_print_finding(FILE *out, const struct findings *f, int first)
     fprintf(out, "%s%s.\n    %s\n", it->host[0] ? ": " : "", it->what, it->todo);
 }
 
-void check_text(FILE *out, const struct survey *s, const struct findings *f)
+void check_figures(FILE *out, const struct survey *s)
 {
-    int warnings = 0;
-    for (int i = 0; i < s->n; i++)
-        report_print_host(out, &s->hosts[i]);
-    if (s->n > 1)
-        fprintf(out, "\nBetween hosts: %s\n", s->path);
     if (s->n > 1 && s->n <= MATRIX_MAX) {
         report_print_matrix(out, s, "Bandwidth, MB/s", s->bandwidth, 1e6, " %9.0f");
         report_print_matrix(out, s, "Latency, us", s->latency, 1e-6, " %9.2f");
     } else if (s->n > 1) {
         report_print_medians(out, s);
     }
-    fputc('\n', out);
+}
+
+void check_findings(FILE *out, const struct survey *s, const struct findings *f)
+{
+    int warnings = 0;
     for (int i = 0; i < f->n; i++) {
         warnings += f->v[i].severity == CHECK_WARNING;
         report_print_finding(out, f, i);
@@ -113,6 +112,17 @@ void check_text(FILE *out, const struct survey *s, const struct findings *f)
     if (warnings == 0)
         fprintf(out, "%sNothing is wrong with %s.\n", f->n ? "Besides: " : "",
                 s->n == 1 ? "this host" : "these hosts");
+}
+
+void check_text(FILE *out, const struct survey *s, const struct findings *f)
+{
+    for (int i = 0; i < s->n; i++)
+        report_print_host(out, &s->hosts[i]);
+    if (s->n > 1)
+        fprintf(out, "\nBetween hosts: %s\n", s->path);
+    check_figures(out, s);
+    fputc('\n', out);
+    check_findings(out, s, f);
 }
 
 static void json_host(struct json *j, const struct facts *h)
