@@ -79,6 +79,33 @@ if [ -x "$BIN/mpifort" ]; then
     done
 fi
 
+# More ranks than processors are the first finding, and the lines that cost most have file and line.
+if command -v addr2line >/dev/null; then
+    expect_line known.out '^  known\.c:[0-9]+ +MPI_[A-Z][a-z_]+ +[0-9]+ +[0-9.]+ '
+    python3 -c 'import json, sys
+lines = json.load(open("known.json"))["lines"]
+assert lines and all(a["seconds"] >= b["seconds"] for a, b in zip(lines, lines[1:])), lines' || fail "the lines in JSON"
+fi
+cat >shared.c <<'C'
+#include <mpi.h>
+int main(void)
+{
+    MPI_Init(0, 0);
+    for (double end = MPI_Wtime() + 0.1; MPI_Wtime() < end;)
+        ;
+    for (int i = 0; i < 10000; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
+C
+"$BIN/mpicc" -g ${flags:+"$flags"} shared.c -o shared
+cpu=$(taskset -cp $$ | sed 's/.*[ ,-]//')
+taskset -c "$cpu" "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 3 ./shared >shared.out
+expect_line shared.out '^  1\. 3 ranks share the 1 processor of .* and take turns'
+taskset -c "$cpu" "$BIN/fishplate" prof -- "$BIN/mpiexec" -n 1 ./shared >alone.out
+if grep -q 'take turns' alone.out; then fail "one rank shares its processor with nobody"; fi
+
 # An abort: what there is, and the command's status.
 compile aborts
 status=0

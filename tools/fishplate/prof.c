@@ -12,6 +12,7 @@
 
 #include "cli/options.h"
 #include "command.h"
+#include "doctor/place.h"
 
 #define TIMELINE_CALLS "200000" /* that a rank keeps */
 
@@ -69,6 +70,9 @@ static void prof_print_usage(void)
         "  buffer reuse     high is good: an address used before is registered with the network already. "
         "Up to 196608\n"
         "                   addresses a rank are remembered; the report states if there were more\n"
+        "  lines            of the program that call MPI, the most expensive first; file and line need -g and "
+        "addr2line\n"
+        "                   (package binutils); not in Fortran\n"
         "  slowest links    messages of 32 KiB and more, compared with links of the same kind that do not "
         "touch\n"
         "                   the same node; slow: at least twice the time, at its fastest and in sum\n"
@@ -155,6 +159,19 @@ static bool report_timeline(const struct prof_job *job, const char *wanted, int 
     return true;
 }
 
+/* File and line of the places that cost most. */
+static void name_sites(struct prof_job *job)
+{
+    struct places *places = places_open();
+    for (size_t i = 0; i < job->nsites && i < PROF_SITES; i++) {
+        struct prof_site *s = &job->sites[i];
+        struct page_place at = {.offset = s->offset};
+        snprintf(at.module, sizeof(at.module), "%s", s->path);
+        snprintf(s->text, sizeof(s->text), "%s", place_text(places, &at));
+    }
+    places_close(places);
+}
+
 static bool prof_write_reports(const struct options *o, struct prof_job *jobs, const char *command)
 {
     bool good = true;
@@ -163,6 +180,7 @@ static bool prof_write_reports(const struct options *o, struct prof_job *jobs, c
         number++;
         job->command = command;
         prof_job_sum_up(job);
+        name_sites(job);
         if (!o->quiet) {
             printf("\n");
             prof_write_text(job, o->all, stdout);

@@ -91,6 +91,23 @@ struct prof_classes {
     uint64_t count[4], all, bytes;
 };
 
+/* A line of the program that calls an MPI function. */
+struct prof_site {
+    int function;       /* its id */
+    char path[168];     /* of the program or library */
+    uint64_t offset;    /* of the return address in it */
+    uint64_t calls, ns; /* over all ranks */
+    char text[160];     /* "solver.c:210"; "" for those that cost less than the first PROF_SITES */
+};
+enum { PROF_SITES = 10 };
+
+/* Ranks of one machine, which virtual nodes may share, and the processors that they may use together. */
+struct prof_machine {
+    char id[64], host[256];
+    int ranks, processors;
+    unsigned long mask[8192 / (8 * sizeof(unsigned long))];
+};
+
 struct prof_job {
     struct prof_job *next;
     char name[256], program[256];
@@ -100,6 +117,10 @@ struct prof_job {
     struct prof_rank *ranks;
     struct prof_function *functions; /* most time first */
     size_t nfunctions;
+    struct prof_site *sites; /* after prof_job_sum_up the most expensive first */
+    size_t nsites;
+    struct prof_machine *machines;
+    size_t nmachines;
     struct prof_pair *pairs;
     size_t npairs;
     struct prof_pair *carried; /* what the library sent, collectives among it; where it tells */
@@ -131,7 +152,7 @@ struct prof_job {
 /* What is wrong, the most expensive first. */
 enum { PROF_FINDINGS = 8 };
 struct prof_finding {
-    char text[320];
+    char text[512];
     double seconds; /* what it costs a rank, on average */
 };
 struct prof_verdict {
@@ -160,6 +181,15 @@ void prof_links_sentence(const struct prof_job *job, char *out, size_t size); /*
 double prof_links_cost(const struct prof_job *job);                           /* seconds of a rank */
 void prof_text_links(const struct prof_job *job, FILE *out);
 void prof_json_links(struct json *j, const struct prof_job *job);
+
+/* Call sites and processors (prof_sites.c). */
+bool prof_site_read(struct prof_job *job, int function, const char *rest);
+bool prof_processors_read(struct prof_job *job, const char *host, const char *rest);
+void prof_sites_sum_up(struct prof_job *job);
+/* " (most of it at solver.c:210)"; "" if nothing is known. */
+const char *prof_site_of(const struct prof_job *job, const struct prof_function *f, char out[192]);
+void prof_text_sites(const struct prof_job *job, FILE *out);
+void prof_json_sites(struct json *j, const struct prof_job *job);
 
 void prof_jobs_free(struct prof_job *jobs);
 

@@ -207,6 +207,7 @@ void prof_write_json(const struct prof_job *job, FILE *out)
     put_peers(&j, job);
     put_carried(&j, job);
     prof_json_links(&j, job);
+    prof_json_sites(&j, job);
     put_ranks(&j, job);
     json_end(&j);
 }

@@ -189,6 +189,15 @@ static bool read_event(struct reader *r, const char *rest)
     return true;
 }
 
+static bool read_site(struct reader *r, const char *rest)
+{
+    char name[64];
+    int used = 0;
+    const struct prof_function *f =
+        sscanf(rest, "%63s %n", name, &used) == 1 ? read_find_function(r->job, name) : NULL;
+    return f && prof_site_read(r->job, f->id, rest + used);
+}
+
 static bool read_cut(struct prof_rank *rank, const char *rest)
 {
     uint64_t ns;
@@ -296,6 +305,10 @@ static bool read_line(struct reader *r, const char *word, const char *rest)
         return read_pair(r, rest, &r->job->carried, &r->job->ncarried, &(struct prof_pair){0});
     if (strcmp(word, "link") == 0)
         return read_link(r, rest);
+    if (strcmp(word, "site") == 0)
+        return read_site(r, rest);
+    if (strcmp(word, "processors") == 0)
+        return prof_processors_read(r->job, r->rank->host, rest);
     if (strcmp(word, "event") == 0)
         return read_event(r, rest);
     if (strcmp(word, "timeline") == 0)
@@ -455,6 +468,7 @@ void prof_job_sum_up(struct prof_job *job)
     }
     prof_waits_sum_up(job);
     prof_links_sum_up(job);
+    prof_sites_sum_up(job);
     job->p2p_classes = prof_classify(job->p2p);
     job->coll_classes = prof_classify(job->coll);
 }
@@ -472,6 +486,8 @@ void prof_jobs_free(struct prof_job *jobs)
         for (size_t i = 0; i < jobs->nsettings; i++)
             free(jobs->settings[i]);
         free(jobs->settings);
+        free(jobs->sites);
+        free(jobs->machines);
         free(jobs->carried);
         free(jobs->links);
         free(jobs->events);

@@ -295,6 +295,7 @@ void prof_write_text(const struct prof_job *job, bool all, FILE *out)
     write_verdict(job, out);
     write_collectives(job, out);
     write_functions(job, all, out);
+    prof_text_sites(job, out);
     write_sizes(job, out);
     write_nonblocking(job, out);
     write_waiting(job, out);

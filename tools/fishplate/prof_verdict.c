@@ -41,27 +41,45 @@ static const struct prof_function *worst_wait(const struct prof_job *job)
     return worst;
 }
 
+/* Times of ranks that share processors are also times of others' turns. */
+static void shared_processors(const struct prof_job *job, double recorded, struct prof_verdict *v)
+{
+    for (size_t i = 0; i < job->nmachines; i++) {
+        const struct prof_machine *m = &job->machines[i];
+        if (m->ranks <= m->processors || !verdict_is_relevant(job->mpi / job->there, recorded))
+            continue;
+        verdict_add(v, job->mpi / job->there,
+                    "%d ranks share the %d processor%s of %s and take turns: a rank that waits may only wait "
+                    "for its turn. Start at "
+                    "most %d rank%s there, or use more hosts, before you judge the findings below.",
+                    m->ranks, m->processors, m->processors == 1 ? "" : "s", m->host, m->processors,
+                    m->processors == 1 ? "" : "s");
+        return;
+    }
+}
+
 static void late_rank(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const struct prof_function *f = worst_wait(job);
-    char wait[PROF_TEXT];
+    char wait[PROF_TEXT], site[192];
     if (!f || !verdict_is_relevant(job->waiting, recorded))
         return;
     prof_seconds(f->waiting * job->there / (job->there - 1), wait);
     if (f->late_share >= one_rank)
-        verdict_add(
-            v, job->waiting,
-            "Rank %d is late: %d rank%s wait%s %s for it in %s. Look at what it does between its calls: more "
-            "work, a slower "
-            "core, or file access.",
-            f->late, job->there - 1, job->there == 2 ? "" : "s", job->there == 2 ? "s" : "", wait, f->name);
+        verdict_add(v, job->waiting,
+                    "Rank %d is late: %d rank%s wait%s %s for it in %s%s. Look at what it does between its "
+                    "calls: more "
+                    "work, a slower "
+                    "core, or file access.",
+                    f->late, job->there - 1, job->there == 2 ? "" : "s", job->there == 2 ? "s" : "", wait,
+                    f->name, prof_site_of(job, f, site));
     else
         verdict_add(
             v, job->waiting,
-            "Ranks wait for each other, %s a rank in %s, and it is not always the same one that is late: "
+            "Ranks wait for each other, %s a rank in %s%s, and it is not always the same one that is late: "
             "work is spread "
             "unevenly from step to step.",
-            wait, f->name);
+            wait, f->name, prof_site_of(job, f, site));
 }
 
 /* Time in calls that wait for messages. */
@@ -69,7 +87,7 @@ static void message_waits(const struct prof_job *job, double recorded, struct pr
 {
     const struct prof_function *worst = NULL;
     double all = 0;
-    char mean[PROF_TEXT], most[PROF_TEXT];
+    char mean[PROF_TEXT], most[PROF_TEXT], site[192];
     for (size_t i = 0; i < job->nfunctions; i++) {
         const struct prof_function *f = &job->functions[i];
         if (f->kind != PROF_WAIT && strcmp(f->name, "MPI_Recv") != 0 && strcmp(f->name, "MPI_Sendrecv") != 0)
@@ -80,18 +98,19 @@ static void message_waits(const struct prof_job *job, double recorded, struct pr
     }
     if (!worst || !verdict_is_relevant(all, recorded))
         return;
-    verdict_add(
-        v, all,
-        "Ranks wait for messages: %s a rank in %s, most on rank %d (%s). Post receives and sends earlier, or "
-        "give the "
-        "rank they wait for less to do.",
-        prof_seconds(worst->mean, mean), worst->name, worst->slowest, prof_seconds(worst->max, most));
+    verdict_add(v, all,
+                "Ranks wait for messages: %s a rank in %s%s, most on rank %d (%s). Post receives and sends "
+                "earlier, or "
+                "give the "
+                "rank they wait for less to do.",
+                prof_seconds(worst->mean, mean), worst->name, prof_site_of(job, worst, site), worst->slowest,
+                prof_seconds(worst->max, most));
 }
 
 static void moving_data(const struct prof_job *job, double recorded, struct prof_verdict *v)
 {
     const struct prof_function *most = NULL;
-    char text[PROF_TEXT];
+    char text[PROF_TEXT], site[192];
     for (size_t i = 0; i < job->nfunctions; i++)
         if (job->functions[i].split && (!most || job->functions[i].moving > most->moving))
             most = &job->functions[i];
@@ -99,10 +118,11 @@ static void moving_data(const struct prof_job *job, double recorded, struct prof
         return;
     verdict_add(
         v, most->moving,
-        "%s itself takes %s (%.0f %% of the time) even when no rank is late: fewer or larger calls, or "
+        "%s%s itself takes %s (%.0f %% of the time) even when no rank is late: fewer or larger calls, or "
         "another algorithm "
         "(FISHPLATE_COLL).",
-        most->name, prof_seconds(most->moving, text), prof_share(most->moving, recorded));
+        most->name, prof_site_of(job, most, site), prof_seconds(most->moving, text),
+        prof_share(most->moving, recorded));
 }
 
 static void small_messages(const struct prof_job *job, double recorded, struct prof_verdict *v)
@@ -142,6 +162,7 @@ void prof_judge(const struct prof_job *job, struct prof_verdict *v)
     moving_data(job, recorded, v);
     small_messages(job, recorded, v);
     slow_links(job, recorded, v);
+    shared_processors(job, recorded, v);
     qsort(v->list, (size_t)v->n, sizeof(v->list[0]), most_expensive_first);
     if (v->n == 0)
         verdict_add(

@@ -5,12 +5,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "prof.h"
+
+enum { CPUS_MAX = 8192 };
 
 extern char **environ;
 
@@ -53,6 +56,38 @@ static void *about_read_variable(const char *name, int class, size_t size, int *
     return value;
 }
 
+static void put_first_line(FILE *out, const char *path)
+{
+    char line[64] = "";
+    FILE *in = fopen(path, "re");
+    if (in && fgets(line, sizeof(line), in))
+        line[strcspn(line, "\n")] = '\0';
+    if (in)
+        fclose(in);
+    fprintf(out, "%s", line[0] ? line : "-");
+}
+
+/* Which machine, and which of its processors this process may use: virtual nodes share one. */
+static void put_processors(FILE *out)
+{
+    static unsigned long mask[CPUS_MAX / (8 * sizeof(unsigned long))];
+    const size_t word = 8 * sizeof(*mask);
+    if (sched_getaffinity(0, sizeof(mask), (cpu_set_t *)mask) != 0)
+        return;
+    fprintf(out, "processors ");
+    put_first_line(out, "/proc/sys/kernel/random/boot_id");
+    for (size_t cpu = 0; cpu < CPUS_MAX; cpu++) {
+        size_t last = cpu;
+        if (!(mask[cpu / word] >> cpu % word & 1))
+            continue;
+        while (last + 1 < CPUS_MAX && mask[(last + 1) / word] >> (last + 1) % word & 1)
+            last++;
+        fprintf(out, " %zu-%zu", cpu, last);
+        cpu = last;
+    }
+    fputc('\n', out);
+}
+
 void prof_about_begin(void)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -63,6 +98,7 @@ void prof_about_begin(void)
         return;
     PMPI_Get_library_version(version, &length);
     fprintf(out, "date %lld\nlibrary %.*s\n", (long long)time(NULL), (int)strcspn(version, "\r\n"), version);
+    put_processors(out);
     if (PMPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS) {
         char *adapter = about_read_variable("net_adapter", MPI_T_PVAR_CLASS_GENERIC, 1, &count);
         if (adapter)

@@ -73,10 +73,13 @@ extern struct prof_record prof;
 /* Time: what the program is in, on its way through one call. */
 struct prof_span {
     uint64_t start, spent; /* spent: after prof_end */
+    const void *caller;
     int call;
     bool on, outermost;
 };
-struct prof_span prof_begin(int call);
+struct prof_span prof_begin_at(int call, const void *caller);
+/* In the body of an intercepted function: the caller is the program's line. */
+#define prof_begin(call) prof_begin_at((call), __builtin_return_address(0))
 void prof_end(struct prof_span *span);
 void prof_control(int level);
 /* The call that this thread is in, or -1, and when it began. */
@@ -130,6 +133,10 @@ void prof_comm_world(MPI_Group group);
 /* collwait.c: a blocking collective call is back. */
 void prof_collective(const struct prof_span *span, MPI_Comm comm);
 bool prof_is_world(MPI_Comm comm);
+
+/* sites.c: an outermost call is back; with the lock held. */
+void prof_site(const struct prof_span *span);
+void prof_sites_put(FILE *out);
 
 /* timeline.c: an outermost call is back; with the lock held, when prof.timeline. */
 void prof_event(const struct prof_span *span);

@@ -108,6 +108,7 @@ char *prof_text(const char *job, size_t *size)
     if (!out)
         return NULL;
     put_record(out, job);
+    prof_sites_put(out);
     if (prof.sent_known)
         fwrite(prof.sent_text, 1, prof.sent_size, out);
     fprintf(out, "end\n");

@@ -60,9 +60,10 @@ void prof_unlock(bool locked)
         pthread_mutex_unlock(&lock);
 }
 
-struct prof_span prof_begin(int call)
+struct prof_span prof_begin_at(int call, const void *caller)
 {
     struct prof_span span = {.call = call,
+                             .caller = caller,
                              .on = PROF_GET(prof.on) && !PROF_GET(prof.shipped),
                              .outermost = depth++ == 0 && PROF_GET(prof.running)};
     if (span.on)
@@ -88,8 +89,10 @@ void prof_end(struct prof_span *span)
     s->ticks += spent;
     if (spent > s->ticks_max)
         s->ticks_max = spent;
-    if (span->outermost)
+    if (span->outermost) {
         prof.mpi_ticks += spent;
+        prof_site(span);
+    }
     if (prof.timeline && span->outermost)
         prof_event(span);
     prof_unlock(locked);
