@@ -93,10 +93,10 @@ static struct rdma_cm_event *expect_at(int line, struct rdma_event_channel *c, e
 #define EVENT(c, type) expect_at(__LINE__, c, RDMA_CM_EVENT_##type)
 #define PASS(c, type)  rdma_ack_cm_event(EVENT(c, type))
 
-#define FAILS(call, error)                          \
-    do {                                            \
-        errno = 0;                                  \
-        EXPECT((call) == -1 && errno == (error));   \
+#define FAILS(call, error)                        \
+    do {                                          \
+        errno = 0;                                \
+        EXPECT((call) == -1 && errno == (error)); \
     } while (0)
 
 static struct rdma_cm_id *make(struct rdma_event_channel *c, enum rdma_port_space ps)
@@ -141,7 +141,9 @@ static uint16_t port_of(struct rdma_cm_id *id)
 static void add_qp(struct rdma_cm_id *id, enum ibv_qp_type type)
 {
     struct ibv_qp_init_attr a = {
-        .qp_type = type, .sq_sig_all = 1, .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
+        .qp_type = type,
+        .sq_sig_all = 1,
+        .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
     EXPECT(!rdma_create_qp(id, NULL, &a));
     EXPECT(id->qp && id->send_cq && id->recv_cq && id->send_cq_channel);
     FAILS(rdma_create_qp(id, NULL, &a), EINVAL);
@@ -179,7 +181,8 @@ static struct rdma_cm_id *take_request(struct rdma_cm_id *l, const char *private
 {
     struct rdma_cm_event *e = EVENT(passive, CONNECT_REQUEST);
     struct rdma_cm_id *id = e->id;
-    EXPECT(e->listen_id == l && id != l && id->context == (void *)0x77 && id->verbs && id->channel == passive);
+    EXPECT(e->listen_id == l && id != l && id->context == (void *)0x77 && id->verbs &&
+           id->channel == passive);
     EXPECT(e->param.conn.private_data_len == length);
     EXPECT(e->param.conn.private_data && !strcmp(e->param.conn.private_data, private_data));
     EXPECT(ntohs(rdma_get_src_port(id)) == port_of(l));
@@ -190,9 +193,14 @@ static struct rdma_cm_id *take_request(struct rdma_cm_id *l, const char *private
 static void connection(void)
 {
     struct rdma_cm_id *l = listener(RDMA_PS_TCP, 0), *a = routed(RDMA_PS_TCP, port_of(l));
-    struct rdma_conn_param c = {.private_data = "hello", .private_data_len = 6, .responder_resources = 3, .initiator_depth = 5,
-                                .retry_count = 6, .rnr_retry_count = 4};
-    struct rdma_conn_param too_long = {.private_data = active, .private_data_len = 57}, greedy = {.initiator_depth = 200};
+    struct rdma_conn_param c = {.private_data = "hello",
+                                .private_data_len = 6,
+                                .responder_resources = 3,
+                                .initiator_depth = 5,
+                                .retry_count = 6,
+                                .rnr_retry_count = 4};
+    struct rdma_conn_param too_long = {.private_data = active, .private_data_len = 57},
+                           greedy = {.initiator_depth = 200};
     add_qp(a, IBV_QPT_RC);
     EXPECT(state_of(a) == IBV_QPS_INIT);
     FAILS(rdma_connect(a, &too_long), EINVAL);
@@ -211,8 +219,11 @@ static void connection(void)
     EXPECT(rdma_get_dst_port(a) == rdma_get_src_port(p) && rdma_get_src_port(a) == rdma_get_dst_port(p));
     EXPECT(!memcmp(rdma_get_local_addr(a), rdma_get_peer_addr(p), sizeof(struct sockaddr_in)));
     add_qp(p, IBV_QPT_RC);
-    struct rdma_conn_param answer = {.private_data = "welcome", .private_data_len = 8, .responder_resources = 2,
-                                     .initiator_depth = 1, .rnr_retry_count = 7};
+    struct rdma_conn_param answer = {.private_data = "welcome",
+                                     .private_data_len = 8,
+                                     .responder_resources = 2,
+                                     .initiator_depth = 1,
+                                     .rnr_retry_count = 7};
     EXPECT(!rdma_accept(p, &answer));
     FAILS(rdma_accept(p, &answer), EINVAL);
     FAILS(rdma_reject(p, NULL, 0), EINVAL);
@@ -223,9 +234,13 @@ static void connection(void)
     PASS(passive, ESTABLISHED);
     struct ibv_qp_attr at;
     struct ibv_qp_init_attr in;
-    ibv_query_qp(a->qp, &at, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY, &in);
+    ibv_query_qp(a->qp, &at,
+                 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY,
+                 &in);
     EXPECT(at.max_rd_atomic == 2 && at.max_dest_rd_atomic == 1 && at.retry_cnt == 6 && at.rnr_retry == 7);
-    ibv_query_qp(p->qp, &at, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY, &in);
+    ibv_query_qp(p->qp, &at,
+                 IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY,
+                 &in);
     EXPECT(at.max_rd_atomic == 1 && at.max_dest_rd_atomic == 2 && at.retry_cnt == 6 && at.rnr_retry == 4);
     talk(a, p);
     talk(p, a);
@@ -253,7 +268,8 @@ static void rejects(void)
     FAILS(rdma_reject(p, "", 149), EINVAL);
     EXPECT(!rdma_reject(p, "no", 3));
     e = EVENT(active, REJECTED);
-    EXPECT(e->status == 28 && e->param.conn.private_data_len == 148 && !strcmp(e->param.conn.private_data, "no"));
+    EXPECT(e->status == 28 && e->param.conn.private_data_len == 148 &&
+           !strcmp(e->param.conn.private_data, "no"));
     rdma_ack_cm_event(e);
     drop(a);
     drop(p);
@@ -295,7 +311,8 @@ static void rejects(void)
 
 static void addresses(void)
 {
-    struct sockaddr_in far = v4("192.0.2.1", 5), port0 = v4("198.18.0.2", 0), any = v4("0.0.0.0", 5), other = v4("198.18.0.1", 9);
+    struct sockaddr_in far = v4("192.0.2.1", 5), port0 = v4("198.18.0.2", 0), any = v4("0.0.0.0", 5),
+                       other = v4("198.18.0.1", 9);
     struct sockaddr strange = {.sa_family = AF_UNIX};
     struct rdma_cm_event *e;
     struct rdma_cm_id *id = make(active, RDMA_PS_TCP), *two = make(active, RDMA_PS_TCP);
@@ -374,8 +391,11 @@ static void options(void)
 static struct ibv_qp *own_qp(struct rdma_cm_id *id, struct ibv_cq **cq)
 {
     *cq = ibv_create_cq(id->verbs, 8, NULL, NULL, 0);
-    struct ibv_qp_init_attr a = {.qp_type = IBV_QPT_RC, .send_cq = *cq, .recv_cq = *cq,
-                                 .cap = {.max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct ibv_qp_init_attr a = {
+        .qp_type = IBV_QPT_RC,
+        .send_cq = *cq,
+        .recv_cq = *cq,
+        .cap = {.max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1}};
     return ibv_create_qp(id->pd, &a);
 }
 
@@ -447,7 +467,8 @@ static void datagrams(void)
     c.qp_num = p->qp->qp_num;
     EXPECT(!rdma_accept(p, &c));
     e = EVENT(active, ESTABLISHED);
-    EXPECT(e->param.ud.private_data_len == 136 && e->param.ud.qp_num == p->qp->qp_num && e->param.ud.qkey == RDMA_UDP_QKEY);
+    EXPECT(e->param.ud.private_data_len == 136 && e->param.ud.qp_num == p->qp->qp_num &&
+           e->param.ud.qkey == RDMA_UDP_QKEY);
     struct ibv_ah *ah = ibv_create_ah(a->pd, &e->param.ud.ah_attr);
     EXPECT(ah);
     EXPECT(!rdma_post_ud_send(a, NULL, out, sizeof(out), mo, 0, ah, e->param.ud.qp_num));
@@ -488,7 +509,8 @@ static void multicast(void)
     FAILS(rdma_join_multicast_ex(id, &bad, NULL), EINVAL);
     EXPECT(!rdma_join_multicast(id, sa(&group), out));
     struct rdma_cm_event *e = EVENT(active, MULTICAST_JOIN);
-    EXPECT(e->param.ud.private_data == out && e->param.ud.qp_num == 0xffffff && e->param.ud.ah_attr.is_global);
+    EXPECT(e->param.ud.private_data == out && e->param.ud.qp_num == 0xffffff &&
+           e->param.ud.ah_attr.is_global);
     struct ibv_ah *ah = ibv_create_ah(id->pd, &e->param.ud.ah_attr);
     rdma_ack_cm_event(e);
     EXPECT(ah);
@@ -499,7 +521,8 @@ static void multicast(void)
     EXPECT(rdma_get_recv_comp(id, &wc) == 1 && !wc.status && !strcmp(in + 40, "to a group"));
     EXPECT(!rdma_leave_multicast(id, sa(&group)));
     FAILS(rdma_leave_multicast(id, sa(&group)), EADDRNOTAVAIL);
-    struct rdma_cm_join_mc_attr_ex only = {.comp_mask = RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
+    struct rdma_cm_join_mc_attr_ex only = {.comp_mask =
+                                               RDMA_CM_JOIN_MC_ATTR_ADDRESS | RDMA_CM_JOIN_MC_ATTR_JOIN_FLAGS,
                                            .join_flags = RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER,
                                            .addr = sa(&group)};
     EXPECT(!rdma_join_multicast_ex(id, &only, NULL));
@@ -513,8 +536,12 @@ static void multicast(void)
 /* Both synchronous: the active side is a thread. */
 static void *call(void *service)
 {
-    struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP, .ai_connect = (void *)"first ", .ai_connect_len = 6}, *res;
-    struct ibv_qp_init_attr a = {.sq_sig_all = 1, .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP,
+                                  .ai_connect = (void *)"first ",
+                                  .ai_connect_len = 6},
+                         *res;
+    struct ibv_qp_init_attr a = {
+        .sq_sig_all = 1, .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
     struct rdma_cm_id *id;
     struct rdma_conn_param c = {.private_data = "second", .private_data_len = 7};
     EXPECT(!rdma_getaddrinfo("127.0.0.1", service, &hints, &res));
@@ -530,7 +557,8 @@ static void *call(void *service)
 static void endpoints(void)
 {
     struct rdma_addrinfo hints = {.ai_port_space = RDMA_PS_TCP, .ai_flags = RAI_PASSIVE}, *res;
-    struct ibv_qp_init_attr a = {.sq_sig_all = 1, .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
+    struct ibv_qp_init_attr a = {
+        .sq_sig_all = 1, .cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1}};
     struct rdma_conn_param c = {.private_data = "yes", .private_data_len = 4};
     struct rdma_cm_id *l, *id;
     char service[8];
@@ -551,7 +579,8 @@ static void endpoints(void)
     drop(l);
     drop(id);
     hints = (struct rdma_addrinfo){.ai_port_space = RDMA_PS_TCP};
-    EXPECT(!rdma_getaddrinfo("127.0.0.1", "1", &hints, &res) && res->ai_dst_addr && res->ai_qp_type == IBV_QPT_RC);
+    EXPECT(!rdma_getaddrinfo("127.0.0.1", "1", &hints, &res) && res->ai_dst_addr &&
+           res->ai_qp_type == IBV_QPT_RC);
     EXPECT(!rdma_create_ep(&id, res, NULL, NULL));
     FAILS(rdma_connect(id, NULL), ECONNREFUSED); /* synchronous: the error of the event */
     FAILS(rdma_migrate_id(id, NULL), EINVAL);
@@ -568,7 +597,8 @@ static void endpoints(void)
 
 static void migration(void)
 {
-    struct rdma_cm_id *l = listener(RDMA_PS_TCP, 0), *a = routed(RDMA_PS_TCP, port_of(l)), *b = routed(RDMA_PS_TCP, port_of(l));
+    struct rdma_cm_id *l = listener(RDMA_PS_TCP, 0), *a = routed(RDMA_PS_TCP, port_of(l)),
+                      *b = routed(RDMA_PS_TCP, port_of(l));
     struct rdma_event_channel *other = rdma_create_event_channel();
     EXPECT(!rdma_connect(a, NULL));
     struct pollfd p = {.fd = passive->fd, .events = POLLIN};
@@ -609,7 +639,8 @@ static void silence(void)
     for (int i = 0; i < 4; i++) {
         e = take(active);
         full += e->event == RDMA_CM_EVENT_REJECTED && e->status == 28;
-        EXPECT(e->event == RDMA_CM_EVENT_REJECTED || (e->event == RDMA_CM_EVENT_UNREACHABLE && e->status == -ETIMEDOUT));
+        EXPECT(e->event == RDMA_CM_EVENT_REJECTED ||
+               (e->event == RDMA_CM_EVENT_UNREACHABLE && e->status == -ETIMEDOUT));
         rdma_ack_cm_event(e);
     }
     EXPECT(full == 2 || getenv("RDMACM_TCP"));
@@ -629,14 +660,16 @@ static void garbage(void)
     while (f && fgets(line, sizeof(line), f)) {
         char *at = strstr(line, "@softib-cm/");
         if (at && strstr(at, wanted))
-            snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "%.*s", (int)strcspn(at + 1, "\n"), at + 1);
+            snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "%.*s", (int)strcspn(at + 1, "\n"),
+                     at + 1);
     }
     if (f)
         fclose(f);
     memset(bytes, 0x5a, sizeof(bytes));
     for (int i = 0; i < 300; i++) { /* more than may be there at once */
         int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-        if (!connect(fd, (struct sockaddr *)&name, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.sun_path + 1))))
+        if (!connect(fd, (struct sockaddr *)&name,
+                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.sun_path + 1))))
             EXPECT(i % 3 == 0 || send(fd, bytes, i % 3 == 1 ? 10 : sizeof(bytes), MSG_NOSIGNAL) > 0);
         close(fd);
     }

@@ -123,7 +123,7 @@ int main(int argc, char **argv)
         const int n = lengths[dice(sizeof(lengths) / sizeof(lengths[0]))];
         const int calls = n > 2000 ? 3 : (int)dice(90) + 1;
         if (mpitest_rank == (int)dice((unsigned)mpitest_size))
-            usleep(500); /* whoever is late: the others have time to run ahead */
+            usleep(500); /* one rank is late: the others have time to run ahead */
         for (int i = 0; i < calls; i++, call++) {
             if (kind == REDUCE || kind == ALLREDUCE || kind == REDUCE_SCATTER)
                 reduce(kind, root, n, call);

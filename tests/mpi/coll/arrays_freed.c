@@ -1,5 +1,5 @@
 /* arrays_freed.c: nonblocking and persistent v and w collectives whose arrays of counts, displacements and
- * types are gone as soon as the call has returned. The standard asks the caller to keep them; language
+ * types are gone as soon as the call has returned. The standard requires the caller to keep them; language
  * bindings that build them for one call do not.
  *
  * ranks: 3 4

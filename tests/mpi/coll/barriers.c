@@ -1,6 +1,6 @@
 /* barriers.c: nobody leaves a barrier before everybody has come, whatever the algorithm: blocking, nonblocking and persistent,
  * back to back, with ranks that come late by chance. All ranks of a test share the machine's monotonic clock, so that arrivals
- * and departures can be compared. An argument says how many barriers at least (1000000: by hand, minutes); the last rank
+ * and departures can be compared. An argument is the least number of barriers (1000000: by hand, minutes); the last rank
  * prints how many there were.
  *
  * ranks: 5 1 8

@@ -60,7 +60,7 @@ static int call(enum kind kind, bool nonblocking, int mine, int theirs, MPI_Comm
     return rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-/* Who must get an error: those to whom data comes that is not what they asked for, directly or through
+/* Which ranks must get an error: those that receive data other than they requested, directly or through
  * others. */
 static bool must_know(enum kind kind)
 {

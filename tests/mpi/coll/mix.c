@@ -1,6 +1,6 @@
 /* mix.c: thousands of collective operations in random order, of random lengths and roots, on three communicators whose ranks
  * overlap, some ranks late by chance. Every rank throws the same dice. Ranks that run ahead, calls of many steps and ranks that
- * sleep meet in ways that no orderly test tries; every byte is checked.
+ * sleep coincide in orders that no other test produces; every byte is checked.
  *
  * ranks: 5 2 3 8
  * args: 2500
@@ -24,7 +24,7 @@ struct call {
     MPI_Comm comm;
     int rank, size, root;
     size_t n;      /* elements, of a block or of a vector */
-    uint32_t salt; /* so that old data is told from new */
+    uint32_t salt; /* so that old data is distinguished from new */
 };
 
 static uint32_t roll(uint64_t *dice)

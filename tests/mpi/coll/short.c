@@ -1,6 +1,6 @@
 /* short.c: calls of a few bytes, which ranks on one node do without describing them first. Every rank chooses by
  * its own arguments whether it can: here ranks differ. Some describe their data by a type with gaps, which
- * takes the general way, while others say the same with plain bytes; some are in place. Both ways must agree on steps and
+ * takes the general path, while others describe the same data by plain bytes; some are in place. Both paths must agree on steps and
  * places, below, at and above every limit of length.
  *
  * ranks: 3 2 5

@@ -1,5 +1,5 @@
 /* suite.h: every blocking collective, over lengths that reach each algorithm. Programs that include it differ
- * in the algorithms their environment asks for.
+ * in the algorithms that their environment selects.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "move.h"

@@ -162,7 +162,7 @@ static void names(void)
     MPI_Type_free(&t);
 }
 
-/* What MPI_Abi_get_fortran_info says of the types with a size in their name is what MPI_Type_size and
+/* MPI_Abi_get_fortran_info describes the types with a size in their name as MPI_Type_size and
  * MPI_Type_match_size say. */
 static void fortran_sizes(void)
 {

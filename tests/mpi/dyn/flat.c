@@ -1,5 +1,5 @@
 /* flat.c: spawn as many as there are, talk, disconnect, over and over: neither memory nor open files nor mappings grow. With
- * an argument, so many times, and the figures are printed ten times (default 16; the first half does not count).
+ * an argument, that number of times, and the figures are printed ten times (default 16; the first half does not count).
  *
  * What is left behind by each spawn shows as a new maximum in every round, however little it is. A pool that once needs one
  * more block than before does so now and then: a table of processes grows with the 8th and the 16th spawn, and on a busy machine some
@@ -58,7 +58,7 @@ static int mappings(void)
     return n;
 }
 
-/* Everybody with everybody: each connection carries a large message both ways. */
+/* All pairs: each connection carries a large message in both directions. */
 static void round_trip(MPI_Comm inter, int parent)
 {
     static int block[8192];

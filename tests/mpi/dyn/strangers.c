@@ -145,7 +145,7 @@ static void silent_listener(const char *true_name)
     close(fd);
 }
 
-/* The first address belongs to a process that says nothing; the port is at the second. */
+/* The first address belongs to a process that never answers; the port is at the second. */
 static void silent_first_address(char *name)
 {
     uint16_t port = (uint16_t)atoi(field(name, FIELD_PORT));

@@ -106,7 +106,7 @@ static void root_dies(void)
     expect_same(now, flag);
 }
 
-/* A revocation reaches those who wait for someone alive. */
+/* A revocation reaches ranks that wait for a living rank. */
 static void revoked(void)
 {
     int x, flag = 0;

@@ -1,4 +1,4 @@
-/* coll.c: a rank dies before or inside a collective call. Those who wait get MPIX_ERR_PROC_FAILED, blocking and
+/* coll.c: a rank dies before or inside a collective call. Ranks that wait get MPIX_ERR_PROC_FAILED, blocking and
  * nonblocking, small and large; afterwards they go on without it.
  *
  * ranks: 8

@@ -71,7 +71,7 @@ int main(int argc, char **argv)
         together();
         alone();
     }
-    EXPECT(allocated() - before < 256 * 1024); /* so many agreements would be ten times as much */
+    EXPECT(allocated() - before < 256 * 1024); /* keeping every agreement would take ten times as much */
     if (rank == victim)
         die();
     MPI_Comm rest;

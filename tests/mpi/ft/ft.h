@@ -11,7 +11,7 @@
 
 #include "mpitest.h"
 
-static MPI_Comm now; /* those who live */
+static MPI_Comm now; /* the living ranks */
 static int rank, size, victim;
 
 static inline int class_of(int rc)

@@ -1,6 +1,6 @@
 /* midway.c: one end of a large message dies while its bytes move, by each protocol. One of the two sees the memory of the receiver,
  * and when the first bytes have come it kills the other one, or itself: some protocols copy at the one end, some at the other, and
- * whoever copies sees nothing. The end that lives gets MPIX_ERR_PROC_FAILED, or the whole message when that was faster; when its
+ * the copying process notices nothing. The end that lives gets MPIX_ERR_PROC_FAILED, or the whole message when that was faster; when its
  * call has returned, nothing touches its memory any more.
  *
  * ranks: 8
@@ -184,7 +184,7 @@ static void meet(void)
     }
 }
 
-/* Those who live work on, in new memory at the place of the old. */
+/* The living ranks continue, in new memory at the place of the old. */
 static void go_on(void)
 {
     MPI_Comm next;

@@ -1,4 +1,4 @@
-/* respawn.c: whoever dies is replaced: the others shrink, spawn a new process and merge with it. The new ones die too.
+/* respawn.c: a rank that dies is replaced: the others shrink, spawn a new process and merge with it. The new ones die too.
  *
  * ranks: 3
  * nodes: no

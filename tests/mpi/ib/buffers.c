@@ -1,5 +1,5 @@
 /* buffers.c: a program that allocates a large buffer for each message and frees it again does not pay for a
- * registration each time: malloc keeps the memory. Where it is told not to, the messages are right all the
+ * registration each time: malloc keeps the memory. Where it is configured not to, the messages are right all the
  * same. Memory that is really given back and mapped again at the same address is other memory: what was registered
  * there must be forgotten, or the adapter reads and writes pages that nobody sees (on softib, which pins nothing, only
  * the counter would tell).
@@ -48,7 +48,7 @@ static void one_message(char *buf, int seed)
     }
 }
 
-/* A sanitizer brings a malloc of its own, which cannot be told to keep memory. */
+/* A sanitizer brings a malloc of its own, which cannot be configured to keep memory. */
 static int malloc_is_libc(void)
 {
     struct mallinfo2 now = mallinfo2();

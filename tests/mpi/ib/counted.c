@@ -1,5 +1,5 @@
-/* counted.c: each mechanism of the InfiniBand transport does what its setting says, as its counters tell: the
- * program looks at its environment and then at the performance variables.
+/* counted.c: each mechanism of the InfiniBand transport does what its setting selects, as its counters prove: the
+ * program reads its environment and then the performance variables.
  *
  * ranks: 4
  * nodes: only 4
@@ -102,7 +102,7 @@ static void burst(void)
         EXPECT_EQ(data[i][BYTES - 1], (char)i);
 }
 
-/* Buffers for a peer: as many as the setting says, and more only where flow control adapts and a sender had to wait. */
+/* Buffers for a peer: as many as the setting allows, and more only where flow control adapts and a sender had to wait. */
 static void check_buffers(void)
 {
     long long first = setting("FISHPLATE_IB_BUFFERS", 8), most = setting("FISHPLATE_IB_BUFFERS_MAX", 128);

@@ -42,14 +42,14 @@ static int block(unsigned *dice)
 
 static const char *counter_of(const char *setting)
 {
-    static const char *const ways[][2] = {{"rdma_counter", "coll_barrier_counter"},
-                                          {"rdma", "coll_barrier_rdma"},
-                                          {"switch", "coll_barrier_switch"},
-                                          {"multicast", "coll_barrier_multicast"},
-                                          {"wires", "coll_barrier_wires"}};
+    static const char *const algorithms[][2] = {{"rdma_counter", "coll_barrier_counter"},
+                                                {"rdma", "coll_barrier_rdma"},
+                                                {"switch", "coll_barrier_switch"},
+                                                {"multicast", "coll_barrier_multicast"},
+                                                {"wires", "coll_barrier_wires"}};
     for (int i = 0; i < 5; i++)
-        if (setting && strstr(setting, ways[i][0]))
-            return ways[i][1];
+        if (setting && strstr(setting, algorithms[i][0]))
+            return algorithms[i][1];
     return NULL;
 }
 

@@ -1,4 +1,4 @@
-/* multicast_polite.c: packets of a multicast group arrive at a member that has not yet heard of all others. It sleeps until it has:
+/* multicast_polite.c: packets of a multicast group arrive at a member to which not all others have announced themselves yet. It sleeps until they have:
  * its processor time is a small part of the wait. All that comes from or goes to rank 2 takes long; rank 0 hears of rank 3 through
  * rank 2, so that it is the last to know, and rank 1 broadcasts before that.
  *

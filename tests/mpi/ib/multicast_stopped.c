@@ -20,15 +20,15 @@ enum { ROUNDS = 2, CALLS = 400, BYTES = 50000, GROWTH = 24 << 20 };
 
 static unsigned char data[BYTES];
 
-/* Not a rank: stops its parent for a while, when it is told to, and lets it go on whatever happens. */
-static pid_t start_stopper(int told, long ms)
+/* Not a rank: stops its parent for a while on request, and continues it whatever happens. */
+static pid_t start_stopper(int requests, long ms)
 {
     const struct timespec a_while = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     pid_t parent = getpid(), child = fork();
     char byte;
     if (child != 0)
         return child;
-    while (read(told, &byte, 1) == 1) {
+    while (read(requests, &byte, 1) == 1) {
         kill(parent, SIGSTOP);
         nanosleep(&a_while, NULL);
         kill(parent, SIGCONT);

@@ -44,7 +44,7 @@ int main(int argc, char **argv)
     EXPECT_EQ(value[STARVED], 0);
     EXPECT_EQ(value[ANNOUNCED], 0);
     MPI_Allreduce(MPI_IN_PLACE, &value[QUEUED], 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-    EXPECT(value[QUEUED] > 0); /* else the connection was open, and this test says nothing */
+    EXPECT(value[QUEUED] > 0); /* else the connection was open, and this test proves nothing */
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     return mpitest_end();

@@ -1,4 +1,4 @@
-/* basic.c: opening in every mode, what a handle tells, explicit offsets, pointers, sizes, and errors that name the file.
+/* basic.c: opening in every mode, what a handle reports, explicit offsets, pointers, sizes, and errors that name the file.
  * ranks: 1 3
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -150,11 +150,11 @@ static void check_append(const char *name)
     MPI_File_close(&f);
 }
 
-static int heard;
+static int handled_class;
 static void handler(MPI_File *f, int *code, ...)
 {
     (void)f;
-    heard = class_of(*code);
+    handled_class = class_of(*code);
 }
 
 /* A new file gets the handler of MPI_FILE_NULL; errors of requests go to the file's. */
@@ -168,12 +168,12 @@ static void check_handlers(MPI_File f)
     MPI_File_create_errhandler(handler, &mine);
     MPI_File_set_errhandler(f, mine);
     EXPECT_EQ(class_of(MPI_File_seek(f, -1, MPI_SEEK_SET)), MPI_ERR_ARG);
-    EXPECT_EQ(heard, MPI_ERR_ARG);
-    heard = 0;
+    EXPECT_EQ(handled_class, MPI_ERR_ARG);
+    handled_class = 0;
     /* An access that is wrong at this rank only shows when it is waited for. */
     EXPECT_EQ(MPI_File_iwrite_at_all(f, -5, &word, 1, MPI_INT, &request), 0);
     EXPECT_EQ(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)), MPI_ERR_ARG);
-    EXPECT_EQ(heard, MPI_ERR_ARG);
+    EXPECT_EQ(handled_class, MPI_ERR_ARG);
     MPI_Errhandler_free(&mine);
     MPI_File_set_errhandler(f, MPI_ERRORS_RETURN);
 }

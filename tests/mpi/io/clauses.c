@@ -22,7 +22,7 @@ static MPI_Datatype every_second(void)
     return type;
 }
 
-/* No place can be asked for or changed, except that offsets of the view can be looked up (MPI-5.0, 14.4.3). */
+/* No position can be queried or changed, except that offsets of the view can be looked up (MPI-5.0, 14.4.3). */
 static void check_sequential(const char *name)
 {
     MPI_File f;

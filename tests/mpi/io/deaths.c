@@ -55,7 +55,7 @@ static MPI_File open_file(void)
     return f;
 }
 
-/* What became of a write, after the death: all of mine is in the file if I heard success. */
+/* What became of a write, after the death: all bytes of this rank are in the file if the write succeeded. */
 static void judge(MPI_File f, int rc)
 {
     int flag = 1;
@@ -71,7 +71,7 @@ static void judge(MPI_File f, int rc)
     EXPECT(f == MPI_FILE_NULL);
 }
 
-/* The victim makes progress so many times, and dies. */
+/* The victim makes progress the given number of times, and dies. */
 static void after(int steps)
 {
     MPI_Request r = MPI_REQUEST_NULL;

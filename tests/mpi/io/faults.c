@@ -227,7 +227,7 @@ static void check_limit(void)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* A file that somebody deletes stays one as long as it is open; the next open says that it is gone. */
+/* A file that another process deletes remains usable while it is open; the next open reports that it is gone. */
 static void check_vanished(const char *name)
 {
     MPI_File f = open_interleaved("enable");

@@ -1,4 +1,4 @@
-/* iotest.h: what tests of files share: a name that all ranks use and nobody else, and data that says where it belongs.
+/* iotest.h: what tests of files share: a name that all ranks use and no other job, and data that encodes its place.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_IOTEST_H

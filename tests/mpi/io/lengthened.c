@@ -1,4 +1,4 @@
-/* lengthened.c: a rank makes a file longer while the others write small pieces behind its old end. Linux tells others the new
+/* lengthened.c: a rank makes a file longer while the others write small pieces behind its old end. Linux publishes the new
  * length before it has cleared what lies between the old end and the new one. Here that moment lasts until all others wait for the file's
  * lock in the kernel: what they have stored through a mapping by then is lost.
  * ranks: 2 4

@@ -1,4 +1,4 @@
-/* locks.c: file systems without locks, as NFS without its lock daemon: what needs them fails at once and says so, what does not
+/* locks.c: file systems without locks, as NFS without its lock daemon: operations that need them fail at once with an error that states it, others
  * goes on; and those that know only locks of processes, not of open files. This program stands between the library and fcntl.
  * ranks: 4
  * nodes: 2

@@ -28,7 +28,7 @@ int madvise(void *at, size_t length, int advice)
 {
     if (refuse) {
         refused++;
-        errno = EFAULT; /* what the kernel says where touching the page would raise SIGBUS */
+        errno = EFAULT; /* the kernel's error where touching the page would raise SIGBUS */
         return -1;
     }
     return (int)syscall(SYS_madvise, at, length, advice);

@@ -1,5 +1,5 @@
-/* remote.c: files of an NFS server. This program stands between the library and the system calls, and says that its folder is a mount of
- * NFS. Locks are asked for again and again, since a client that waits for one asks its server seldom. Small pieces with holes lock the
+/* remote.c: files of an NFS server. This program stands between the library and the system calls, and reports its folder as a mount of
+ * NFS. Locks are polled, since a client that waits for one queries its server seldom. Small pieces with holes lock the
  * whole file, so that the client can send pages. A mount that keeps locks to itself (nolock, local_lock) is an error between nodes.
  * What real clients and servers do is tested by the job nfs of tests/rig.
  * ranks: 4
@@ -25,8 +25,8 @@
 
 static struct {
     const char *lock_option; /* of the mount */
-    int denials;             /* so many locks are somebody else's */
-    int asks, waits;         /* locks that were asked for, and waited for in the kernel */
+    int denials;             /* requests still to be refused: another client holds the lock */
+    int requests, waits;     /* locks requested without waiting, and waited for in the kernel */
     int whole, parts;        /* exclusive locks that were given, of the whole file and of parts */
 } nfs = {.lock_option = "none"};
 
@@ -75,11 +75,11 @@ FILE *fopen64(const char *path, const char *mode)
 int stand_between(int fd, int command, void *arg)
 {
     const bool waits = command == F_OFD_SETLKW || command == F_SETLKW;
-    const bool asks = command == F_OFD_SETLK || command == F_SETLK;
+    const bool requests = command == F_OFD_SETLK || command == F_SETLK;
     const struct flock *lock = arg;
-    if (!(waits || asks) || lock->l_type == F_UNLCK)
+    if (!(waits || requests) || lock->l_type == F_UNLCK)
         return (int)syscall(SYS_fcntl, fd, command, arg);
-    nfs.asks += asks;
+    nfs.requests += requests;
     nfs.waits += waits;
     if (nfs.denials > 0) {
         nfs.denials--;
@@ -92,7 +92,7 @@ int stand_between(int fd, int command, void *arg)
     return rc;
 }
 
-static void expect_told(int rc)
+static void expect_error_text(int rc)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int n;
@@ -113,8 +113,8 @@ static void check_local(const char *option, int alone)
         EXPECT_EQ(rc, 0);
         EXPECT_EQ(shared, 0);
     } else {
-        expect_told(rc);
-        expect_told(shared);
+        expect_error_text(rc);
+        expect_error_text(shared);
         EXPECT_EQ(MPI_File_get_atomicity(f, &flag), 0);
         EXPECT_EQ(flag, 0);
     }
@@ -134,16 +134,16 @@ static void set_view(MPI_File f, MPI_Datatype element, int step)
     MPI_Type_free(&type);
 }
 
-/* A lock that others have is asked for until it is given; nobody waits in the kernel. */
+/* A lock that another process holds is requested until it is granted; no rank waits in the kernel. */
 static void check_denied(MPI_File f)
 {
     int value = 7, got = 0;
     MPI_Barrier(MPI_COMM_WORLD);
-    nfs.asks = nfs.waits = 0;
+    nfs.requests = nfs.waits = 0;
     nfs.denials = 9;
     EXPECT_EQ(MPI_File_write_at(f, 1000 + mpitest_rank, &value, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(nfs.denials, 0);
-    EXPECT(nfs.asks >= 10);
+    EXPECT(nfs.requests >= 10);
     nfs.denials = 5;
     EXPECT_EQ(MPI_File_read_at(f, 1000 + mpitest_rank, &got, 1, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(got, 7);

@@ -1,5 +1,5 @@
 /* stripes.c: hints and layouts of parallel file systems. This program stands between the library and the system calls, and
- * plays a Lustre file system: it says that folders are on one, and keeps the layout of one file.
+ * plays a Lustre file system: it reports folders as part of one, and keeps the layout of one file.
  * ranks: 4
  * nodes: 2
  *

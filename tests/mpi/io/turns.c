@@ -32,7 +32,7 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
-/* Cuts the file after its pages were asked for. */
+/* Truncates the file after its pages were requested. */
 int madvise(void *at, size_t length, int advice)
 {
     const int rc = (int)syscall(SYS_madvise, at, length, advice);

@@ -148,10 +148,10 @@ static void check_file(MPI_File f, int round, const struct pattern *p, long disp
             size = at + 1 > size ? at + 1 : size;
         }
     }
-    MPI_Offset told;
+    MPI_Offset reported;
     MPI_Status status;
-    MPI_File_get_size(f, &told);
-    EXPECT_EQ(told, size);
+    MPI_File_get_size(f, &reported);
+    EXPECT_EQ(reported, size);
     MPI_File_set_view(f, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     memset(got, 0, sizeof(got));
     EXPECT_EQ(MPI_File_read_at(f, 0, got, LIMIT, MPI_BYTE, &status), 0);
@@ -206,7 +206,7 @@ static void try_one(int round)
     MPI_Type_free(&memory);
     MPI_Type_free(&memory_in);
     if (mpitest_failures)
-        fprintf(stderr, "rank %d: round %d, ways %d and %d\n", mpitest_rank, round, way_out, way_in);
+        fprintf(stderr, "rank %d: round %d, methods %d and %d\n", mpitest_rank, round, way_out, way_in);
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* wide.c: more than 2^31 bytes in one call, offsets beyond 4 GiB, and files that are mostly holes. This program stands between the
- * library and the system calls: of large accesses it looks at addresses and offsets and moves nothing, so that neither memory nor
+ * library and the system calls: of large accesses it records addresses and offsets and moves nothing, so that neither memory nor
  * disk is used. With IOTEST_HUGE=1 it also moves 2 GiB through aggregators into a real file.
  * ranks: 2
  *
@@ -15,7 +15,7 @@
 #define GIB  ((MPI_Count)1 << 30)
 #define MANY (2 * GIB + 5)
 
-/* What the library asked for, and where it should have been: byte b of the file is at base + b - start, or, with holes, a
+/* What the library requested, and where it should have been: byte b of the file is at base + b - start, or, with holes, a
  * GiB of data is followed by one of a hole. A period of memory that is used again and again has `turn` bytes. */
 static struct {
     bool on;
@@ -98,7 +98,7 @@ static void expect_all(MPI_Status *status, MPI_Count bytes)
     EXPECT_EQ(small, MPI_UNDEFINED);
 }
 
-/* Bytes by a large count, each of the ways to say where. */
+/* Bytes by a large count, with each kind of position. */
 static void check_counts(MPI_File f, char *memory)
 {
     MPI_Status status;

@@ -92,7 +92,7 @@ static inline void big_clear(struct big *b, MPI_Count len)
 }
 
 /* Whether it holds bytes `from` to `from + len - 1` of the pattern, of each the bits in mask, and nothing
- * behind. Returns how many of those that are looked at are wrong. */
+ * behind. Returns how many of the checked ones are wrong. */
 static inline long big_wrong(const struct big *b, MPI_Count from, MPI_Count len, unsigned char mask)
 {
     long wrong = 0;
@@ -112,7 +112,7 @@ static inline void big_skip(void)
         exit(77);
 }
 
-/* One count a run, so that a run is short: 2^31 - 1 unless BIG says 0 or 1 more. */
+/* One count a run, so that a run is short: 2^31 - 1 unless BIG is set to 0 or 1 more. */
 static inline MPI_Count big_count(int *which)
 {
     const char *text = getenv("BIG");

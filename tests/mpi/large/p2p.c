@@ -61,7 +61,7 @@ static void detach(void)
     EXPECT_EQ(size, n + MPI_BSEND_OVERHEAD);
 }
 
-/* The ways to send. A ready send needs its receive: the other side says when it is posted. */
+/* The kinds of send. A ready send needs its receive: the other side reports when it is posted. */
 static void by_send(void)
 {
     MPI_Send_c(out.at, n, MPI_BYTE, 1, 0, WORLD);
@@ -145,7 +145,7 @@ static void by_psend(void)
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     MPI_Request_free(&r);
 }
-/* One byte comes back, so that both counts are looked at. */
+/* One byte comes back, so that both counts are checked. */
 static void by_sendrecv(void)
 {
     unsigned char x = 0;
@@ -184,7 +184,7 @@ static void by_isendrecv(void)
     EXPECT_EQ(x, 77);
 }
 
-/* The ways to receive. */
+/* The kinds of receive. */
 static void to_recv(void)
 {
     MPI_Status s;
@@ -251,8 +251,8 @@ static void to_isendrecv(void)
 
 static const struct {
     void (*send)(void), (*receive)(void);
-    int ready; /* the receiver says first that it is ready */
-} ways[] = {
+    int ready; /* the receiver first sends that it is ready */
+} calls[] = {
     {by_send, to_recv, 0},
     {by_ssend, to_mrecv, 0},
     {by_rsend, to_irecv, 1},
@@ -284,16 +284,16 @@ int main(int argc, char **argv)
     } else {
         in = big_target(n);
     }
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         if (mpitest_rank == 1) {
             big_clear(&in, n);
-            ways[i].receive();
+            calls[i].receive();
             EXPECT_EQ(big_wrong(&in, 0, n, 0xff), 0);
             continue;
         }
-        if (ways[i].ready)
+        if (calls[i].ready)
             MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, WORLD, MPI_STATUS_IGNORE);
-        ways[i].send();
+        calls[i].send();
     }
     return mpitest_end();
 }

@@ -1,5 +1,5 @@
-/* aborts.c: the ways to end a job by an error. Without arguments, what the initial error handler is; with
- * one, one of the ways, whose status and words tests/tools/aborts.sh looks at.
+/* aborts.c: how an error ends a job. Without arguments, what the initial error handler is; with
+ * one, one of them; tests/tools/aborts.sh checks its status and text.
  *
  * ranks: 1 2 3 4 5 8
  * also: FISHPLATE_INITIAL_ERRHANDLER=mpi_errors_return
@@ -47,7 +47,7 @@ static void initial(int *argc, char ***argv)
     EXPECT(flag && strcmp(value, name) == 0);
 }
 
-/* Nobody gets past this: whoever does, ends with another status than the one that is expected. */
+/* No rank gets past this; one that does ends with an unexpected status. */
 static int wait_for_the_end(MPI_Comm c)
 {
     int x;
@@ -125,15 +125,16 @@ static int end(const char *way)
     static const struct {
         const char *name;
         int (*run)(MPI_Comm last, int is_last);
-    } ways[] = {{"world", on_world},     {"self", on_self},  {"part", on_part},      {"errors", errors_abort},
-                {"fatal", errors_fatal}, {"called", called}, {"session", in_session}};
+    } endings[] = {{"world", on_world},      {"self", on_self},       {"part", on_part},
+                   {"errors", errors_abort}, {"fatal", errors_fatal}, {"called", called},
+                   {"session", in_session}};
     MPI_Comm last;
     int is_last = mpitest_rank == mpitest_size - 1;
     MPI_Comm_split(MPI_COMM_WORLD, is_last, 0, &last);
     MPI_Comm_set_name(last, is_last ? "the last" : "the others");
-    for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-        if (strcmp(ways[i].name, way) == 0)
-            return ways[i].run(last, is_last);
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+        if (strcmp(endings[i].name, way) == 0)
+            return endings[i].run(last, is_last);
     return 98;
 }
 

@@ -100,7 +100,7 @@ static void split_types(void)
     MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_GUIDED, 0, info, &part);
     EXPECT(part == MPI_COMM_NULL);
     MPI_Comm_split_type(c, MPI_COMM_TYPE_HW_UNGUIDED, 0, info, &part);
-    if (part != MPI_COMM_NULL) { /* as on several nodes; the info now says what it was split by */
+    if (part != MPI_COMM_NULL) { /* as on several nodes; the info now holds the type it was split by */
         int part_size, room = 64, found = 0;
         char kind[64] = "";
         MPI_Comm_size(part, &part_size);

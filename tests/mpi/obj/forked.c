@@ -60,7 +60,7 @@ static void call_what_is_allowed(void)
     MPI_Initialized(&flag);
     if (!flag)
         _exit(2);
-    MPI_Finalized(&flag); /* a library that asks before it cleans up leaves MPI alone */
+    MPI_Finalized(&flag); /* a library that checks this before it cleans up makes no MPI call */
     if (!flag)
         _exit(3);
     MPI_Get_version(&version, &subversion);
@@ -68,7 +68,7 @@ static void call_what_is_allowed(void)
     _exit(version == 5 && MPI_Wtime() > 0 ? 4 : 5);
 }
 
-/* Runs one call in a forked child and reads what it says. */
+/* Runs one call in a forked child and reads its output. */
 static void in_child(void (*call)(void), const char *function, int status_wanted)
 {
     char said[4096];

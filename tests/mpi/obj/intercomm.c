@@ -98,7 +98,7 @@ static void splitting(void)
 {
     MPI_Comm inter = make(1, 4), part;
     int place = mpitest_rank / 2, n;
-    /* Pairs: even 2k meets odd 2k+1; who has no partner gets nothing. */
+    /* Pairs: even rank 2k with odd rank 2k+1; a rank without a partner gets nothing. */
     MPI_Comm_split(inter, place, 0, &part);
     int alone = mpitest_size % 2 && mpitest_rank == mpitest_size - 1;
     EXPECT_EQ(part == MPI_COMM_NULL, alone);

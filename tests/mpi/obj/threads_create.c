@@ -41,7 +41,7 @@ static void *work(void *arg)
         MPI_Comm_free(&part);
         MPI_Comm_free(&made);
         MPI_Comm_create_group(MPI_COMM_WORLD, g, me,
-                              &made); /* all threads on one parent, told apart by the tag */
+                              &made); /* all threads on one parent, distinguished by the tag */
         expect_ring(made, 2);
         MPI_Comm_free(&made);
     }

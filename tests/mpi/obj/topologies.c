@@ -94,8 +94,8 @@ static void graph(void)
     free(next);
 }
 
-/* Rank 0 tells all edges: i sends to everyone above it, with weight 10 i + j. */
-static void told_by_one(void)
+/* Rank 0 specifies all edges: i sends to every rank above it, with weight 10 i + j. */
+static void edges_given_by_one_rank(void)
 {
     int n = mpitest_size, tellers = mpitest_rank == 0 ? n : 0, at = 0, in, out, weighted;
     int *sources = malloc((size_t)n * sizeof(int)), *degrees = malloc((size_t)n * sizeof(int));
@@ -129,8 +129,8 @@ static void told_by_one(void)
     free(weights);
 }
 
-/* Everyone tells the edge of its right neighbour, many times over. */
-static void told_by_others(void)
+/* Every rank specifies the edge of its right neighbour, several times. */
+static void edges_given_by_neighbours(void)
 {
     for (int round = 0; round < 10; round++) {
         int n = mpitest_size, source = (mpitest_rank + 1) % n, dest = (mpitest_rank + 2) % n, one = 1;
@@ -171,8 +171,8 @@ int main(int argc, char **argv)
     grid();
     small_grids();
     graph();
-    told_by_one();
-    told_by_others();
+    edges_given_by_one_rank();
+    edges_given_by_neighbours();
     adjacent();
     return mpitest_end();
 }

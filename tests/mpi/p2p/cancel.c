@@ -1,5 +1,5 @@
 /* cancel.c: receives and sends are cancelled when they have not met, and complete as usual when they have;
- * either way the wait ends and says which it was.
+ * in both cases the wait ends and reports which it was.
  *
  * ranks: 2
  * also: FISHPLATE_SHM_CMA=0 FISHPLATE_EAGER_MAX=64

@@ -187,7 +187,7 @@ static void only_looking(void)
     MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
 }
 
-/* One of several fails: the call says so, and each status says which. */
+/* One of several fails: the call returns MPI_ERR_IN_STATUS, and the statuses show which. */
 static void failures(int which)
 {
     int many = 0, indices[N], longer[2] = {1, 2}, rc;

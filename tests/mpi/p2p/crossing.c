@@ -1,6 +1,6 @@
 /* crossing.c: many messages of all sizes between all ranks at once, sent and received in random order, by
  * receives with and without wildcards, with room to spare, in one block and with holes; announcements, offers
- * and data cross all the time. Every message must end in the receive that MPI's order says, with its bytes
+ * and data cross all the time. Every message must end in the receive that MPI's order requires, with its bytes
  * and no others. Receives that nobody sends to are cancelled in between.
  *
  * Who belongs to whom is computed beforehand: messages of one source are taken in order, so the receives that
@@ -32,7 +32,7 @@ enum {
 
 static const int lengths[] = {1, 2, 255, 256, 1024, 4095, 4096, 4097, 5000, 16384, INTS_MAX};
 
-/* The same numbers in every rank, whoever asks. */
+/* The same numbers in every rank. */
 static unsigned dice_of(unsigned *seed, unsigned n)
 {
     *seed = *seed * 1664525u + 1013904223u;
@@ -82,7 +82,7 @@ static void post(struct receive *r)
     MPI_Irecv(r->buf, r->room, r->holes ? holey : MPI_INT, r->source, r->tag, MPI_COMM_WORLD, &r->request);
 }
 
-/* One receive for each message of this source, in another order; `partner` as MPI's order says. */
+/* One receive for each message of this source, in another order; `partner` as MPI's order requires. */
 static void plan_receives(int source, const struct message *m, struct receive *r)
 {
     int left[EACH], taken[EACH] = {0};

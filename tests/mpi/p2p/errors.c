@@ -17,7 +17,7 @@ static void note(MPI_Comm *comm, int *code, ...)
     MPI_Error_class(*code, &last_class);
 }
 
-/* The call returned this class, and the handler was told once. */
+/* The call returned this class, and the handler was called once. */
 static void expect_error(int rc, int class, int line)
 {
     int got = -1;

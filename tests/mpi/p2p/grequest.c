@@ -96,7 +96,7 @@ static void cancelling(void)
     EXPECT_EQ(flag, 1);
     start(&s, &r);
     MPI_Grequest_complete(r);
-    MPI_Cancel(&r); /* told that it comes too late */
+    MPI_Cancel(&r); /* the callback learns that it is too late */
     EXPECT(s.cancelled == 1 && s.was_complete != 0);
     MPI_Wait(&r, &status);
     MPI_Test_cancelled(&status, &flag);

@@ -43,7 +43,7 @@ static void posted(int how)
     }
 }
 
-/* Messages are there first. The last one tells that all have come. */
+/* Messages are there first. The last one proves that all have arrived. */
 static void unexpected(int how)
 {
     shuffle(how);

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Barrier(MPI_COMM_WORLD); /* connections are made */
     double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
-    MPI_Barrier(MPI_COMM_WORLD); /* nobody looks at the clock late, when the work is half done */
+    MPI_Barrier(MPI_COMM_WORLD); /* no rank reads the clock late, when the work is half done */
     if (mpitest_rank == 0) {
         work();
         for (int i = 1; i < mpitest_size; i++)

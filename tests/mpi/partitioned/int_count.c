@@ -10,7 +10,7 @@
 typedef int int_send(const void *, int, int, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request *);
 typedef int int_recv(void *, int, int, MPI_Datatype, int, int, MPI_Comm, MPI_Info, MPI_Request *);
 
-enum { PARTITIONS = 4, COUNT = 3, WAYS = 3 };
+enum { PARTITIONS = 4, COUNT = 3, CALLS = 3 };
 
 /* Through a variable, so that no compiler sees both types at once. */
 static int_send *volatile psend_int = (int_send *)(void (*)(void))MPI_Psend_init;
@@ -41,13 +41,13 @@ int main(int argc, char **argv)
     int data[PARTITIONS * COUNT];
     MPI_Request r;
     mpitest_begin(&argc, &argv);
-    for (int way = 0; way < WAYS * WAYS; way++) {
+    for (int way = 0; way < CALLS * CALLS; way++) {
         for (int i = 0; i < PARTITIONS * COUNT; i++)
             data[i] = mpitest_rank == 0 ? 10 * way + i : -1;
         if (mpitest_rank == 0)
-            open_send(way % WAYS, data, &r);
+            open_send(way % CALLS, data, &r);
         else
-            open_recv(way / WAYS, data, &r);
+            open_recv(way / CALLS, data, &r);
         MPI_Start(&r);
         if (mpitest_rank == 0)
             MPI_Pready_range(0, PARTITIONS - 1, r);

@@ -136,7 +136,7 @@ int main(int argc, char **argv)
     int level;
     mpitest_begin(&argc, &argv);
     MPI_Query_thread(&level);
-    EXPECT_EQ(level, MPI_THREAD_SINGLE); /* what the program asked for, whatever the library does with it */
+    EXPECT_EQ(level, MPI_THREAD_SINGLE); /* what the program requested, whatever the library does with it */
     share_a_page();
     for (int round = 1; round <= ROUNDS; round++)
         pairs(out, in, round);

@@ -1,5 +1,5 @@
 /* counts.c: between nodes MPI_Win_post, MPI_Win_complete and MPI_Win_fence are counters that RDMA writes, once ranks have met: no frame
- * goes, and data is there before the counter says so. Waiting ranks sleep, poll, or let a thread make progress.
+ * goes, and data is there before the counter shows it. Waiting ranks sleep, poll, or let a thread make progress.
  *
  * ranks: 4
  * nodes: only 4
@@ -109,7 +109,7 @@ static void fences(struct window *w)
         expect_filled((const int *)w->memory, 500 * left + k);
     }
     EXPECT_EQ(counter(frames), before);
-    EXPECT(barriers_met() >= met + ROUNDS); /* other ways are tried now and then */
+    EXPECT(barriers_met() >= met + ROUNDS); /* other methods are tried now and then */
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
 }
 

@@ -42,7 +42,7 @@ static void attributes(struct window *w)
     EXPECT_EQ(deleted, 7);
     MPI_Win_set_attr(w->win, keyval, &seven);
     MPI_Win_free_keyval(&keyval);
-    MPI_Win_set_attr(w->win, keyval, &seven) /* MPI_KEYVAL_INVALID: told to the handler set below */;
+    MPI_Win_set_attr(w->win, keyval, &seven) /* MPI_KEYVAL_INVALID: passed to the handler set below */;
 }
 
 static void names(struct window *w)

@@ -1,4 +1,4 @@
-/* errors.c: wrong epochs, ranks, ranges, types and operators are told from each other, reach the window's error handler,
+/* errors.c: wrong epochs, ranks, ranges, types and operators are distinguished, reach the window's error handler,
  * name the window, and leave it usable.
  *
  * ranks: 2
@@ -109,7 +109,7 @@ static void arguments(MPI_Win w)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w);
 }
 
-/* What is not attached is found by the target, and told by the call that waits. */
+/* The target detects memory that is not attached, and the call that waits reports it. */
 static void attached(void)
 {
     MPI_Win w;

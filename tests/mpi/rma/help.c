@@ -96,7 +96,7 @@ static void many(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* Rank 0 looks at its own memory and calls nothing. */
+/* Rank 0 polls its own memory and makes no MPI call. */
 static void computes(struct window *w)
 {
     const volatile long *word = (const volatile long *)w->memory;

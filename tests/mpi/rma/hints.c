@@ -1,4 +1,4 @@
-/* hints.c: what info keys of a window change, seen in the library's counters; those without effect are kept and told, and values that a
+/* hints.c: what info keys of a window change, seen in the library's counters; those without effect are kept and returned, and values that a
  * key does not have are not.
  *
  * ranks: 2

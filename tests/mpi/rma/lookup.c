@@ -1,6 +1,6 @@
-/* lookup.c: nobody is told of a window's memory when it is made: who first accesses a rank looks it up. Ranks that have communicated
+/* lookup.c: a window's memory is not announced when it is created: the first access to a rank looks it up. Ranks that have communicated
  * need nothing of the target's processor for that, in the first window nor in others; the target here waits for its memory to
- * change, and makes no MPI call. Ranks that have not are asked once.
+ * change, and makes no MPI call. Ranks that have not are queried once.
  *
  * ranks: 4
  * nodes: only 2
@@ -50,7 +50,7 @@ static void expect_set(int i)
 int main(int argc, char **argv)
 {
     counters_begin();
-    MPI_T_pvar_handle asked = counter_open("rma_lookups_by_message"),
+    MPI_T_pvar_handle queries = counter_open("rma_lookups_by_message"),
                       read = counter_open("rma_lookups_by_read");
     mpitest_begin(&argc, &argv);
     const int half = mpitest_size / 2, across = (mpitest_rank + half) % mpitest_size,
@@ -67,14 +67,14 @@ int main(int argc, char **argv)
         MPI_Barrier(MPI_COMM_WORLD);
         close_all();
     }
-    EXPECT_EQ(counter(asked), 0);
+    EXPECT_EQ(counter(queries), 0);
     EXPECT(!low || counter(read) >= 3 * WINDOWS - 1);
     open_all(MPI_COMM_WORLD);
     for (int i = 0; i < WINDOWS; i++)
         for (int r = 0; r < mpitest_size; r++)
             put(wins[i], r);
     MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT(counter(asked) <= (unsigned long long)half); /* once for each rank of the other node */
+    EXPECT(counter(queries) <= (unsigned long long)half); /* once for each rank of the other node */
     close_all();
     counters_end();
     return mpitest_end();

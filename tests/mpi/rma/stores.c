@@ -1,4 +1,4 @@
-/* stores.c: FISHPLATE_DEBUG=rma finds stores of a program into its own window that meet operations of others in one epoch, and says
+/* stores.c: FISHPLATE_DEBUG=rma finds stores of a program into its own window that overlap operations of others in one epoch, and reports
  * nothing where the two are in order or touch different bytes.
  *
  * ranks: 3
@@ -24,8 +24,8 @@ static void listen(void)
     dup2(kept, 2);
 }
 
-/* How often a store was told of since, by all ranks together. */
-static int heard(void)
+/* How many stores all ranks have reported since. */
+static int reports(void)
 {
     static char text[65536];
     int count = 0, total = 0;
@@ -62,7 +62,7 @@ static int between_fences(struct window *w, int kind, int store_at, int put_at)
     if (w->rank == 1 && kind == 2)
         MPI_Accumulate(&x, 1, MPI_INT, 0, put_at, 1, MPI_INT, MPI_SUM, w->win);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-    return heard();
+    return reports();
 }
 
 static void fences(struct window *w)
@@ -88,9 +88,9 @@ static void fences(struct window *w)
     if (w->rank == 0)
         store(w, AT);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-    EXPECT_EQ(heard(), 0);
+    EXPECT_EQ(reports(), 0);
 
-    listen(); /* a message says that the store has happened: one model of memory, so the order is clear */
+    listen(); /* a message proves that the store has happened: one model of memory, so the order is clear */
     MPI_Win_fence(0, w->win);
     if (w->rank == 0) {
         store(w, AT);
@@ -100,9 +100,9 @@ static void fences(struct window *w)
         MPI_Put(&x, 1, MPI_INT, 0, AT, 1, MPI_INT, w->win);
     }
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-    EXPECT_EQ(heard(), 0);
+    EXPECT_EQ(reports(), 0);
 
-    listen(); /* the other way round: the put is not complete before the fence, whatever a message says */
+    listen(); /* the other way round: the put is not complete before the fence, whatever a message proves */
     MPI_Win_fence(0, w->win);
     if (w->rank == 1) {
         MPI_Put(&x, 1, MPI_INT, 0, AT, 1, MPI_INT, w->win);
@@ -110,12 +110,13 @@ static void fences(struct window *w)
     } else if (w->rank == 0) {
         MPI_Recv(&x, 1, MPI_INT, 1, 0, w->comm, MPI_STATUS_IGNORE);
         store(w, AT);
-        MPI_Send(&x, 1, MPI_INT, 2, 0, w->comm); /* told somebody: only the order of arrival says it */
+        MPI_Send(&x, 1, MPI_INT, 2, 0,
+                 w->comm); /* a message to another rank: only its arrival proves the order */
     } else {
         MPI_Recv(&x, 1, MPI_INT, 0, 0, w->comm, MPI_STATUS_IGNORE);
     }
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-    EXPECT_EQ(heard(), 1);
+    EXPECT_EQ(reports(), 1);
 }
 
 /* What memcpy and memset store is found too, and the bytes are all there. */
@@ -138,7 +139,7 @@ static void blocks(struct window *w)
         if (w->rank == 2)
             MPI_Put(&x, 1, MPI_INT, 0, AT + 6000, 1, MPI_INT, w->win); /* just behind */
         MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
-        EXPECT_EQ(heard(), 1);
+        EXPECT_EQ(reports(), 1);
         for (int i = 0; i < 5900 && w->rank == 0; i++)
             if (w->memory[AT + i] != 3)
                 EXPECT_EQ(i, -1);
@@ -164,7 +165,7 @@ static void exposed(struct window *w)
             MPI_Put(&x, 1, MPI_INT, 0, meet ? AT : AT + 400, 1, MPI_INT, w->win);
             MPI_Win_complete(w->win);
         }
-        EXPECT_EQ(heard(), meet);
+        EXPECT_EQ(reports(), meet);
     }
     MPI_Group_free(&all);
     MPI_Group_free(&first);
@@ -191,9 +192,9 @@ static void locked(struct window *w, int same_node)
             store(w, AT);
             MPI_Send(&x, 1, MPI_INT, 1, 0, w->comm);
             MPI_Recv(&x, 1, MPI_INT, 1, 1, w->comm,
-                     MPI_STATUS_IGNORE); /* what is told of locks comes before it */
+                     MPI_STATUS_IGNORE); /* notices about locks arrive before it */
         }
-        EXPECT_EQ(heard(), same_node && meet);
+        EXPECT_EQ(reports(), same_node && meet);
     }
 }
 

@@ -1,5 +1,5 @@
 /* sync.c: every synchronisation orders what it should. The pattern is always the same: data goes one way, the
- * synchronisation says that it has arrived, and the reader looks.
+ * synchronisation reports its arrival, and the reader checks it.
  *
  * ranks: 4 2
  *
@@ -148,7 +148,7 @@ static void flag_after_data(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* A token goes round. Who waits for it asks for its own memory again and again, and calls nothing that waits: the frames that
+/* A token goes round. The rank that waits for it polls its own memory and makes no call that waits: the frames that
  * bring the token must be handled all the same. */
 static void polled(struct window *w, int by_lock)
 {

@@ -1,5 +1,5 @@
 /* watch.c: FISHPLATE_DEBUG=rma finds operations of one epoch that touch the same bytes, of one origin and of several,
- * and says nothing about those that do not.
+ * and reports none that do not.
  *
  * ranks: 3
  * env: FISHPLATE_DEBUG=rma
@@ -23,7 +23,7 @@ static void listen(void)
 }
 
 /* How often the words were said since, by all ranks together. */
-static int heard(const char *words)
+static int reports_containing(const char *words)
 {
     static char text[65536];
     int count = 0, total = 0;
@@ -53,14 +53,14 @@ int main(int argc, char **argv)
         MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
         MPI_Get(x, 1, MPI_INT, 0, 12, 1, MPI_INT, w.win);
         MPI_Win_unlock(0, w.win);
-        EXPECT_EQ(heard("window watched: the put by rank"), w.size);
+        EXPECT_EQ(reports_containing("window watched: the put by rank"), w.size);
 
         listen(); /* two origins between fences */
         MPI_Win_fence(0, w.win);
         if (w.rank > 0)
             MPI_Put(x, 1, MPI_INT, 0, 100, 1, MPI_INT, w.win);
         MPI_Win_fence(0, w.win);
-        EXPECT_EQ(heard("touch the same bytes of rank 0"), 1);
+        EXPECT_EQ(reports_containing("touch the same bytes of rank 0"), 1);
 
         listen(); /* none of these: neighbours, a fence or flush between, accumulates, reads */
         if (w.rank > 0)
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         MPI_Put(x, 4, MPI_INT, 0, 0, 4, MPI_INT, w.win);
         MPI_Win_unlock(0, w.win);
-        EXPECT_EQ(heard("touch the same bytes"), 0);
+        EXPECT_EQ(reports_containing("touch the same bytes"), 0);
         window_close(&w);
     }
     return mpitest_end();

@@ -51,7 +51,7 @@ static void close_window(struct wide *w, int allocated)
         free(w->memory);
 }
 
-/* What is in use, not what was asked for. */
+/* What is in use, not what was requested. */
 static void expect_used(MPI_Win win, const char *by)
 {
     MPI_Info info;
@@ -172,7 +172,7 @@ static void target_computes(struct wide *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* One rank of each node, so that no processor but the target's could change its memory: the adapter is used without being asked. */
+/* One rank of each node, so that no processor but the target's could change its memory: the adapter is used without a setting. */
 static void unasked(void)
 {
     struct wide w;

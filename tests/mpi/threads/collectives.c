@@ -1,5 +1,5 @@
 /* collectives.c: each thread runs collectives and messages on a communicator of its own, all at once; and a
- * user's reduction asks MPI for the size of its type.
+ * user's reduction queries the size of its type.
  *
  * ranks: 2 1 3 4 5 8
  * also: FISHPLATE_SPIN_US=0

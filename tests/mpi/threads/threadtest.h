@@ -33,7 +33,7 @@ static inline void threadtest_run(void *(*body)(void *number))
     }
 }
 
-/* Returns 1 and says so when the condition does not hold; for threads. */
+/* Returns 1 and prints it when the condition does not hold; for threads. */
 #define WRONG(cond)                                                                                    \
     ((cond) ? (fprintf(stderr, "rank %d: %s:%d: in %s: wrong: %s\n", mpitest_rank, __FILE__, __LINE__, \
                        __func__, #cond),                                                               \

@@ -7,7 +7,7 @@
 #include "threadtest.h"
 
 enum { MANY = 25, ROUNDS = 8 };
-enum { RECEIVE, TEST, PROBE, WAYS };
+enum { RECEIVE, TEST, PROBE, CALLS };
 
 static int way;
 
@@ -48,7 +48,7 @@ static void *pass_on(void *number)
 int main(int argc, char **argv)
 {
     threadtest_begin(&argc, &argv);
-    for (way = RECEIVE; way < WAYS; way++) {
+    for (way = RECEIVE; way < CALLS; way++) {
         pthread_t threads[MANY];
         for (long i = 0; i < MANY; i++)
             pthread_create(&threads[i], NULL, pass_on, (void *)i);

@@ -1,4 +1,4 @@
-/* waits.c: threads that sleep for requests are woken whoever brings them: another thread's progress, a
+/* waits.c: threads that sleep for requests are woken by every source of completion: another thread's progress, a
  * message from another thread of the same rank, a cancel, or room for a queued send. The program ends or it
  * does not.
  *

@@ -141,7 +141,7 @@ static void queue(void)
     MPI_T_pvar_handle_free(session, &peak);
 }
 
-/* One rank after the other, and nobody goes on before the last has finished: whoever looks at its queue gets
+/* One rank after the other, and none continues before the last has finished: a rank that reads its queue gets
  * no message from the others meanwhile. */
 static void queue_in_turn(void)
 {

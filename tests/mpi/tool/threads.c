@@ -10,7 +10,7 @@
 #define WATCHERS 2
 #define TIMES    300
 
-static int heard[WATCHERS];
+static int notified[WATCHERS];
 
 static void on_event(MPI_T_event_instance e, MPI_T_event_registration r, MPI_T_cb_safety safety, void *user)
 {
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     for (long i = 0; i < TALKERS; i++)
         pthread_create(&threads[i], NULL, talker, (void *)i);
     for (int i = 0; i < WATCHERS; i++)
-        pthread_create(&threads[TALKERS + i], NULL, watcher, &heard[i]);
+        pthread_create(&threads[TALKERS + i], NULL, watcher, &notified[i]);
     for (int i = 0; i < TALKERS + WATCHERS; i++)
         pthread_join(threads[i], NULL);
     MPI_T_finalize();

@@ -58,4 +58,3 @@ int ib_qp_connect(const struct ib_device *d, struct ibv_qp *qp, uint32_t my_psn,
                               IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
     return rc;
 }
-

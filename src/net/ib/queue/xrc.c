@@ -283,8 +283,7 @@ static uint32_t lanes_per_initiator(const struct ib_endpoint *ep)
 
 uint32_t ib_xrc_lane_depth(const struct ib_lane *lane)
 {
-    const uint32_t room =
-        (uint32_t)lane->rail->device->attr.max_qp_wr / lanes_per_initiator(lane->endpoint);
+    const uint32_t room = (uint32_t)lane->rail->device->attr.max_qp_wr / lanes_per_initiator(lane->endpoint);
     uint32_t depth = LANE_DEPTH;
     while (depth > room)
         depth /= 2;
@@ -415,8 +414,8 @@ bool ib_xrc_connect(struct ib_endpoint *ep, const struct ib_hello *h, int *rc)
     if (i->target == 0 && !i->failed && *rc == 0) {
         const int why = ib_qp_connect(d, i->qp, i->psn, &h->address, h->xrc.target, 0, h->rd_atomic);
         if (why != 0)
-            *rc = err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name,
-                          ep->peer->rank, h->address.lid, err_reason(why > 0 ? why : errno));
+            *rc = err_set(MPI_ERR_OTHER, "%s cannot connect to rank %u (LID %u): %s", d->name, ep->peer->rank,
+                          h->address.lid, err_reason(why > 0 ? why : errno));
         i->target = h->xrc.target;
     }
     if (i->target == h->xrc.target)

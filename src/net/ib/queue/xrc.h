@@ -36,9 +36,11 @@ struct ibv_srq *ib_xrc_create_srq(struct ib *ib, const struct ib_adapter *a, voi
 
 /* Requests of one lane at a time; 0: the device has too short send queues for so many processes on that node. */
 uint32_t ib_xrc_lane_depth(const struct ib_lane *lane);
-int ib_xrc_lane_create(struct ib_lane *lane);   /* its queue pair is that of the initiator for the peer's node */
+int ib_xrc_lane_create(
+    struct ib_lane *lane); /* its queue pair is that of the initiator for the peer's node */
 void ib_xrc_lane_destroy(struct ib_lane *lane); /* the last lane of an initiator destroys it */
-void ib_xrc_send_failed(struct ib *ib, uint32_t qpn); /* connections that open from now on use another initiator */
+void ib_xrc_send_failed(struct ib *ib,
+                        uint32_t qpn); /* connections that open from now on use another initiator */
 
 void ib_xrc_fill_hello(const struct ib_endpoint *ep, struct ib_hello *h);
 /* A HELLO of the peer: finds the target of its initiator. 0, or an error with a sentence. */

@@ -1,5 +1,5 @@
 /* full.c: what tests/mpi/io/full.sh and quota.sh run: `full FILE CB`, `quota FILE CB`, `kill FILE CB CALL` (rank 0 is killed in its CALLth write;
- * 0: when it asks for the pages of a mapping) and `check FILE CB`.
+ * 0: when it requests the pages of a mapping) and `check FILE CB`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
