@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
 #include "coll/sched/exec.h"
@@ -16,7 +17,8 @@ static TUNABLE_WORDS(
     debug, "DEBUG", "coll|leaks|match|rma",
     "Extra checks that find mistakes in programs: `coll` compares what ranks pass to collective "
     "operations and ends the job when they differ. Most calls with a different operation or root are "
-    "found without it. `rma` warns when one-sided operations of one epoch touch the same bytes, and names "
+    "found without it; a different order of blocking and nonblocking calls is a warning. `rma` warns when "
+    "one-sided operations of one epoch touch the same bytes, and names "
     "both call sites. `leaks` lists at MPI_Finalize what was never freed, completed or received, and where "
     "it was made. `match` compares the datatypes of each send with those of its receive. Several are "
     "separated "
@@ -35,6 +37,8 @@ struct record {
     int32_t root;
     int32_t rank;
     int32_t rooted;
+    uint32_t form;  /* enum coll_form */
+    uint64_t order; /* the number of the call among those of all forms */
 };
 
 /* Both ends of one comparison; lives until its messages are done. */
@@ -49,6 +53,14 @@ struct comparison {
 void debug_open(void)
 {
     debug_coll = tunable_has_word(&debug, "coll");
+}
+
+static uint64_t count_calls(const struct comm *c)
+{
+    uint64_t calls = 0;
+    for (int form = 0; form < COLL_FORMS; form++)
+        calls += c->coll_sequence[form];
+    return calls;
 }
 
 static void record_fill(struct record *r, const struct coll_args *args, const struct call *call)
@@ -69,6 +81,8 @@ static void record_fill(struct record *r, const struct coll_args *args, const st
     r->rank = shape->rank;
     r->rooted = args->kind == COLL_BCAST || args->kind == COLL_GATHER || args->kind == COLL_SCATTER ||
                 args->kind == COLL_REDUCE;
+    r->form = call->form;
+    r->order = count_calls(args->comm);
 }
 
 static bool values_differ(uint64_t a, uint64_t b, uint64_t unknown)
@@ -137,6 +151,33 @@ static void comparison_report(const struct comparison *c)
     boot_abort(c->comm->proc->boot, MPI_ERR_OTHER, sentence);
 }
 
+/* Erroneous by MPI 5.0, 6.12, but calls of different forms have tags of their own, so no data is exchanged. */
+static void order_report(const struct comm *c, const struct record *theirs)
+{
+    if (c->coll->order_reported)
+        return;
+    c->coll->order_reported = true;
+    /* debug_check and the executor number each call, so two numbers are one call. */
+    const unsigned long long call = (theirs->order + 1) / 2;
+    log_warn("The order of collective calls differs on %s: call %llu of rank %d is %s, call %llu of rank %d "
+             "is another one. MPI requires "
+             "the same order of blocking, nonblocking and persistent calls on all ranks. The job continues. "
+             "This is reported once "
+             "for each communicator.",
+             comm_label(c), call, theirs->rank, theirs->name, call, c->rank);
+}
+
+void debug_look_at(const struct comm *c, const void *record, uint64_t length)
+{
+    struct record theirs;
+    if (length != sizeof(theirs) || !record)
+        return;
+    memcpy(&theirs, record, sizeof(theirs));
+    if (theirs.form < COLL_FORMS && theirs.order <= count_calls(c) &&
+        memchr(theirs.name, 0, sizeof(theirs.name)))
+        order_report(c, &theirs);
+}
+
 /* One of the two messages, or the start of both, is over. */
 static void part_over(struct comparison *c)
 {
@@ -144,6 +185,8 @@ static void part_over(struct comparison *c)
         return;
     if (record_differs(&c->mine, &c->theirs))
         comparison_report(c);
+    if (c->mine.order != c->theirs.order)
+        order_report(c->comm, &c->theirs);
     atomic_store_explicit(&c->done, 1, memory_order_release);
     if (c->detached)
         free(c);
@@ -185,8 +228,8 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     struct comm *c = args->comm->remote ? args->comm->local_comm : args->comm;
     struct coll_state *state = args->comm->coll;
     const uint32_t number =
-        coll_number(state, args, FORM_BLOCKING); /* everywhere, also where nobody listens */
-    state->past[number % COLL_PAST] = COLL_KIND_SAID;
+        coll_number(state, args, call->form, 0); /* everywhere, also where nobody listens */
+    state->past[call->form][number % COLL_PAST] = COLL_KIND_SAID;
     if (c->size == 1)
         return 0;
     struct comparison *cmp = calloc(1, sizeof(*cmp));
@@ -195,7 +238,7 @@ int debug_check(const struct coll_args *args, const struct call *call, bool wait
     record_fill(&cmp->mine, args, call);
     cmp->comm = args->comm;
     cmp->pending = 1; /* until both are started */
-    int rc = comparison_exchange(cmp, c, coll_tag_of(COLL_KIND_DEBUG, 0, number));
+    int rc = comparison_exchange(cmp, c, coll_tag_of(COLL_KIND_DEBUG, 0, call->form, number));
     if (rc)
         return rc; /* what was started may still write into cmp, so it is left behind */
     cmp->detached = !wait && cmp->pending > 1;

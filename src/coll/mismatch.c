@@ -21,7 +21,7 @@ struct known {
     unsigned kind;
     int root; /* another rank's: modulo COLL_TAG_ROOTS */
     enum coll_form form;
-    bool shared;
+    bool other;  /* without messages: see COLL_PAST_OTHER */
     bool remote; /* rank counts in the other group of an intercommunicator */
 };
 
@@ -50,25 +50,23 @@ static __attribute__((noinline, cold)) void report(const struct comm *c, const s
         sentence, sizeof(sentence),
         "collective calls do not match on %s: %s, but %s%s; run it with FISHPLATE_DEBUG=coll to see counts "
         "and datatypes",
-        comm_label(c), one, other,
-        known_differs(mine, theirs)
-            ? ""
-            : " (one of them is blocking and the other nonblocking, or one of them is persistent)");
+        comm_label(c), one, other, known_differs(mine, theirs) ? "" : " (in another way)");
     boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence); /* as errors with the same cause do */
 }
 
-/* This rank's call with this number; false when it has not been made yet, or too long ago, or has been reported. */
-static bool call_numbered(const struct comm *c, uint32_t number, struct known *out)
+/* This rank's call of this form with this number; false when it has not been made yet, or too long ago, or has been reported. */
+static bool call_numbered(const struct comm *c, enum coll_form form, uint32_t number, struct known *out)
 {
-    const uint32_t age = (c->coll_sequence - 1 - number) & COLL_TAG_MASK;
-    if (!c->coll || age >= COLL_PAST || age >= c->coll_sequence)
+    const uint32_t calls = form < COLL_FORMS ? c->coll_sequence[form] : 0;
+    const uint32_t age = (calls - 1 - number) & COLL_TAG_MASK;
+    if (!c->coll || age >= COLL_PAST || age >= calls)
         return false;
-    const uint64_t past = c->coll->past[(c->coll_sequence - 1 - age) % COLL_PAST];
+    const uint64_t past = c->coll->past[form][(calls - 1 - age) % COLL_PAST];
     *out = (struct known){.rank = c->rank,
                           .kind = past & 0xff,
                           .root = coll_past_root(past),
-                          .form = (enum coll_form)(past >> COLL_PAST_FORM_SHIFT & 0xff),
-                          .shared = (past & COLL_PAST_SHARED) != 0};
+                          .form = form,
+                          .other = (past & COLL_PAST_OTHER) != 0};
     return out->kind != COLL_KIND_SAID;
 }
 
@@ -91,7 +89,7 @@ static void look_at_agreement(const struct comm *c, const struct known *mine, in
     const struct known theirs = {.rank = source,
                                  .kind = told->kind,
                                  .root = kind_has_root(told->kind) ? told->root % COLL_TAG_ROOTS : 0};
-    if (!mine->shared)
+    if (!mine->other)
         report(c, mine, &theirs);
 }
 
@@ -103,17 +101,21 @@ static void look_at_message(void *arg, struct envelope env, const void *payload,
         return;
     const bool local = (env.tag & COLL_TAG_LOCAL) != 0;
     const struct comm *c = numbered_by(p, env.context, local);
+    const enum coll_form form = coll_tag_form(env.tag);
+    const unsigned kind = (unsigned)env.tag >> COLL_TAG_KIND_SHIFT;
     struct known mine;
-    if (!c || !call_numbered(c, (uint32_t)env.tag & COLL_TAG_MASK, &mine))
+    if (c && c->coll && kind == COLL_KIND_DEBUG && c->coll->look_at_record)
+        c->coll->look_at_record(c, payload, length);
+    if (!c || !call_numbered(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine))
         return;
     const struct known theirs = {.rank = env.source,
-                                 .kind = (unsigned)env.tag >> COLL_TAG_KIND_SHIFT,
+                                 .kind = kind,
                                  .root = env.tag >> COLL_TAG_ROOT_SHIFT & (COLL_TAG_ROOTS - 1),
-                                 .form = env.tag & COLL_TAG_PERSISTENT ? FORM_PERSISTENT : FORM_BLOCKING,
+                                 .form = form,
                                  .remote = c->remote && !local};
     if (theirs.kind == COLL_KIND_AGREE && length == sizeof(struct coll_agreement))
         look_at_agreement(c, &mine, env.source, payload);
-    else if (theirs.kind < COLL_KINDS && (known_differs(&mine, &theirs) || mine.shared))
+    else if (theirs.kind < COLL_KINDS && (known_differs(&mine, &theirs) || mine.other))
         report(c, &mine, &theirs);
 }
 
@@ -128,10 +130,10 @@ static void look_at_shared(const struct comm *c)
         const struct known theirs = {
             .rank = r, .kind = kind, .root = kind_has_root(kind) ? (int)(entered & (COLL_TAG_ROOTS - 1)) : 0};
         struct known mine;
-        if (r == c->rank || !entered || number >= c->coll_sequence ||
-            !call_numbered(c, number & COLL_TAG_MASK, &mine))
+        if (r == c->rank || !entered || number >= c->coll_sequence[FORM_BLOCKING] ||
+            !call_numbered(c, FORM_BLOCKING, number & COLL_TAG_MASK, &mine))
             continue;
-        if (!mine.shared || known_differs(&mine, &theirs))
+        if (!mine.other || known_differs(&mine, &theirs))
             report(c, &mine, &theirs);
     }
 }

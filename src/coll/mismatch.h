@@ -1,6 +1,7 @@
 /* mismatch.h: detects collective calls that do not match, where that costs nothing. The tag of every
- * collective message identifies the call: the operation, the root, and the number of the call on its
- * communicator. A message of a different call is therefore never taken for data; it stays among the
+ * collective message identifies the call: the operation, the root, its form, and its number among the calls of this form on its
+ * communicator. Blocking, nonblocking and persistent calls are numbered apart, so that a program whose ranks call, for
+ * example, MPI_Barrier and MPI_Iallreduce in different orders runs, although MPI 5.0, 6.12, calls it erroneous. A message of a different call is therefore never taken for data; it stays among the
  * unexpected messages. A rank that is about to sleep, or that frees a communicator, looks there: a message
  * with the number of one of its own calls, but with a different operation or root, proves the mismatch. In
  * shared memory the number of the call that a rank is in proves it in the same way.
@@ -11,20 +12,19 @@
 
 #include "coll/coll.h"
 
-#define COLL_PAST 128 /* calls that a communicator remembers */
+#define COLL_PAST 64 /* calls of each form that a communicator remembers */
 
 /* One word, since every call writes one. */
-#define COLL_PAST_FORM_SHIFT 8
-#define COLL_PAST_SHARED     0x10000u /* it went through the node's shared memory */
+#define COLL_PAST_OTHER \
+    0x10000u /* no messages with its tag: it went through shared memory, RDMA flags or multicast */
 #define COLL_PAST_ROOT_SHIFT 32
 
 struct proc;
 
-/* Tags on the collective context, below those of obj/assembly.h: operation, root, and number of the call, with
- * a bit for the persistent ones (which number their creation) and one for the private traffic of an
- * intercommunicator's groups. */
-#define COLL_TAG_MASK       0x000fffff
-#define COLL_TAG_PERSISTENT 0x00100000
+/* Tags on the collective context, below those of obj/assembly.h: operation, root, form and number of the call (of its creation, if
+ * it is persistent), with a bit for the private traffic of an intercommunicator's groups. */
+#define COLL_TAG_MASK       0x0007ffff
+#define COLL_TAG_FORM_SHIFT 19
 #define COLL_TAG_LOCAL      0x00200000
 #define COLL_TAG_ROOT_SHIFT 22
 #define COLL_TAG_ROOTS      16 /* a root is named modulo this */
@@ -43,17 +43,21 @@ static inline bool kind_has_root(unsigned kind)
            (1u << COLL_BCAST | 1u << COLL_GATHER | 1u << COLL_SCATTER | 1u << COLL_REDUCE) >> kind & 1;
 }
 
-static inline int coll_tag_of(unsigned kind, int root, uint32_t number)
+static inline int coll_tag_of(unsigned kind, int root, enum coll_form form, uint32_t number)
 {
     return (int)(kind << COLL_TAG_KIND_SHIFT |
-                 ((unsigned)root & (COLL_TAG_ROOTS - 1)) << COLL_TAG_ROOT_SHIFT | (number & COLL_TAG_MASK));
+                 ((unsigned)root & (COLL_TAG_ROOTS - 1)) << COLL_TAG_ROOT_SHIFT |
+                 (unsigned)form << COLL_TAG_FORM_SHIFT | (number & COLL_TAG_MASK));
+}
+static inline enum coll_form coll_tag_form(int tag)
+{
+    return (enum coll_form)((unsigned)tag >> COLL_TAG_FORM_SHIFT & 3);
 }
 
-/* form: enum coll_form, or COLL_PAST_SHARED. */
-static inline uint64_t coll_past_of(unsigned kind, int root, unsigned form)
+/* how: 0 or COLL_PAST_OTHER. */
+static inline uint64_t coll_past_of(unsigned kind, int root, unsigned how)
 {
-    return (uint64_t)(uint32_t)root << COLL_PAST_ROOT_SHIFT |
-           (form & COLL_PAST_SHARED ? form : form << COLL_PAST_FORM_SHIFT) | kind;
+    return (uint64_t)(uint32_t)root << COLL_PAST_ROOT_SHIFT | how | kind;
 }
 static inline int coll_past_root(uint64_t past)
 {

@@ -79,6 +79,7 @@ int coll_state_open(struct comm *c, struct coll_state **out)
     state->one_node = !c->proc->net->lost && on_one_node(c);
     state->nodes = !c->proc->net->lost && on_several_nodes(c);
     state->node_count = nodes;
+    state->look_at_record = debug_coll ? debug_look_at : NULL;
     state->page = page_comm_open(c->proc->page, c->context, c->rank, c->size, comm_label(c));
     if (!state->page)
         state->page = &state->own;

@@ -30,8 +30,11 @@ struct coll_state {
     int node_count;                  /* 0: not known */
     struct page_comm *page; /* where calls are counted for readers; own when there is no such place */
     struct page_comm own;
-    uint64_t past[COLL_PAST]; /* calls by number: see coll_past_of */
-    bool neighbors;           /* the lists below are filled */
+    uint64_t past[COLL_FORMS][COLL_PAST]; /* calls by form and number: see coll_past_of */
+    void (*look_at_record)(const struct comm *c, const void *record,
+                           uint64_t length); /* NULL, or debug_look_at */
+    bool order_reported; /* by debug.c: ranks call blocking and nonblocking ones in different orders */
+    bool neighbors;      /* the lists below are filled */
     int nsources, ndestinations;
     int *sources, *destinations, *receive_order; /* one block, at sources */
     struct coll_tuning *tuning;                  /* NULL until a call on several nodes */
@@ -47,8 +50,9 @@ struct coll_state {
     uint16_t
         short_limit[COLL_KINDS]; /* up to so many bytes minus 1 the shared block is chosen; 0: not computed */
     /* Barriers between nodes. */
-    struct hbarrier *hbarrier; /* NULL until used */
-    uint8_t barriers_before;   /* ... it is used */
+    struct hbarrier
+        *hbarrier[FORM_PERSISTENT]; /* by form; persistent ones use that of blocking ones; NULL until used */
+    uint8_t barriers_before[FORM_PERSISTENT]; /* ... it is used */
     /* Multicast. */
     struct multicast *multicast;       /* NULL until used */
     bool multicast_opening;            /* its own collectives go by schedules */
@@ -66,17 +70,19 @@ static inline int coll_state(struct comm *c, struct coll_state **out)
     return coll_state_open(c, out);
 }
 
-/* Numbers a call on its communicator and remembers what it is. In an intercommunicator's groups the root goes by
- * different names. */
-static inline uint32_t coll_number(struct coll_state *state, const struct coll_args *args, unsigned form)
+/* Numbers a call among those of its form on its communicator and remembers what it is; how: see coll_past_of. In an
+ * intercommunicator's groups the root goes by different names. */
+static inline uint32_t coll_number(struct coll_state *state, const struct coll_args *args,
+                                   enum coll_form form, unsigned how)
 {
     struct comm *c = state->comm;
-    const uint32_t number = c->coll_sequence++;
-    const int root = kind_has_root(args->kind) && !c->remote ? args->root : 0;
-    state->past[number % COLL_PAST] = coll_past_of(args->kind, root, form);
     /* A program that never waits long would never look otherwise. */
-    if (unlikely(number % COLL_PAST == COLL_PAST - 1) && p2p_unexpected_length(c->proc->p2p) > 0)
+    if (unlikely(c->coll_sequence[form] % COLL_PAST == COLL_PAST - 1) &&
+        p2p_unexpected_length(c->proc->p2p) > 0)
         mismatch_look(c->proc);
+    const uint32_t number = c->coll_sequence[form]++;
+    const int root = kind_has_root(args->kind) && !c->remote ? args->root : 0;
+    state->past[form][number % COLL_PAST] = coll_past_of(args->kind, root, how);
     return number;
 }
 

@@ -35,11 +35,12 @@ struct comm {
     struct coll_state *coll;
     struct coll_state
         *coll_kept; /* ... put away, because collectives fail: members have died, or it was revoked */
-    struct comm_fault *fault;       /* NULL: all is well (obj/fault.h) */
-    int broken;                     /* the error of its collectives; 0: they work */
-    uint32_t agreements;            /* numbers those on this communicator (src/ft) */
-    uint32_t coll_sequence;         /* numbers collectives on this communicator: their tag */
-    struct session *session;        /* it was made from a session's process set, else NULL */
+    struct comm_fault *fault; /* NULL: all is well (obj/fault.h) */
+    int broken;               /* the error of its collectives; 0: they work */
+    uint32_t agreements;      /* numbers those on this communicator (src/ft) */
+    uint32_t
+        coll_sequence[3];    /* collectives so far: blocking, nonblocking, persistent ones (enum coll_form) */
+    struct session *session; /* it was made from a session's process set, else NULL */
     struct bsend_pool *bsend;       /* buffer attached to this communicator */
     char name[MPI_MAX_OBJECT_NAME]; /* the user's; empty until set */
     char label[64];           /* where it comes from ("dup of MPI_COMM_WORLD"), for messages to people */

@@ -48,12 +48,30 @@ int main(int argc, char **argv)
         MPI_Bcast(x, 4, MPI_INT, 0, w);
     else if (which == 7)
         MPI_Reduce(x, y, 4, MPI_INT, MPI_SUM, 0, w);
-    if (which == 8 && rank == 0) { /* blocking and nonblocking calls do not match */
+    if (which == 8) { /* a blocking and a nonblocking call in different orders: the data is right */
         MPI_Request r;
-        MPI_Ibcast(x, 4, MPI_INT, 0, w, &r);
-        MPI_Wait(&r, MPI_STATUS_IGNORE);
-    } else if (which == 8) {
+        const int first = rank == 0;
+        for (int i = 0; i < 4; i++) {
+            x[i] = first ? i : -1;
+            y[i] = first ? 10 + i : -1;
+        }
+        if (first)
+            MPI_Ibcast(y, 4, MPI_INT, 0, w, &r);
         MPI_Bcast(x, 4, MPI_INT, 0, w);
+        if (!first)
+            MPI_Ibcast(y, 4, MPI_INT, 0, w, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 4; i++)
+            if (x[i] != i || y[i] != 10 + i)
+                MPI_Abort(w, 5);
+    }
+    if (which == 10) {
+        MPI_Request r;
+        if (rank == 0)
+            MPI_Ibcast(x, 4, MPI_INT, 0, w, &r);
+        else
+            MPI_Iallreduce(x, y, 4, MPI_INT, MPI_SUM, w, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
     if (which == 9 && rank == 0) /* each waits for a message of the other, and none is sent */
         MPI_Gather(x, 1, MPI_INT, y, 1, MPI_INT, 0, w);

@@ -20,9 +20,9 @@ static bool hbarrier_fits(const struct call *call, const struct coll_choice *cho
            ((choice->algorithm->needs & NEED_NODES) || choice->by_node);
 }
 
-static int tag_of(uint32_t number, enum coll_form form)
+static int number_run(struct coll_state *state, const struct call *call)
 {
-    return coll_tag_of(COLL_BARRIER, 0, number) | (form == FORM_PERSISTENT ? COLL_TAG_PERSISTENT : 0);
+    return coll_tag_of(COLL_BARRIER, 0, call->form, coll_number(state, call->args, call->form, 0));
 }
 
 static bool same_choice(const struct coll_choice *a, const struct coll_choice *b)
@@ -31,19 +31,28 @@ static bool same_choice(const struct coll_choice *a, const struct coll_choice *b
            memcmp(a->parameter, b->parameter, sizeof(a->parameter)) == 0;
 }
 
-/* NULL: not by this choice, or not yet. */
-static struct hbarrier *get_hbarrier(struct coll_state *state, const struct coll_choice *choice, int *rc)
+/* NULL: not by this choice, or not yet. Ranks that call MPI_Barrier and MPI_Ibarrier in different orders agree on each kind of
+ * call, so each has a barrier of its own. Barriers that a user names share one: groups of the switch,
+ * wires and multicast groups are few. */
+static struct hbarrier *get_hbarrier(struct coll_state *state, const struct call *call,
+                                     const struct coll_choice *choice, int *rc)
 {
-    if (unlikely(state->hbarrier && !same_choice(&state->hbarrier->choice, choice)))
-        hbarrier_close(state); /* every rank changes its choice at the same call */
-    if (unlikely(!state->hbarrier)) {
-        if ((!choice->named || choice->lazy) && state->barriers_before < before.value) {
-            state->barriers_before++;
+    const enum coll_form form =
+        call->form == FORM_NONBLOCKING && !choice->named ? FORM_NONBLOCKING : FORM_BLOCKING;
+    struct hbarrier **w = &state->hbarrier[form];
+    if (unlikely(*w && !same_choice(&(*w)->choice, choice))) {
+        hbarrier_drop(*w); /* every rank changes its choice at the same call */
+        *w = NULL;
+        state->cached[COLL_BARRIER] = NULL;
+    }
+    if (unlikely(!*w)) {
+        if ((!choice->named || choice->lazy) && state->barriers_before[form] < before.value) {
+            state->barriers_before[form]++;
             return NULL;
         }
-        *rc = hbarrier_open(state, choice, &state->hbarrier);
+        *rc = hbarrier_open(state, choice, w);
     }
-    return state->hbarrier;
+    return *w;
 }
 
 /* For the next barrier of the first lane. The first one is done by messages, which carry more than that. */
@@ -67,7 +76,7 @@ static int run_blocking(const struct call *call, struct hbarrier *w)
     r.tree = is_by_multicast(w);
     r.over = r.crossed = false;
     r.method = METHOD_SETUP; /* until its turn comes */
-    r.tag = tag_of(coll_number(state, call->args, FORM_BLOCKING), FORM_BLOCKING);
+    r.tag = number_run(state, call);
     list_append(&w->lane[0].runs, &r.link);
     hbarrier_advance(&r);
     if (!r.over)
@@ -147,7 +156,7 @@ static int make_request(const struct call *call, struct hbarrier *w, struct requ
     r->base.comm = comm_retain(state->comm);
     w->refs++;
     list_init(&r->hook.link);
-    r->tag = tag_of(coll_number(state, call->args, call->form), call->form);
+    r->tag = number_run(state, call);
     if (persistent) {
         r->lane = w->lanes++;
         r->base.persistent = true;
@@ -167,7 +176,7 @@ static int make_request(const struct call *call, struct hbarrier *w, struct requ
 static bool hbarrier_run(struct call *call, const struct coll_choice *choice, struct request **request,
                          int *rc)
 {
-    struct hbarrier *w = get_hbarrier(call->state, choice, rc);
+    struct hbarrier *w = get_hbarrier(call->state, call, choice, rc);
     if (!w || (call->form == FORM_PERSISTENT && !has_lane(w)))
         return *rc != 0;
     *rc = request ? make_request(call, w, request) : run_blocking(call, w);

@@ -51,7 +51,7 @@ static bool poll_flags(const struct hbarrier *w, int first, int end)
 static __attribute__((noinline)) int continue_in_rounds(struct coll_state *state, int error)
 {
     struct hbarrier_run r;
-    r.w = state->hbarrier;
+    r.w = state->hbarrier[FORM_BLOCKING];
     r.comm = state->comm;
     r.lane = r.pending = 0;
     r.error = error;
@@ -67,14 +67,14 @@ static __attribute__((noinline)) int continue_in_rounds(struct coll_state *state
 static void count_call(const struct coll_args *args, struct coll_state *state)
 {
     page_comm_kind(state->page, COLL_BARRIER);
-    coll_number(state, args, FORM_BLOCKING);
+    coll_number(state, args, FORM_BLOCKING, 0);
     counter_add(&quick, 1);
-    state->hbarrier->calls++;
+    state->hbarrier[FORM_BLOCKING]->calls++;
 }
 
 bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, int *rc)
 {
-    struct hbarrier *w = state->hbarrier;
+    struct hbarrier *w = state->hbarrier[FORM_BLOCKING];
     struct barrier_machine *m = &w->lane[0].machine;
     const struct barrier_machine_shape shape = {
         .leads = true, .alone = true, .rounds = w->rounds[METHOD_WRITE]};

@@ -334,8 +334,10 @@ void hbarrier_drop(struct hbarrier *w)
 
 void hbarrier_close(struct coll_state *state)
 {
-    if (state->hbarrier)
-        hbarrier_drop(state->hbarrier);
-    state->hbarrier = NULL;
+    for (int form = 0; form < FORM_PERSISTENT; form++) {
+        if (state->hbarrier[form])
+            hbarrier_drop(state->hbarrier[form]);
+        state->hbarrier[form] = NULL;
+    }
     state->cached[COLL_BARRIER] = NULL;
 }

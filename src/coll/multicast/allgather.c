@@ -202,7 +202,7 @@ bool multicast_allgather(const struct call *call, int *rc)
         return false;
     }
     char *mine = block_of(&g, c->rank);
-    coll_number(state, args, FORM_BLOCKING);
+    coll_number(state, args, FORM_BLOCKING, COLL_PAST_OTHER);
     if (args->in_place)
         dt_pack_all(out->type, out->count, (char *)out->buf + (size_t)c->rank * stride, mine);
     else

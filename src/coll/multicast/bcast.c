@@ -2,9 +2,9 @@
  * on other nodes leaders receive it and pass it on. A root returns when its packets are in the window: acknowledgements
  * come in the background [Liu04 7.2.2].
  *
- * Blocking and nonblocking broadcasts of a communicator take turns at each rank, in the order in which they were called.
- * Persistent ones may be started in another order at each rank: each has a channel of the group for itself, a persistent
- * broadcast within the node, and no turn.
+ * Blocking broadcasts of a communicator take turns at each rank, in the order in which they were called, and so do nonblocking
+ * ones: each of the two forms has a channel of the group. Persistent ones may be started in another order at each rank: each has a
+ * channel for itself, a persistent broadcast within the node, and no turn.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -15,18 +15,21 @@
 
 static COUNTER(runs, "coll_bcast_multicast", "Broadcasts between nodes by multicast.");
 
+enum { CHANNEL_BLOCKING, CHANNEL_NONBLOCKING, CHANNEL_PERSISTENT };
+
 enum stage { STAGE_WAITING, STAGE_SEND, STAGE_FLUSH, STAGE_RECEIVE, STAGE_NODE, STAGE_OVER };
 
 struct multicast_run {
     struct request base;  /* first; unused by blocking calls */
     struct net_hook hook; /* linked while a nonblocking one is under way */
-    struct list link;     /* of multicast.runs; a persistent one is in no list */
+    struct list link;     /* of its turn */
+    struct list *turn;    /* multicast.runs or .requests; NULL: persistent */
     struct multicast *m;
     struct comm *comm;
     enum stage stage;
     bool blocking, basic, is_root;
-    bool on_node;               /* the root is on this node */
-    uint32_t channel;           /* persistent ones have their own, others 0 */
+    bool on_node; /* the root is on this node */
+    uint32_t channel;
     struct net_group_want want; /* of the leader, unless the root is on this node */
     int place;                  /* where the data comes from within the node */
     char *data;
@@ -80,7 +83,7 @@ static void node_start(struct multicast_run *r)
         .root = r->place};
     if (node->size == 1)
         return;
-    if (r->channel)
+    if (!r->turn)
         multicast_record_error(r, r->local->ops->start(r->local));
     else
         multicast_record_error(r, r->blocking ? coll_run(&args) : coll_start(&args, &r->local));
@@ -93,7 +96,7 @@ static bool node_done(struct multicast_run *r)
     if (!atomic_load_explicit(&r->local->complete, memory_order_acquire))
         return false;
     multicast_record_error(r, r->local->error);
-    if (r->channel)
+    if (!r->turn)
         return true;
     request_free(r->local);
     r->local = NULL;
@@ -136,7 +139,7 @@ static bool stage_done(struct multicast_run *r)
 {
     switch (r->stage) {
     case STAGE_WAITING:
-        return r->channel || list_first(&r->m->runs) == &r->link;
+        return !r->turn || list_first(r->turn) == &r->link;
     case STAGE_SEND:
         return multicast_send(r);
     case STAGE_FLUSH:
@@ -166,7 +169,7 @@ static void multicast_finish(struct multicast_run *r)
 {
     if (r->staged && !r->is_root && !r->error)
         dt_unpack_all(r->type, r->count, r->user, r->staged, r->bytes);
-    if (!r->channel) {
+    if (r->turn) {
         free(r->staged);
         list_remove(&r->link);
     }
@@ -211,8 +214,8 @@ static void multicast_begin(struct multicast_run *r)
     r->error = 0;
     if (r->staged && r->is_root)
         dt_pack_all(r->type, r->count, r->user, r->staged);
-    if (!r->channel)
-        list_append(&r->m->runs, &r->link);
+    if (r->turn)
+        list_append(r->turn, &r->link);
     multicast_advance(r);
 }
 
@@ -222,7 +225,7 @@ static bool can_go_on(void *arg)
     const struct multicast_run *r = arg;
     switch (r->stage) {
     case STAGE_WAITING:
-        return r->channel || list_first(&r->m->runs) == &r->link;
+        return !r->turn || list_first(r->turn) == &r->link;
     case STAGE_SEND:
         return (!r->m->sending || r->m->sending == r) && net_group_may_send(r->m->group);
     case STAGE_FLUSH:
@@ -242,8 +245,8 @@ static bool run_blocking(const struct call *call, const struct coll_choice *choi
     struct multicast *m = multicast_get(call->state, call->where.bytes, choice, true, rc);
     if (!m)
         return *rc != 0;
-    struct multicast_run r = {.blocking = true};
-    coll_number(call->state, args, FORM_BLOCKING);
+    struct multicast_run r = {.blocking = true, .turn = &m->runs, .channel = CHANNEL_BLOCKING};
+    coll_number(call->state, args, FORM_BLOCKING, COLL_PAST_OTHER);
     *rc = multicast_describe(&r, args, m, call->where.bytes, choice);
     if (*rc)
         return true;
@@ -305,7 +308,7 @@ static void free_run(struct request *base)
     struct multicast_run *r = container_of(base, struct multicast_run, base);
     if (r->type)
         dtype_release(r->type);
-    if (r->channel) {
+    if (!r->turn) {
         free(r->staged);
         if (r->local)
             request_free(r->local);
@@ -351,9 +354,9 @@ static bool make_request(const struct call *call, const struct coll_choice *choi
         return true;
     }
     *r = (struct multicast_run){.hook = {.progress = progress_hook, .rests = multicast_rest_until}};
-    if (persistent)
-        r->channel = ++m->channels;
-    coll_number(state, args, form);
+    r->turn = persistent ? NULL : &m->requests;
+    r->channel = persistent ? CHANNEL_PERSISTENT + m->channels++ : CHANNEL_NONBLOCKING;
+    coll_number(state, args, form, COLL_PAST_OTHER);
     *rc = multicast_describe(r, args, m, call->where.bytes, choice);
     if (*rc) {
         objmem_free(r);

@@ -28,7 +28,8 @@ struct multicast {
     struct net_group *group;
     uint32_t *member_of;   /* by rank: of its node */
     int *place_of;         /* by rank: in its node */
-    struct list runs;      /* the first one is under way */
+    struct list runs;      /* blocking ones: the first one is under way */
+    struct list requests;  /* nonblocking ones, the same */
     size_t payload, burst; /* bytes of a packet; packets that all members together may send at once */
     const void *sending;   /* its message is not in the window yet; NULL: none */
     uint32_t channels,

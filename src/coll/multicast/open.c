@@ -164,6 +164,7 @@ int multicast_open(struct comm *c, const struct multicast_terms *terms, struct m
     if (!m)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the multicast group of a communicator");
     list_init(&m->runs);
+    list_init(&m->requests);
     int rc = find_members(m, c);
     rc = rc ? rc : make_comm(c, (int)m->member_of[c->rank], &m->node);
     rc = rc ? rc : make_comm(c, m->place_of[c->rank] == 0 ? 0 : MPI_UNDEFINED, &m->leaders);
@@ -226,7 +227,7 @@ void multicast_forget(struct coll_state *state)
 {
     struct multicast *m = state->multicast;
     state->multicast = NULL;
-    if (m && list_empty(&m->runs) && m->persistent == 0) {
+    if (m && list_empty(&m->runs) && list_empty(&m->requests) && m->persistent == 0) {
         multicast_free(m);
     } else if (m) {
         m->older = state->multicast_older;

@@ -39,7 +39,7 @@ enum coll_kind {
 };
 
 const char *coll_kind_name(enum coll_kind kind);
-enum coll_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT };
+enum coll_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, COLL_FORMS };
 /* "MPI_Ibcast" */
 const char *coll_call_name(enum coll_kind kind, enum coll_form form);
 

@@ -18,9 +18,8 @@ static COUNTER(steps_done, "coll_steps", "Steps of collective schedules executed
 
 static void request_number(struct coll_request *r, const struct coll_args *args, enum coll_form form)
 {
-    const uint32_t number = coll_number(r->state, args, form);
-    r->tag = coll_tag_of(args->kind, coll_past_root(r->state->past[number % COLL_PAST]), number) |
-             (form == FORM_PERSISTENT ? COLL_TAG_PERSISTENT : 0);
+    const uint32_t number = coll_number(r->state, args, form, 0);
+    r->tag = coll_tag_of(args->kind, coll_past_root(r->state->past[form][number % COLL_PAST]), form, number);
 }
 
 static int progress_hook(struct net_hook *hook);

@@ -46,7 +46,8 @@ static size_t block_length(int size)
 static int block_agree_offset(struct comm *c, const struct coll_args *args, uint32_t number, uint64_t *offset)
 {
     struct p2p *p2p = c->proc->p2p;
-    const struct envelope env = comm_coll_envelope(c, 0, coll_tag_of(COLL_KIND_AGREE, 0, number));
+    const struct envelope env =
+        comm_coll_envelope(c, 0, coll_tag_of(COLL_KIND_AGREE, 0, FORM_BLOCKING, number));
     struct coll_agreement told = {.offset = OFFSET_NONE, .kind = args->kind, .root = args->root};
     if (c->rank != 0) {
         int rc = p2p_recv(p2p, &told, sizeof(told), byte_type(), env, NULL);

@@ -34,7 +34,7 @@ static bool shared_run(struct call *call, const struct coll_choice *choice, stru
     (void)choice, (void)request;
     if (unlikely(!b) && state->shared_tried)
         return false;
-    const uint32_t number = coll_number(state, args, COLL_PAST_SHARED);
+    const uint32_t number = coll_number(state, args, FORM_BLOCKING, COLL_PAST_OTHER);
     if (unlikely(!b)) {
         b = shared_open(state, args, number);
         if (!b)

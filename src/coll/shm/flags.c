@@ -53,7 +53,8 @@ int shared_mismatch(struct shared *b)
     flag_describe(b->earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
     flag_describe(b->theirs, b->stranger - 1, other, sizeof(other));
     /* It has been said: whoever is about to sleep need not end the job for it. */
-    b->comm->coll->past[(b->comm->coll_sequence - 1 - b->earlier) % COLL_PAST] = COLL_KIND_SAID;
+    b->comm->coll->past[FORM_BLOCKING][(b->comm->coll_sequence[FORM_BLOCKING] - 1 - b->earlier) % COLL_PAST] =
+        COLL_KIND_SAID;
     b->stranger = 0;
     b->known = true;
     return err_set(

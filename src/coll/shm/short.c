@@ -331,7 +331,7 @@ static bool run_short(const struct coll_args *args, struct coll_state *state, in
     if (bytes - (kind != COLL_BARRIER) >= state->short_limit[kind] - 1u)
         return false;
     counter_add(&shared_runs, 1);
-    shared_enter(b, kind, args->root, bytes, coll_number(state, args, COLL_PAST_SHARED));
+    shared_enter(b, kind, args->root, bytes, coll_number(state, args, FORM_BLOCKING, COLL_PAST_OTHER));
     short_of[kind](args, b, bytes);
     if (bytes > SHARED_INLINE)
         claim_later(b, bytes);
