@@ -23,6 +23,7 @@ static _Thread_local struct {
     int errclass;
     char text[MPI_MAX_ERROR_STRING];
     unsigned counts[128];
+    bool requested[128]; /* the next error of this class begins a new count */
 } reported;
 
 static bool space_is_limited(void)
@@ -51,25 +52,27 @@ const char *err_detail(int errclass)
     return last.errclass == errclass ? last.text : "";
 }
 
-static unsigned *reported_count(int errclass)
+static size_t slot_of(int errclass)
 {
-    return &reported.counts[(unsigned)errclass % COUNT_OF(reported.counts)];
+    return (unsigned)errclass % COUNT_OF(reported.counts);
 }
 
 void err_report(int errclass)
 {
     reported.errclass = errclass;
     snprintf(reported.text, sizeof(reported.text), "%s", err_detail(errclass));
-    ++*reported_count(errclass);
+    const size_t slot = slot_of(errclass);
+    reported.counts[slot] = reported.requested[slot] ? 1 : reported.counts[slot] + 1;
+    reported.requested[slot] = false;
 }
 
 const char *err_reported(int errclass, unsigned *count)
 {
-    unsigned *n = reported_count(errclass);
-    *count = *n;
-    if (*n == 0 && reported.errclass != errclass)
+    const size_t slot = slot_of(errclass);
+    *count = reported.counts[slot];
+    if (*count == 0 && reported.errclass != errclass)
         return err_detail(errclass);
-    *n = 0;
+    reported.requested[slot] = true;
     return reported.errclass == errclass ? reported.text : "";
 }
 
