@@ -2,7 +2,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tool.h"
+#include "fabric/gid.h"
 #include "fabric/registry.h"
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -78,6 +80,21 @@ static bool look_pid_exists(int pid)
     return fd >= 0;
 }
 
+/* The IP addresses under which a connection manager (librdmacm) finds the port. */
+static void info_addresses(const struct fabric *f, uint32_t p, bool json)
+{
+    uint8_t ip[16];
+    uint32_t gid_index;
+    char text[INET6_ADDRSTRLEN];
+    printf(json ? ", \"addresses\": [" : " addresses");
+    for (uint32_t i = 0; gid_ip(f, p, i, ip, &gid_index); i++) {
+        const bool v4 = gid_is_v4(ip);
+        inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? ip + 12 : ip, text, sizeof(text));
+        printf(json ? "%s\"%s\"" : "%s%s", i ? (json ? ", " : ",") : json ? "" : " ", text);
+    }
+    printf(json ? "]" : "");
+}
+
 static void info_port(const struct fabric *f, const struct registry *r, uint32_t p, bool json)
 {
     char name[48];
@@ -94,11 +111,13 @@ static void info_port(const struct fabric *f, const struct registry *r, uint32_t
     snprintf(latency_text, sizeof(latency_text), "%g us", lat);
     if (json)
         printf("%s {\"port\": \"%s\", \"state\": \"%s\", \"lid\": %u, \"lids\": %u, \"guid\": \"%016llx\", "
-               "\"rate_mb_s\": %g, \"latency_us\": %g}\n",
+               "\"rate_mb_s\": %g, \"latency_us\": %g",
                p ? "," : "", name, up, lid, 1u << f->lmc, guid, rate, lat);
     else
-        printf("%-18s %-6s lid %u-%u guid %016llx rate %s latency %s\n", name, up, lid, last, guid,
+        printf("%-18s %-6s lid %u-%u guid %016llx rate %s latency %s", name, up, lid, last, guid,
                rate > 0 ? rate_text : "unlimited", lat > 0 ? latency_text : "none added");
+    info_addresses(f, p, json);
+    printf(json ? "}\n" : "\n");
 }
 
 /* The barrier network. */
@@ -118,8 +137,11 @@ int cmd_info(const struct options *o)
 {
     struct fabric f;
     uint64_t key;
+    char err[256];
     if (!tool_fabric(&f))
         return 2;
+    if (!gid_read_interfaces(&f, err, sizeof(err)))
+        fprintf(stderr, "softib: %s\n", err);
     struct registry *r = tool_registry(&f, &key);
     printf(o->json
                ? "{\"fabric\": \"%s\", \"nodes\": %u, \"hcas\": %u, \"ports_per_hca\": %u, \"wire\": \"%s\", "

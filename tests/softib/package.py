@@ -26,6 +26,8 @@ def test_package():
             paths = env(PKG_CONFIG_PATH=os.path.join(root, "usr", "lib", "pkgconfig"))
             folder = once(["pkg-config", "--variable=libdir", "softib"], env=paths).strip()
             assert os.path.exists(os.path.join(folder, "libibverbs.so.1")), folder
+            if os.path.exists("/usr/include/rdma/rdma_cma.h"):
+                assert os.path.exists(os.path.join(folder, "librdmacm.so.1")), folder
 
 
 run(collect(globals()))
