@@ -21,13 +21,27 @@ fi
 expect_line "$scratch/error" 'Start it with mpiexec'
 
 # What wins depends on the machine; that every size was measured, and that what was written is understood, does not.
-"$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$rules" --seconds 0.1 --ops barrier,bcast --bytes 64k,9 >"$scratch/out"
+"$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$rules" --seconds 100 --ops barrier,bcast --bytes 64k,9 >"$scratch/out"
 for line in 'barrier  ' 'bcast  *9 bytes' 'bcast  *65536 bytes'; do
     expect_line "$scratch/out" "^$line  *built-in rules +[0-9.]+ us"
 done
 expect_line "$scratch/out" "^[0-9]+ rules in $rules for 3 ranks on 1 nodes"
+# Time that is up, and Ctrl-C, end it with what was measured.
+"$BIN/mpiexec" -n 3 "$BIN/fishplate" tune -o "$scratch/short" --seconds 0.001 >"$scratch/out"
+expect_line "$scratch/out" '^The time was up after 0 of [0-9]+ measurements'
+expect_line "$scratch/out" "^0 rules in $scratch/short"
+mkfifo "$scratch/lines"
+"$BIN/mpiexec" -n 2 "$BIN/fishplate" tune -o "$scratch/stopped" --seconds 20 --ops barrier,bcast --bytes 8 >"$scratch/lines" &
+job=$!
+{
+    read -r _ && kill -INT $job
+    cat
+} <"$scratch/lines" >"$scratch/out"
+wait $job || true
+expect_line "$scratch/out" '^Stopped after [01] of 2 measurements'
+expect_line "$scratch/stopped" '^# fishplate tune, version'
 echo 'allgather ranks=7 nodes=2-3 bytes=1k-64k ring  # by hand' >>"$rules"
-"$BIN/mpiexec" -n 2 "$BIN/fishplate" tune -o "$rules" --append --seconds 0.1 --ops scatter --bytes 8 >"$scratch/out"
+"$BIN/mpiexec" -n 2 "$BIN/fishplate" tune -o "$rules" --append --seconds 100 --ops scatter --bytes 8 >"$scratch/out"
 expect_line "$rules" '^# fishplate tune, version .*: 3 ranks on 1 nodes'
 expect_line "$rules" '^# fishplate tune, version .*: 2 ranks on 1 nodes'
 FISHPLATE_COLL=@$rules "$BIN/fishplate" info --coll >"$scratch/info"
@@ -60,7 +74,7 @@ if grep -q coll_barrier_multicast "$scratch/nodes4"; then
 fi
 
 # --trials writes nothing and lays what trials choose beside the rules.
-(cd "$scratch" && "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" tune --trials --ops bcast,allreduce --bytes 8,4k --seconds 0.2) >"$scratch/trials"
+(cd "$scratch" && "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" tune --trials --ops bcast,allreduce --bytes 8,4k --seconds 100) >"$scratch/trials"
 [ "$(grep -Ec 'bytes  rules +[0-9.]+ us  by trial +[0-9.]+ us  ratio [0-9.]+ .*choice$' "$scratch/trials")" = 4 ] || fail "not four rows: $(cat "$scratch/trials")"
 expect_line "$scratch/trials" '^geometric mean of [1-4] ratios where'
 [ ! -e "$scratch/fishplate.coll" ] || fail "--trials has written a file"

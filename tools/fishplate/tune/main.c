@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,12 +76,37 @@ static const struct cli_option options[] = {
                   "sizes, at most 256m: of the vector for bcast and reductions, of one rank's block for the "
                   "others (8, 512, "
                   "4k, 32k, 256k, 1m)"),
-    CLI_REAL_LINE("--seconds", "60", struct tune, seconds, 1e-3, 1e7, "for all together, about"),
+    CLI_REAL_LINE("--seconds", "60", struct tune, seconds, 1e-3, 1e7,
+                  "at most, for all together; Ctrl-C ends it earlier and keeps the rules that were found"),
     CLI_FLAG_LINE("--trials", struct tune, trials,
                   "write no file: measure what programs get without one on several nodes, where "
                   "communicators choose by "
                   "trial, and the built-in rules without trials, in turns"),
     CLI_END};
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+    (void)sig;
+    stopped = 1;
+}
+
+/* mpiexec passes Ctrl-C on to the ranks, and they have some seconds to write what they have. */
+static void catch_stop(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool tune_is_over(struct tune *t)
+{
+    int over = t->over || stopped || MPI_Wtime() > t->end;
+    MPI_Bcast(&over, 1, MPI_INT, 0, t->bench.comm);
+    t->over = over;
+    return over;
+}
 
 static int count_nodes(struct bench *b)
 {
@@ -107,12 +133,16 @@ static void tune_print_cell(const struct tune_cell *c)
     fflush(stdout);
 }
 
-static void tune_kind(struct tune *t, enum coll_kind kind, double seconds, FILE *out)
+static void tune_kind(struct tune *t, enum coll_kind kind, FILE *out)
 {
     struct tune_cell cell[TUNE_SIZES_MAX];
     const int sizes = kind == COLL_BARRIER ? 1 : t->nsizes;
     int n = 0;
-    for (int i = 0; i < sizes; i++) {
+    for (int i = 0; i < sizes && !tune_is_over(t); i++) {
+        /* Samples are counted by the first ones; on a machine with other work they take longer, hence the half. What the
+         * cells before have not used is for the others. */
+        double seconds = 0.5 * (t->end - MPI_Wtime()) / (t->cells_all - t->measured);
+        MPI_Bcast(&seconds, 1, MPI_DOUBLE, 0, t->bench.comm);
         cell[n] = (struct tune_cell){.operation = coll_kind_name(kind),
                                      .bytes = kind == COLL_BARRIER ? 0 : t->sizes[i]};
         tune_candidates(t, kind, &cell[n]);
@@ -121,9 +151,12 @@ static void tune_kind(struct tune *t, enum coll_kind kind, double seconds, FILE 
         if (t->bench.rank == 0)
             (t->trials ? tune_trials_show : tune_print_cell)(&cell[n]);
         n++;
+        t->measured++;
     }
-    if (out)
+    if (out) {
         t->rules += tune_write(t, cell, n, out);
+        fflush(out);
+    }
 }
 
 static int tune_set_coll(const char *setting)
@@ -150,13 +183,21 @@ static FILE *open_file(const struct tune *t)
 
 static void tune_all_cells(struct tune *t)
 {
-    int cells = 0;
     FILE *out = t->bench.rank == 0 && !t->trials ? open_file(t) : NULL;
     for (int i = 0; i < OFFERED; i++)
-        cells += !t->kinds[offered[i]] ? 0 : offered[i] == COLL_BARRIER ? 1 : t->nsizes;
+        t->cells_all += !t->kinds[offered[i]] ? 0 : offered[i] == COLL_BARRIER ? 1 : t->nsizes;
+    if (t->bench.rank == 0) {
+        printf("%d measurements, at most %g s; Ctrl-C stops and keeps what is done.\n", t->cells_all,
+               t->seconds);
+        fflush(stdout);
+    }
+    t->end = MPI_Wtime() + t->seconds;
     for (int i = 0; i < OFFERED; i++)
         if (t->kinds[offered[i]])
-            tune_kind(t, offered[i], t->seconds / cells, out);
+            tune_kind(t, offered[i], out);
+    if (t->bench.rank == 0 && t->over)
+        printf("%s after %d of %d measurements%s.\n", stopped ? "Stopped" : "The time was up", t->measured,
+               t->cells_all, stopped ? "" : "; --seconds gives more time, --ops and --bytes choose fewer");
     if (out && fclose(out) != 0) {
         fprintf(stderr, "fishplate tune: cannot write %s: %s.\n", t->path, strerror(errno));
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -206,6 +247,7 @@ int command_tune(int argc, char **argv)
         t.kinds[COLL_BARRIER] = false; /* fishplate bench barrier */
     setenv("FISHPLATE_COLL_TRY", t.trials ? "100" : "0",
            1); /* the built-in rule, not what a trial finds meanwhile; or all of a trial at once */
+    catch_stop();
     MPI_Init(&argc, &argv);
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -44,7 +44,7 @@ static double measure_take_sample(const struct tune *t, struct coll *c, const st
 static void measure_prepare_cell(struct tune *t, struct coll *c, const struct tune_cell *cell, double seconds,
                                  int *batch)
 {
-    for (int i = 0; i < cell->candidates; i++) {
+    for (int i = 0; i < cell->candidates && !tune_is_over(t); i++) {
         measure_set_candidate(t, cell, i);
         for (unsigned seed = 1; c->kind->check && seed <= 2; seed++)
             t->bench.errors += c->kind->check(c, seed);
@@ -64,11 +64,13 @@ static void measure_select_best(struct tune *t, struct coll *c, const int *batch
 {
     double rules[JUDGED], best[JUDGED];
     int won = 0;
-    for (int i = 0; i < JUDGED; i++) {
+    for (int i = 0; i < JUDGED && !tune_is_over(t); i++) {
         rules[i] = measure_take_sample(t, c, cell, 0, batch[0]);
         best[i] = cell->best ? measure_take_sample(t, c, cell, cell->best, batch[cell->best]) : rules[i];
         won += best[i] < rules[i];
     }
+    if (t->over)
+        return;
     qsort(rules, JUDGED, sizeof(*rules), measure_compare_by_value);
     qsort(best, JUDGED, sizeof(*best), measure_compare_by_value);
     cell->rules_us = rules[JUDGED / 2] * 1e6;
@@ -89,14 +91,17 @@ bool tune_measure(struct tune *t, double seconds, struct tune_cell *cell)
     for (int i = 0; i < PICK_CANDIDATES; i++)
         equal[i] = 1;
     /* Most candidates leave after three samples. */
-    const double slice = seconds / (5 * cell->candidates + 2 * JUDGED);
+    const double share = seconds / (5 * cell->candidates + 2 * JUDGED),
+                 slice = share < TUNE_SAMPLE_MAX ? share : TUNE_SAMPLE_MAX;
     measure_prepare_cell(t, &c, cell, slice, batch);
     pick_begin(&pick, equal, cell->candidates, cell->candidates);
-    while ((next = pick_next(&pick)) >= 0)
+    while (!t->over && (next = pick_next(&pick)) >= 0 && !tune_is_over(t))
         pick_record(&pick, (uint64_t)(measure_take_sample(t, &c, cell, next, batch[next]) * 1e9));
-    cell->best = pick_best(&pick);
-    measure_select_best(t, &c, batch, cell);
+    if (!t->over) {
+        cell->best = pick_best(&pick);
+        measure_select_best(t, &c, batch, cell);
+    }
     measure_set_candidate(t, cell, 0);
     coll_close(&c);
-    return true;
+    return !t->over;
 }

@@ -76,16 +76,20 @@ bool tune_trials(struct tune *t, double seconds, struct tune_cell *cell)
     cell->best = trials_count_changes() > before;
     for (unsigned seed = 1; c.kind->check && seed <= 2; seed++)
         t->bench.errors += c.kind->check(&c, seed);
-    const double one = trials_run_setting(t, &c, "rules", 3),
-                 fit = seconds / (2 * TURNS) / (one > 1e-9 ? one : 1e-9);
+    const double one = trials_run_setting(t, &c, "rules", 3), share = seconds / (2 * TURNS),
+                 fit = (share < TUNE_SAMPLE_MAX ? share : TUNE_SAMPLE_MAX) / (one > 1e-9 ? one : 1e-9);
     const int n = fit < 3 ? 3 : fit > BATCH_MAX ? BATCH_MAX : (int)fit;
-    for (int i = 0; i < TURNS; i++) {
+    for (int i = 0; i < TURNS && !tune_is_over(t); i++) {
         if (i % 2 == 0)
             rules[i] = trials_run_setting(t, &c, "rules", n);
         chosen[i] = trials_run_setting(t, &c, "", n);
         if (i % 2 == 1)
             rules[i] = trials_run_setting(t, &c, "rules", n);
         ratio[i] = chosen[i] / rules[i];
+    }
+    if (t->over) {
+        coll_close(&c);
+        return false;
     }
     qsort(rules, TURNS, sizeof(*rules), trials_compare_by_value);
     qsort(chosen, TURNS, sizeof(*chosen), trials_compare_by_value);

@@ -11,6 +11,9 @@
 #include "coll/sched/algorithm.h"
 #include "pick.h"
 
+/* Longer samples would not make the choice better. */
+#define TUNE_SAMPLE_MAX 0.02 /* seconds */
+
 enum { TUNE_SIZES_MAX = 32, TUNE_TEXT = 64 };
 
 struct tune {
@@ -20,6 +23,9 @@ struct tune {
     int nsizes;
     size_t sizes[TUNE_SIZES_MAX]; /* ascending */
     double seconds;               /* for all */
+    double end;                   /* MPI_Wtime of rank 0 */
+    bool over;                    /* the time is up, or the user has stopped it; the same at every rank */
+    int measured, cells_all;
     const char *path;
     bool append;
     int rules;      /* written */
@@ -42,7 +48,10 @@ struct tune_cell {
 /* candidates.c: what FISHPLATE_COLL may say of this operation here. */
 void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell *cell);
 
-/* measure.c: collective; the same at every rank. False: too large for this benchmark. */
+/* main.c: collective: sets over. */
+bool tune_is_over(struct tune *t);
+
+/* measure.c: collective; the same at every rank. False: too large for this benchmark, or the time was up first. */
 bool tune_measure(struct tune *t, double seconds, struct tune_cell *cell);
 
 /* trials.c: the same of --trials; best: 1 when a trial found another choice. */
