@@ -1,7 +1,8 @@
 # The commands a newcomer types. Everything real is in CMake.
 # SPDX-License-Identifier: Apache-2.0
 BUILD  ?= build
-PREFIX ?= /usr/local
+# Where `make install` installs; the build folder remembers the last one, /usr/local at first.
+PREFIX ?=
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 # Tests at a time: few, for a test may have more ranks than there are cores, but many wait for clocks and daemons. A sample
 # of 109 under the address sanitizer took 119 s with three on two cores, which were idle for a seventh of it, and 104 s with four.
@@ -23,6 +24,7 @@ all: configure
 
 configure: setup
 	@tools/configure $(BUILD)
+	@$(if $(PREFIX),cmake -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) $(BUILD) >/dev/null)
 
 setup:
 	@tools/setup
@@ -155,11 +157,12 @@ fuzz-long: configure
 	@nice -n 19 python3 -B tests/fuzz/fuzz.py --build $(BUILD) --runs 10000000 --seed 13 --record $(BUILD)/fuzz.txt
 	@nice -n 19 $(MAKE) --no-print-directory fuzz RUNS=1000000
 
-install: all
-	@cmake -DCMAKE_INSTALL_PREFIX=$(abspath $(PREFIX)) $(BUILD) >/dev/null
+install: configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target installed
 	@cmake --install $(BUILD)
 
-deb: setup-deb all
+deb: setup-deb configure
+	@cmake --build $(BUILD) --parallel $(JOBS) --target installed
 	@cd $(BUILD) && cpack -G DEB > cpack.log || { cat cpack.log; exit 1; }
 	@ls $(BUILD)/fishplate*.deb
 

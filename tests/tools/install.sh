@@ -35,3 +35,25 @@ expect_line out '^around 3 ranks: 3$'
 expect_line out '^fishplate prof: .*, 3 ranks on 1 node$'
 env -u LD_LIBRARY_PATH "$prefix/bin/fishplate" info --build >out
 expect_line out "^library $prefix/"
+# Pages and their links, and completion: of commands, of the tests of bench, of a command's options.
+for page in README.md docs/install.md docs/from-mpich.md examples/ring.c; do
+    [ -f "$prefix/share/doc/fishplate/$page" ] || fail "$page was not installed"
+done
+completed=$(bash -c '. "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _fishplate; echo "${COMPREPLY[@]}"' bash \
+    "$prefix/share/bash-completion/completions/fishplate" fishplate bench reduce_)
+[ "$completed" = "reduce_scatter reduce_scatter_block" ] || fail "'fishplate bench reduce_' becomes '$completed'"
+completed=$(bash -c '. "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _fishplate; echo "${COMPREPLY[@]}"' bash \
+    "$prefix/share/bash-completion/completions/fishplate" fishplate ch)
+[ "$completed" = check ] || fail "'fishplate ch' becomes '$completed'"
+if command -v zsh >/dev/null; then
+    become=$("$SOURCE/tests/launcher/complete.zsh" "$prefix/share/zsh/site-functions" "fishplate che" "fishplate info --tunab")
+    [ "$become" = "fishplate check 
+fishplate info --tunables " ] || fail "zsh completes to '$become'"
+fi
+# `make install` builds what is installed and nothing else, and a folder that was chosen once is not changed back.
+unset MAKEFLAGS MAKELEVEL PREFIX
+make -n -C "$SOURCE" install >plan
+expect_line plan '^cmake --build .* --target installed$'
+if grep CMAKE_INSTALL_PREFIX plan; then fail "make install changes the folder"; fi
+make -n -C "$SOURCE" install PREFIX=/opt/mpi >plan
+expect_line plan '^cmake -DCMAKE_INSTALL_PREFIX=/opt/mpi '

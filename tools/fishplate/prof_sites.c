@@ -10,7 +10,7 @@
 
 enum { SITES_MAX = 1 << 14, MACHINES_MAX = 1 << 16 };
 
-/* Fortran programs call MPI through the bindings, whose own line says nothing. */
+/* Fortran programs call MPI through the bindings, whose own line is of no use. */
 static bool is_binding(const char *path)
 {
     return strstr(path, "libmpifort") != NULL;

@@ -35,7 +35,7 @@ void prof_site(const struct prof_span *span)
             return;
         }
     }
-    /* A program with so many places loses some; those of its loops are there. */
+    /* Full table: places that come later are left out; those of loops come early. */
 }
 
 /* The file of an address; the program itself is named as it was called. */
