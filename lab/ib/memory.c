@@ -1,6 +1,6 @@
 /* memory.c: memory for communication in a process of a growing job [Shipman06 figs 3 to 5]: after MPI_Init,
  * after neighbours have communicated, and after all ranks have communicated with all others; and of a program that only
- * calls MPI_Barrier [Liu04 fig. 9.13].
+ * calls MPI_Barrier [Liu04 fig. 9.13]; and queue pairs of a process where nodes have eight ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -32,11 +32,36 @@ static void barrier_rank(struct ib_rank *r)
     ib_report(r, IB_COUNT, ib_highest(r, s.connections), "connections");
 }
 
+static void exchange_with_all(const struct ib_rank *r)
+{
+    int me = r->bench.rank, n = r->bench.size, out = 1, in;
+    for (int k = 1; k < n; k++)
+        for (int i = 0; i < MESSAGES; i++)
+            MPI_Sendrecv(&out, 1, MPI_INT, (me + k) % n, 2, &in, 1, MPI_INT, (me + n - k) % n, 2,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void queue_pairs_rank(struct ib_rank *r)
+{
+    struct stage s;
+    exchange_with_all(r);
+    memory_record(&s);
+    const double pairs =
+        ib_counter("ib_queue_pairs") + ib_counter("ib_xrc_initiators") + ib_counter("ib_xrc_targets");
+    ib_report(r, IB_COUNT, ib_together(r, pairs) / r->bench.size, "pairs");
+    ib_report(r, IB_COUNT, ib_highest(r, s.buffers), "buffers");
+    ib_report(r, IB_COUNT, ib_highest(r, s.resident), "resident");
+}
+
 static void memory_rank(struct ib_rank *r)
 {
     struct stage stages[STAGES];
     if (ib_number(r, "barrier", 0)) {
         barrier_rank(r);
+        return;
+    }
+    if (ib_number(r, "pairs", 0)) {
+        queue_pairs_rank(r);
         return;
     }
     int me = r->bench.rank, n = r->bench.size, out = 1, in;
@@ -136,6 +161,51 @@ static void barrier_table(struct ib_driver *d, int nsizes)
     ib_table_close(t);
 }
 
+enum { RANKS_A_NODE = 8, RECEIVES = 3 };
+
+static void queue_pairs_table(struct ib_driver *d)
+{
+    static const char *const receives[RECEIVES] = {"peer", "shared", "xrc"};
+    const int most = d->quick ? 2 : 8;
+    struct ib_table *t = ib_table_open(
+        d,
+        "Eight ranks a node, after all have exchanged messages with all: queue pairs of a process, MiB "
+        "registered for frames, resident",
+        "with XRC queue pairs grow with the number of nodes, not of processes [InfiniBand, annex A14].");
+    ib_column(t, "nodes");
+    for (int w = 0; w < RECEIVES; w++)
+        ib_column(t, "%s: queue pairs", receives[w]);
+    for (int w = 0; w < RECEIVES; w++)
+        ib_column(t, "%s", receives[w]);
+    for (int w = 0; w < RECEIVES; w++)
+        ib_column(t, "%s: RSS", receives[w]);
+    for (int nodes = 2; nodes <= most; nodes *= 2) {
+        struct ib_figures *f[RECEIVES];
+        char settings[80];
+        for (int w = 0; w < RECEIVES; w++) {
+            snprintf(settings, sizeof(settings), "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=%s",
+                     receives[w]);
+            f[w] = ib_run(d,
+                          &(struct ib_job){.topic = "memory",
+                                           .ranks = nodes * RANKS_A_NODE,
+                                           .nodes = nodes,
+                                           .settings = settings,
+                                           .repeat = 1},
+                          "pairs=1");
+        }
+        ib_cell(t, "%d", nodes);
+        for (int w = 0; w < RECEIVES; w++)
+            ib_cell_number(t, ib_figure(f[w], "pairs"), 1);
+        for (int w = 0; w < RECEIVES; w++)
+            ib_cell_number(t, ib_figure(f[w], "buffers") / (double)MI, 2);
+        for (int w = 0; w < RECEIVES; w++)
+            ib_cell_number(t, ib_figure(f[w], "resident") / (double)MI, 1);
+        for (int w = 0; w < RECEIVES; w++)
+            ib_figures_free(f[w]);
+    }
+    ib_table_close(t);
+}
+
 static void memory_tables(struct ib_driver *d)
 {
     struct ib_figures *f[SIZES_MAX][NWAYS];
@@ -155,11 +225,12 @@ static void memory_tables(struct ib_driver *d)
         for (int w = 0; w < NWAYS; w++)
             ib_figures_free(f[i][w]);
     barrier_table(d, nsizes);
+    queue_pairs_table(d);
 }
 
 const struct ib_topic ib_memory = {
     .name = "memory",
-    .doc = "memory of a process, 2 to 64 ranks: static, on demand, with rings, shared queues",
+    .doc = "memory of a process, 2 to 64 ranks: static, on demand, with rings, shared queues; XRC",
     .rank = memory_rank,
     .tables = memory_tables,
 };
