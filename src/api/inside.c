@@ -10,6 +10,7 @@
 #include "coll/sched/algorithm.h"
 #include "coll/select/select.h"
 #include "coll/state.h"
+#include "gpu/gpu.h"
 #include "io/hints.h"
 #include "mpi.h"
 #include "net/net.h"
@@ -103,6 +104,7 @@ const struct fishplate_inside *fishplate_inside(void)
         .peer = peer_of,
         .peer_describe = peer_describe,
         .ports = ports_of,
+        .gpus = gpu_list_devices,
         .algorithms_count = algorithms_count,
         .algorithms_get = algorithms_get,
         .coll_kind_name = kind_name,

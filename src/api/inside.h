@@ -15,6 +15,7 @@ struct coll_algorithm;
 struct coll_rule;
 struct coll_site_rule;
 struct counter;
+struct gpu_device;
 struct io_hint_info;
 struct net_port;
 struct peer;
@@ -44,6 +45,9 @@ struct fishplate_inside {
     /* The ports of this node's adapters (net/port.h), each with the reason why it is used or not; in a job as the job
      * chose, else as it would. An MPI error class, with a sentence in *why, when there is none. free(*ports). */
     int (*ports)(struct net_port **ports, size_t *count, const char **why);
+
+    /* gpu_list_devices of gpu/gpu.h. */
+    int (*gpus)(struct gpu_device **devices, size_t *count, int *driver, const char **why);
 
     size_t (*algorithms_count)(void);
     const struct coll_algorithm *(*algorithms_get)(size_t index);

@@ -377,21 +377,39 @@ int gpu_order_copies(const void *address)
     return rc;
 }
 
-int gpu_count_devices(void)
+static int list_devices(const struct gpu_ops *ops, struct gpu_device **devices, size_t *count, int *driver,
+                        const char **why)
 {
-    const struct gpu_ops *ops = active_ops();
-    return ops ? ops->count_devices() : 0;
+    const int found = ops->count_devices();
+    *devices = calloc((size_t)found + 1, sizeof(**devices));
+    if (!*devices) {
+        *why = "out of memory";
+        return MPI_ERR_NO_MEM;
+    }
+    for (int i = 0; i < found; i++)
+        ops->describe_device(i, &(*devices)[i]);
+    *count = (size_t)found;
+    *driver = ops->driver_version();
+    return 0;
 }
 
-int gpu_describe_device(int index, struct gpu_device *out)
+int gpu_list_devices(struct gpu_device **devices, size_t *count, int *driver, const char **why)
 {
-    return active_ops()->describe_device(index, out);
-}
-
-int gpu_driver_version(void)
-{
-    const struct gpu_ops *ops = active_ops();
-    return ops ? ops->driver_version() : 0;
+    int rc = MPI_ERR_OTHER;
+    *devices = NULL;
+    *count = 0;
+    *driver = 0;
+    pthread_mutex_lock(&gpu.lock);
+    if (gpu_mode.value == GPU_OFF) {
+        *why = "FISHPLATE_GPU=off";
+    } else if (gpu.ops) {
+        rc = list_devices(gpu.ops, devices, count, driver, why);
+    } else if (gpu_cuda_ops.open(true, why)) {
+        rc = list_devices(&gpu_cuda_ops, devices, count, driver, why);
+        gpu_cuda_ops.close();
+    }
+    pthread_mutex_unlock(&gpu.lock);
+    return rc;
 }
 
 int gpu_run_kernel(const char *name, const void *memory, void **arguments, uint64_t blocks, unsigned threads)

@@ -68,7 +68,7 @@ int gpu_find_range(const void *address, struct gpu_range *out);
 /* True if the GPU library knows the memory: GPUs copy it without the help of a processor. */
 bool gpu_can_reach(const void *address);
 
-/* MPI_ERR_BUFFER unless all `size` bytes belong to one allocation (or to host memory). */
+/* MPI_ERR_BUFFER unless all `size` bytes of device memory belong to one allocation. */
 int gpu_check_buffer(const void *address, size_t size);
 
 /* Copies between memory of any kinds; returns after the last byte has arrived. */
@@ -142,10 +142,9 @@ struct gpu_device {
     int compute_major, compute_minor;
     bool has_dmabuf, has_direct_rdma, has_context;
 };
-int gpu_count_devices(void);
-int gpu_describe_device(int index, struct gpu_device *out);
-/* Driver version times 1000 (13000: 13.0), or 0. */
-int gpu_driver_version(void);
+/* The devices of this machine, also if the program does not use GPU memory: the GPU library is loaded for the call. *driver is the CUDA
+ * version that the driver supports, 13000 for 13.0. An MPI error class, with a sentence in *why, if there is none. free(*devices). */
+int gpu_list_devices(struct gpu_device **devices, size_t *count, int *driver, const char **why);
 /* Why GPU memory is not in use ("FISHPLATE_GPU=off"), or "" if it is. */
 const char *gpu_reason_inactive(void);
 

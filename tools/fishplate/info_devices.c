@@ -1,4 +1,4 @@
-/* info_devices.c: the network adapters of each node: what they are, and which port is used or not and why. Alone it shows
+/* info_devices.c: the network adapters and GPUs of each node: what they are, and which port is used or not and why. Alone it shows
  * this machine and what a job would choose; under mpiexec the ports of every node and what the job chose.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/gpu.h"
 #include "info.h"
 #include "net/port.h"
 
@@ -19,6 +20,9 @@ struct node {
     char why[512]; /* there is no port: why */
     struct net_port *ports;
     int count;
+    char why_no_gpu[256];
+    struct gpu_device *gpus;
+    int gpu_count, driver;
 };
 
 static struct node *nodes; /* on rank 0 */
@@ -34,6 +38,9 @@ static struct node *devices_describe_node(const struct fishplate_inside *in, boo
     if (in->ports(&n->ports, &count, &why) != 0)
         snprintf(n->why, sizeof(n->why), "%s", why);
     n->count = (int)count;
+    if (in->gpus(&n->gpus, &count, &n->driver, &why) != 0)
+        snprintf(n->why_no_gpu, sizeof(n->why_no_gpu), "%s", why);
+    n->gpu_count = (int)count;
     if (job)
         MPI_Get_processor_name(n->host, &len);
     else
@@ -45,6 +52,7 @@ static void send_node(const struct node *n)
 {
     MPI_Send(n, (int)sizeof(*n), MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
     MPI_Send(n->ports, n->count * (int)sizeof(*n->ports), MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    MPI_Send(n->gpus, n->gpu_count * (int)sizeof(*n->gpus), MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
 }
 
 static struct node *receive_node(int rank)
@@ -54,9 +62,12 @@ static struct node *receive_node(int rank)
         MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Recv(n, (int)sizeof(*n), MPI_BYTE, rank, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     n->ports = calloc((size_t)n->count + 1, sizeof(*n->ports));
-    if (!n->ports)
+    n->gpus = calloc((size_t)n->gpu_count + 1, sizeof(*n->gpus));
+    if (!n->ports || !n->gpus)
         MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Recv(n->ports, n->count * (int)sizeof(*n->ports), MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
+             MPI_STATUS_IGNORE);
+    MPI_Recv(n->gpus, n->gpu_count * (int)sizeof(*n->gpus), MPI_BYTE, rank, TAG, MPI_COMM_WORLD,
              MPI_STATUS_IGNORE);
     return n;
 }
@@ -130,6 +141,26 @@ static void print_port(const struct net_port *p)
     printf("      %s: %s\n", p->chosen ? "used between nodes" : "not used", p->why);
 }
 
+static void print_gpus(const struct node *n)
+{
+    printf("\nGPUs of %s\n", n->host);
+    for (int i = 0; i < n->gpu_count; i++) {
+        const struct gpu_device *g = &n->gpus[i];
+        printf("  %d %s, %.1f GiB, compute capability %d.%d, PCI %s, driver for CUDA %d.%d\n", i, g->name,
+               (double)g->bytes / (1 << 30), g->compute_major, g->compute_minor, g->pci, n->driver / 1000,
+               n->driver % 1000 / 10);
+        printf("      between ranks of the node: CUDA IPC for memory of cuMemAlloc, host memory for other "
+               "memory\n");
+        printf("      between nodes: %s\n",
+               g->has_dmabuf ? "adapters that register dma-buf access GPU memory; else host memory"
+               : g->has_direct_rdma
+                   ? "adapters access GPU memory if nv_peer_mem is loaded; else host memory"
+                   : "host memory, since the driver reports neither dma-buf nor GPUDirect RDMA");
+    }
+    if (n->gpu_count == 0)
+        printf("  none: %s.\n", n->why_no_gpu);
+}
+
 void info_devices_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     (void)in, (void)o;
@@ -142,6 +173,7 @@ void info_devices_text(const struct fishplate_inside *in, const struct info_opti
                    "FISHPLATE_REQUIRE=ib "
                    "forbids that.\n",
                    n->why);
+        print_gpus(n);
     }
 }
 
@@ -171,6 +203,26 @@ static void json_port(struct json *j, const struct net_port *p)
     json_end(j);
 }
 
+static void json_gpus(struct json *j, const struct node *n)
+{
+    json_string(j, "why_no_gpu", n->why_no_gpu);
+    json_array(j, "gpus");
+    for (int i = 0; i < n->gpu_count; i++) {
+        const struct gpu_device *g = &n->gpus[i];
+        json_object(j, NULL);
+        json_string(j, "name", g->name);
+        json_string(j, "pci", g->pci);
+        json_int(j, "bytes", (long long)g->bytes);
+        json_int(j, "compute_major", g->compute_major);
+        json_int(j, "compute_minor", g->compute_minor);
+        json_bool(j, "dmabuf", g->has_dmabuf);
+        json_bool(j, "gpudirect_rdma", g->has_direct_rdma);
+        json_int(j, "cuda_version", n->driver);
+        json_end(j);
+    }
+    json_end(j);
+}
+
 void info_devices_json(const struct fishplate_inside *in, const struct info_options *o, struct json *j)
 {
     (void)in, (void)o;
@@ -183,6 +235,7 @@ void info_devices_json(const struct fishplate_inside *in, const struct info_opti
         for (int i = 0; i < n->count; i++)
             json_port(j, &n->ports[i]);
         json_end(j);
+        json_gpus(j, n);
         json_end(j);
     }
     json_end(j);
