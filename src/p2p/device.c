@@ -57,11 +57,15 @@ static int keep_copy(struct p2p_request *r)
     return ERR_AGAIN;
 }
 
-/* The program must not have freed the data of a message that is under way. */
-static int check_memory(const struct p2p_request *r)
+/* The program must not have freed the data of a message of `bytes` bytes that is under way. */
+static int check_memory(const struct p2p_request *r, uint64_t bytes)
 {
-    if (r->block ? gpu_memory_is_device(r->buf) : dt_is_device(r->buf, r->count, r->type))
+    struct gpu_range range;
+    if (!r->block && r->buf == MPI_BOTTOM)
         return 0;
+    /* Not by gpu_memory_is_device, which would record that freed memory is host memory. */
+    if (gpu_find_range(r->block ? r->buf : ptr_add(r->buf, r->type->true_lb), &range) == 0)
+        return r->block ? gpu_check_buffer(r->buf, bytes) : 0;
     return err_set(
         MPI_ERR_BUFFER,
         "The buffer at %p of a message under way was in GPU memory and no longer is. Complete the send or "
@@ -75,7 +79,7 @@ int device_send_frame(struct p2p_request *r)
     int rc = stage_get(r, r->length);
     if (rc)
         return rc;
-    rc = check_memory(r);
+    rc = check_memory(r, r->length);
     if (rc)
         return rc;
     open_cursor(r, &c);
@@ -92,7 +96,9 @@ int device_deliver(struct p2p_request *r, const void *payload, size_t len)
     struct dt_cursor c;
     if (len == 0)
         return 0;
-    const int rc = stage_get(r, len);
+    int rc = check_memory(r, len);
+    if (!rc)
+        rc = stage_get(r, len);
     if (rc)
         return rc;
     memcpy(r->stage, payload, len);
@@ -108,6 +114,9 @@ int device_deliver(struct p2p_request *r, const void *payload, size_t len)
 int device_pieces_begin(struct p2p_request *r, uint64_t from)
 {
     struct pieces_part *part = &r->pieces;
+    const int rc = check_memory(r, part->bytes);
+    if (rc)
+        return rc;
     open_cursor(r, &part->cursor);
     dt_cursor_seek(&part->cursor, from);
     part->staged_from = part->staged_to = from;
@@ -119,7 +128,7 @@ int device_pieces_next(struct p2p_request *r, size_t most, const char **data, si
     struct pieces_part *part = &r->pieces;
     if (part->moved == part->staged_to) {
         const size_t n = (size_t)MIN(part->bytes - part->moved, GPU_STAGING_SIZE);
-        const int rc = check_memory(r);
+        const int rc = check_memory(r, part->bytes);
         if (rc)
             return rc;
         dt_cursor_pack(&part->cursor, r->stage, n);
@@ -147,7 +156,7 @@ void device_pieces_store(struct p2p_request *r, const char *data, size_t len)
         len -= n;
         if (used + n < GPU_STAGING_SIZE && part->staged_to < part->bytes)
             return;
-        r->base.error = check_memory(r);
+        r->base.error = check_memory(r, part->bytes);
         if (r->base.error == 0)
             dt_cursor_unpack(&part->cursor, r->stage, used + n);
         counter_add(&staged, used + n);

@@ -82,6 +82,9 @@ static int copy_start(struct p2p_request *r, const struct gpu_export *exported, 
         list_init(&p->copies);
         p->copy_hook.progress = progress;
     }
+    const int outside = r->device ? gpu_check_buffer(r->buf, bytes) : 0;
+    if (outside)
+        return outside;
     if (!r->peer->self && gpu_import_range(exported, &mapped) != 0)
         return ERR_AGAIN;
     struct map_copy *c = pool_get(&p->copy_pool);
@@ -114,11 +117,12 @@ static bool is_inside(const struct gpu_export *exported, uint64_t address, uint6
            bytes <= exported->size - (address - exported->start);
 }
 
-static bool export_data(const struct p2p_request *r, struct gpu_export *out)
+/* False: the first `bytes` bytes are not in one allocation that other processes can map. */
+static bool export_data(const struct p2p_request *r, uint64_t bytes, struct gpu_export *out)
 {
     struct gpu_range range;
     memset(out, 0, sizeof(*out));
-    if (gpu_find_range(r->buf, &range) != 0)
+    if (gpu_find_range(r->buf, &range) != 0 || bytes > range.size - ((uintptr_t)r->buf - range.start))
         return false;
     if (gpu_order_copies(r->buf) != 0)
         return false;
@@ -147,7 +151,8 @@ uint64_t map_announce(const struct p2p_request *r, struct gpu_export *out)
 {
     if (!r->block || !gpu_may_have_memory() || !shares_gpus(r->peer))
         return 0;
-    return (is_small(r, r->length) ? 0 : RTS_MAPPUT) | (r->device && export_data(r, out) ? RTS_MAPGET : 0);
+    return (is_small(r, r->length) ? 0 : RTS_MAPPUT) |
+           (r->device && export_data(r, r->length, out) ? RTS_MAPGET : 0);
 }
 
 bool map_can_get(const struct p2p_request *r, const struct announcement *a)
@@ -189,7 +194,7 @@ void mapget_start(struct p2p *p, struct p2p_request *r, const struct announcemen
 void mapput_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 {
     struct mapput answer = {.to = {.cts.bytes = bytes, .address = (uintptr_t)r->buf}};
-    if (!export_data(r, &answer.map)) {
+    if (!export_data(r, bytes, &answer.map)) {
         protocol_fall_back(p, r, bytes);
         return;
     }

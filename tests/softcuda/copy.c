@@ -213,6 +213,8 @@ EXPORT cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
 
 EXPORT cuda_result cuEventQuery(cuda_event event)
 {
+    if (softcuda_fails(__func__))
+        return CUDA_INVALID_CONTEXT;
     pthread_mutex_lock(&softcuda_lock);
     const bool done = !event->stream || query(event->stream);
     const cuda_result result = event->result;

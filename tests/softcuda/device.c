@@ -196,7 +196,8 @@ EXPORT cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
 
 EXPORT cuda_result cuCtxPushCurrent_v2(cuda_context context)
 {
-    if (!context || context->references == 0 || depth == (int)(sizeof(stack) / sizeof(*stack)))
+    if (softcuda_fails(__func__) || !context || context->references == 0 ||
+        depth == (int)(sizeof(stack) / sizeof(*stack)))
         return CUDA_INVALID_CONTEXT;
     stack[depth++] = context;
     return CUDA_OK;
