@@ -17,7 +17,7 @@ struct answer {
 struct answer *answer_new(void); /* NULL: out of memory */
 void answer_free(struct answer *a);
 
-/* The other thread's; `ctx` is the answer. */
+/* Called by the other thread: stores the status in the answer that `ctx` points to and wakes its waiter. */
 void answer_come(int status, void *ctx);
 
 /* False: none came within FISHPLATE_INIT_TIMEOUT. The other thread still has the pointer then: do not free it. */

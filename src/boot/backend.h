@@ -14,9 +14,9 @@ struct boot_backend {
     /* Does the environment say that this launcher started us? Must not communicate. */
     bool (*detect)(void);
     int (*open)(struct boot **out);
-    /* Keys and ranks are checked by boot.c. */
+    /* Publishes a value of this rank; boot.c has checked the key. */
     int (*put)(struct boot *b, const char *key, const void *val, size_t len);
-    /* Waits for all ranks; makes the values that they have put visible. */
+    /* Waits for all ranks; afterwards every rank can read what the others have published. */
     int (*fence)(struct boot *b);
     int (*get)(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
     int (*finalize)(struct boot *b);
@@ -45,7 +45,7 @@ extern const struct boot_backend boot_pmix, boot_pmi1, boot_singleton;
 int boot_timeout(void);
 uint64_t boot_deadline(void);
 
-/* Flushes standard output and says on standard error who ends the job and why. */
+/* Flushes standard output and prints on standard error which rank ends the job and why. */
 void boot_send_abort(const struct boot *b, int code, const char *msg);
 
 /*

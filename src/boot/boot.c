@@ -73,7 +73,7 @@ bool boot_is_reported_elsewhere(const char *detail)
     return task && strcmp(task, "0") != 0 && strncmp(detail, NO_SERVER, strlen(NO_SERVER)) == 0;
 }
 
-/* Launchers that leave their traces but no server we could talk to. */
+/* Launchers that set variables of their own but offer no server that this library can use. */
 static const struct {
     const char *rank, *size, *name;
 } others[] = {

@@ -104,16 +104,16 @@ int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const
  * asked has FISHPLATE_INIT_TIMEOUT seconds `since` (clock_ns) it was told. */
 int boot_spawn_poll(struct boot *b, const char *id, uint64_t since);
 
-/* The processes of that job have connected. */
+/* The processes of the spawned job `id` have connected to their parents. */
 void boot_spawn_connected(struct boot *b, const char *id);
 
-/* Frees everything; b is gone. Does not close node_fd's mappings. */
+/* Frees b and everything it owns, but no mapping of node_fd. */
 void boot_close(struct boot *b);
 
 /* Is that the sentence of a boot_open that fails in every task of srun, and this not the first task? It tells enough. */
 bool boot_is_reported_elsewhere(const char *detail);
 
-/* MPI_Abort: tells the launcher the exit code and why (one sentence, may be NULL), then exits. */
+/* MPI_Abort: reports the exit code and the reason (one sentence, may be NULL) to the launcher, then exits. */
 _Noreturn void boot_abort(struct boot *b, int code, const char *msg);
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef FP_BOOT_COMMAND_H
 #define FP_BOOT_COMMAND_H
 
-/* The only argument of that mpiexec, and its value: the number of the file. */
+/* The only argument of an mpiexec that a singleton starts; its value is the descriptor of the file. */
 #define COMMAND_OPTION "--fishplate-command"
 
 /* A file with the words up to NULL (without a word for the program itself), close-on-exec; -1 with errno. */

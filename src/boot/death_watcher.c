@@ -36,7 +36,7 @@ void child_close_files(unsigned first)
 
 static void keep_files(int pipe_end, int pmi, int rank)
 {
-    /* First out of the way of each other, then to their places. */
+    /* Duplicates to numbers above all final ones first, so that no dup2 closes a descriptor that is still needed. */
     int above[] = {fcntl(pipe_end, F_DUPFD, FIRST_CLOSED), pmi >= 0 ? fcntl(pmi, F_DUPFD, FIRST_CLOSED) : -1,
                    rank >= 0 ? fcntl(rank, F_DUPFD, FIRST_CLOSED) : -1};
     close(STDIN_FILENO);
@@ -61,7 +61,7 @@ void child_default_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Until the rank has finished (true) or died. */
+/* Waits until the rank has finished (true) or died (false). */
 static bool wait_for_rank(bool has_rank)
 {
     for (;;) {
@@ -104,7 +104,7 @@ _Noreturn static void death_watcher_body(int pipe_end, int pmi, int rank, const 
         ;
 }
 
-/* Where the shell would find scancel. */
+/* Finds scancel in PATH. */
 static bool find_scancel(char *out, size_t room)
 {
     const char *at = env_get("PATH");
@@ -139,7 +139,7 @@ void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi)
     pid_t pid = (pid_t)syscall(SYS_clone, 0, 0, 0, 0, 0);
     if (pid == 0) {
         close(ends[1]);
-        /* A byte that never comes must not be waited for once the rank is gone. */
+        /* A rank that is gone sends no byte: its pidfd ends the wait. */
         if (rank >= 0)
             fcntl(ends[0], F_SETFL, O_NONBLOCK);
         death_watcher_body(ends[0], pmi, rank, &will);

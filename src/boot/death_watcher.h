@@ -21,7 +21,7 @@ struct death_watcher {
  * sent, -1: scancel ends the job step. A failure to start is not an error. */
 void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi);
 
-/* The rank has finished MPI_Finalize, or another process ends the job. */
+/* Ends the watcher: the rank has finished MPI_Finalize, or another process ends the job. */
 void death_watcher_stop(struct death_watcher *h);
 
 /* For forked processes: closes all files from `first` on; sets all signals to their defaults, except that

@@ -22,10 +22,9 @@ enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4, KEEP_COMMAND_FD = 5 };
 /* What becomes of a spawn: its processes are starting; they have met the program; their mpiexec has ended. */
 enum keep_state { KEEP_COMING, KEEP_MET, KEEP_ENDED };
 
-/* Of the last spawns of a program, in memory that it shares with their keepers. */
+/* State of the last jobs that a program has spawned, in memory shared with the processes that keep them. */
 struct keep_book {
-    atomic_int
-        finished; /* MPI_Finalize has been called: whatever becomes of one does not touch the other any more */
+    atomic_int finished; /* MPI_Finalize has been called: a failure of one job no longer ends the other */
     atomic_uchar state[KEEP_SPAWNS];
 };
 

@@ -112,7 +112,7 @@ static struct block block_at(const uint32_t *node_of, uint32_t size, uint32_t r)
         uint32_t next = b.first + b.nodes, n = 0;
         while (n < b.per_node && end + n < size && node_of[end + n] == next)
             n++;
-        /* A longer run on that node, or a shorter one, belongs to the next block. */
+        /* A run of another length on the next node begins the next block. */
         if (n < b.per_node || (end + n < size && node_of[end + n] == next))
             break;
         b.nodes++;

@@ -32,25 +32,25 @@ struct notice_page {
     struct notice notices[NOTICES_MAX];
 };
 
-/* The memory behind a file, or NULL. */
+/* Maps the page behind a descriptor; NULL on failure. */
 struct notice_page *notice_map(int fd);
 void notice_unmap(struct notice_page *page);
 
-/* A new file of it, or -1. */
+/* Creates the page's file; returns its descriptor, or -1. */
 int notice_create(void);
 
-/* A job's name as notices have it. */
+/* The number that stands for a job's name in notices. */
 uint64_t notice_world(const char *job);
 
 /* fd: of the page. False: there is no room for it, and nobody will hear of this death or of later ones. */
 bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank);
 
-/* Number i once it is there, or NULL. */
+/* Notice number i, or NULL while it is not published. */
 const struct notice *notice_get(struct notice_page *page, uint32_t i);
 
-/* Blocks while `published` is this number, or for so long. */
+/* Blocks until `published` changes or at_most_ns have passed. */
 void notice_wait(struct notice_page *page, uint32_t published, uint64_t at_most_ns);
-/* Wakes all who wait, without news. */
+/* Wakes all waiters without a new notice. */
 void notice_wake(struct notice_page *page);
 
 #endif

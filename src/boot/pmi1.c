@@ -85,7 +85,7 @@ static void pmi1_close(struct boot *b)
     free(p);
 }
 
-/* PMI_FD is an open socket; PMI_PORT must be dialled and tells rank and size itself. */
+/* PMI_FD is an open socket; PMI_PORT is an address to connect to, and the server sends rank and size. */
 static int connect_fd(struct pmi1 *p)
 {
     long fd, rank, size;
@@ -100,7 +100,7 @@ static int connect_fd(struct pmi1 *p)
     p->conn.fd = (int)fd;
     p->boot.rank = (uint32_t)rank;
     p->boot.size = (uint32_t)size;
-    /* Programs that this rank starts must not speak in its name. */
+    /* Programs that this rank starts must not use its connection to the launcher. */
     fcntl((int)fd, F_SETFD, FD_CLOEXEC);
     return 0;
 }
@@ -317,7 +317,7 @@ static int pmi1_put(struct boot *b, const char *key, const void *val, size_t len
     return rc;
 }
 
-/* Our mpiexec knows who has not come; another launcher cannot be asked. */
+/* Our mpiexec knows which ranks are missing; other launchers have no such query. */
 static int fence_late(struct pmi1 *p)
 {
     char who[1500] = "the launcher cannot tell which ranks are missing";

@@ -22,14 +22,14 @@ struct pmi1_conn {
 /* Distinct from every MPI error class: the deadline has passed. */
 #define PMI1_LATE (-2)
 
-/* host:port, as in PMI_PORT. */
+/* Connects to host:port, the form of PMI_PORT. */
 int pmi1_conn_dial(struct pmi1_conn *c, const char *address);
 void pmi1_conn_close(struct pmi1_conn *c);
 
-/* One formatted line, newline added. */
+/* Sends one formatted line and a newline. */
 int pmi1_conn_send(struct pmi1_conn *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* Any bytes. */
+/* Sends `len` bytes as they are. */
 int pmi1_conn_write(struct pmi1_conn *c, const char *data, size_t len);
 
 /* The next line into c->line. 0, an error class, or PMI1_LATE (no detail set) after deadline_ns of

@@ -41,7 +41,7 @@ void pmi_escape(const char *text, char *out, size_t size);
 /* Undoes pmi_escape in place, whatever bytes come out. */
 void pmi_unescape_all(char *text);
 
-/* The same for people; bytes that are not printable become '?' except newline. */
+/* The same for text that is printed: bytes that are not printable become '?', except newline. */
 void pmi_unescape(char *text);
 
 #endif

@@ -107,7 +107,7 @@ static void value_free(struct px_value *v)
     free(v);
 }
 
-/* Something the server knows; only what it already told this process is looked at. */
+/* A value of the server; only values that it has already sent to this process are searched. */
 static struct px_value *server_value(const struct pmix *p, uint32_t rank, const char *key)
 {
     struct px_proc whose = p->me;
@@ -243,7 +243,7 @@ static int pmix_connect(struct pmix *p)
 /* The handler has no argument of its own, and a process has one launcher. */
 static struct pmix *served;
 
-/* Other ranks may lose their connections; only the loss of our server is our end. */
+/* Events about other ranks are ignored; only the loss of our own server ends the process. */
 static void on_lost(size_t id, int status, const struct px_proc *source, struct px_info *info, size_t ninfo,
                     struct px_info *results, size_t nresults, px_handled handled, void *event)
 {
@@ -346,7 +346,7 @@ static int pmix_fence(struct boot *b)
         return err_set(MPI_ERR_NO_MEM, "Out of memory while waiting for the other ranks.");
     status = px.Fence_nb(NULL, 0, &collect, 1, answer_come, w);
     if (status == PX_SUCCESS) {
-        /* One that is late still has the pointer: it is never freed. The job ends anyway. */
+        /* A late answer still writes through the pointer, so it is never freed. The job ends anyway. */
         if (!answer_wait(w))
             return err_set(MPI_ERR_OTHER,
                            "Start-up did not finish within %d seconds (FISHPLATE_INIT_TIMEOUT) because "

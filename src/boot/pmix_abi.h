@@ -10,14 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Keys of what the server knows about job and process. */
+/* Keys of the server's values about the job and the process. */
 #define PX_JOB_SIZE   "pmix.job.size"
 #define PX_UNIV_SIZE  "pmix.univ.size"
 #define PX_NUM_NODES  "pmix.num.nodes"
 #define PX_PACKED_MAP "pmix.anlmap" /* the text of nodemap.h; Slurm has it */
 #define PX_HOSTNAME   "pmix.hname"
 #define PX_APPNUM     "pmix.appnum"
-/* Of programs to spawn. */
+/* Keys of programs to spawn. */
 #define PX_HOST "pmix.host"
 /* Directives. */
 #define PX_COLLECT   "pmix.collect"   /* bool: bring every rank's values to every node */
@@ -98,7 +98,7 @@ typedef int (*px_spawn_nb)(const struct px_info *info, size_t ninfo, const struc
                            px_spawned done, void *ctx);
 
 typedef void (*px_done)(int status, void *ctx);
-/* To be called by an event's handler that did not end the process. */
+/* An event handler that does not end the process must call this. */
 typedef void (*px_handled)(int status, struct px_info *results, size_t nresults, px_done done, void *ctx,
                            void *event);
 typedef void (*px_event)(size_t id, int status, const struct px_proc *source, struct px_info *info,

@@ -7,7 +7,7 @@
 #include "boot/boot.h"
 #include "boot/pmix_abi.h"
 
-/* Beside PMIx's own numbers, which are not positive. */
+/* Our own results of a spawn; PMIx's results are never positive. */
 enum { PX_NO_MEMORY = 1, PX_NO_ANSWER = 2 };
 
 /* Returns when the launcher has started the programs, or will not; `id` is the new job's name space. */

@@ -7,7 +7,7 @@
 
 #include "boot/boot.h"
 
-/* NULL: the program's info does not have this key. */
+/* The value of a key of the program's info; NULL: it has no such key. */
 const char *program_info(const struct boot_program *program, const char *key);
 
 /* The command itself, or where it is in the folders of the info key path, separated by colons. The caller's to free; NULL

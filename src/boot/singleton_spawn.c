@@ -35,7 +35,7 @@ struct words {
     bool failed; /* for want of memory */
 };
 
-/* Takes the word, which may be NULL for want of memory. */
+/* Appends an allocated word and owns it; NULL records that memory ran out. */
 static void words_take(struct words *w, char *word)
 {
     char **more = realloc(w->v, (w->n + 2) * sizeof(*more));
@@ -138,7 +138,7 @@ static atomic_uchar *state_of(const struct singleton_spawn *s, unsigned id)
     return &s->book->state[id % KEEP_SPAWNS];
 }
 
-/* What a mpiexec is started with. */
+/* The command line, environment and descriptors with which mpiexec is started. */
 struct start {
     char *const *argv, *const *envp;
     int command;         /* file with the words of its command line */

@@ -16,10 +16,10 @@ int singleton_spawn_start(struct singleton_spawn *s, const struct boot_program *
                           const char *port, char id[BOOT_SPAWN_ID]);
 int singleton_spawn_poll(const struct singleton_spawn *s, const char *id);
 
-/* Its processes are connected: from now on it lives and dies with this one. */
+/* The spawned processes are connected: from now on a failure of this process ends them, and the reverse. */
 void singleton_spawn_connected(const struct singleton_spawn *s, const char *id);
 
-/* MPI_Finalize has been called: whatever becomes of one does not touch the other any more. */
+/* MPI_Finalize has been called: a failure of one job no longer ends the other. */
 void singleton_spawn_finish(const struct singleton_spawn *s);
 
 void singleton_spawn_close(struct singleton_spawn *s);

@@ -127,7 +127,7 @@ static int softib_error_differs(struct boot *b, uint32_t rank)
         b->host, rank);
 }
 
-/* Rank 0: everybody's addresses, from the first rank of each node. */
+/* At rank 0: collects the addresses of all nodes from the first rank of each. */
 static int collect_nodes(struct boot *b, struct softib_node *nodes)
 {
     uint32_t next = 0; /* nodes are numbered in the order of their first ranks */
@@ -218,7 +218,7 @@ static int take_key(struct boot *b)
     return rc;
 }
 
-/* Over TCP, or in a file that may say so, and the user gave no key. */
+/* The fabric uses TCP, or a file that may select it, and the user gave no key. */
 static bool wants_key(const char *fabric)
 {
     return !env_get(ENV_SOFTIB_KEY) && !env_get(ENV_SOFTIB_KEY "_FILE") &&

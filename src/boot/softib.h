@@ -22,7 +22,7 @@ int boot_softib_publish_key(struct boot *b);
 int boot_softib_describe(struct boot *b, bool asked_for);
 int boot_softib_fetch_key(struct boot *b);
 
-/* What one node tells about itself. */
+/* What a node publishes for softib's fabric. */
 struct softib_node {
     char machine[160];   /* the same for nodes that share a machine, its network and its process ids */
     char addresses[160]; /* separated by commas; may be empty */

@@ -22,7 +22,7 @@ struct watch {
 void watch_start(struct watch *w, const struct boot *b, int fd);
 void watch_stop(struct watch *w);
 
-/* One rank of the node says so; then the process ends, without looking back. */
+/* One rank of the node prints that the launcher is lost; then the process ends without clean-up. */
 _Noreturn void watch_lost(const struct boot *b);
 
 #endif

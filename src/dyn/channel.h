@@ -38,7 +38,7 @@ void channel_send_at_once(int fd);
 /* A channel over a connected socket, which must not block, whose handshake is done. */
 void channel_adopt(struct channel *c, struct proc *p, int fd, bool own_fd, const struct handshake *h);
 
-/* The same with the handshake. */
+/* As channel_adopt, with the handshake first. */
 int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool accepts,
                  const uint8_t key[HANDSHAKE_KEY]);
 void channel_close(struct channel *c);
@@ -46,7 +46,7 @@ void channel_close(struct channel *c);
 /* The other end is closed or broken, and sent nothing that was not received. Does not wait. */
 bool channel_is_lost(const struct channel *c);
 
-/* One message each. Received ones are allocated and may have any length up to CHANNEL_MAX. */
+/* Send or receive one message. A received one is allocated and has at most CHANNEL_MAX bytes. */
 #define CHANNEL_MAX ((uint32_t)1 << 30)
 int channel_send(struct channel *c, const void *data, size_t len);
 int channel_receive(struct channel *c, void **data, size_t *len);

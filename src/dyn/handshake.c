@@ -15,7 +15,7 @@
 
 static const char magic[8] = "fpmeet1";
 
-/* The code of a label and both nonces. */
+/* Computes the authentication code over a label and both nonces. */
 static void compute_code(const struct handshake *h, const char *label, uint8_t out[SHA256_SIZE])
 {
     const struct greeting *connector = h->accepts ? &h->theirs : &h->mine;
@@ -75,7 +75,7 @@ static bool take_greeting(struct handshake *h)
     return h->has_greeting;
 }
 
-/* All bytes that were expected have arrived. False: a stranger sent them. */
+/* Handles a message that has arrived completely. False: the sender does not know the key. */
 static bool handle_input(struct handshake *h)
 {
     const uint8_t *code = h->in;

@@ -38,16 +38,16 @@ struct handshake {
     uint8_t session[SHA256_SIZE]; /* the key of later messages, known to both when it is done */
 };
 
-/* The key must stay. 0, or MPI_ERR_PORT: the kernel gave no random bytes. */
+/* `key` must stay valid until the end. Returns 0, or MPI_ERR_PORT when the kernel gave no random bytes. */
 int handshake_begin(struct handshake *h, bool accepts, const uint8_t key[HANDSHAKE_KEY]);
 
 /* Sends and receives what is possible without waiting, and nothing beyond the handshake. */
 enum handshake_result handshake_advance(struct handshake *h, int fd);
 
-/* The events of poll(2) that are waited for. */
+/* The events of poll(2) that the handshake waits for. */
 short handshake_events(const struct handshake *h);
 
-/* An error with its sentence, for a handshake that is over without success. */
+/* The MPI error class, with its sentence, of a handshake that failed. */
 int handshake_error(enum handshake_result result);
 
 #endif

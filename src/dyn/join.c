@@ -12,7 +12,7 @@
 #include "base/err.h"
 #include "dyn/meet.h"
 
-/* Whoever holds the socket is trusted: the key hides nothing. */
+/* The owner of the connected socket is trusted, so the key is no secret. */
 static const uint8_t no_key[HANDSHAKE_KEY];
 
 static int socket_failed(const char *what)

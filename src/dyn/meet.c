@@ -48,7 +48,7 @@ int share_error(struct comm *comm, int root, int error)
     return rc ? rc : verdict_error(&v);
 }
 
-/* What one process brings. */
+/* One process in the exchange of both groups. */
 struct entry {
     struct net_card card;
     struct verdict verdict;
@@ -107,7 +107,7 @@ static int meet_swap_verdicts(struct channel *c, const struct verdict *mine, con
     return rc;
 }
 
-/* First swap: who is there. */
+/* First exchange: the processes of both groups. */
 static int swap_cards(struct comm *comm, struct channel *c, const struct entry *all, struct verdict *theirs,
                       struct net_card **their_cards)
 {
@@ -149,7 +149,7 @@ static int learn_cards(struct comm *comm, const struct verdict *v, const struct 
     return rc;
 }
 
-/* Second swap: can everybody reach everybody? */
+/* Second exchange: whether all processes can reach each other. */
 static int meet_check_reachable(struct comm *comm, int root, struct channel *c, int error)
 {
     struct entry mine = {.verdict = verdict_of(error)};
@@ -202,7 +202,7 @@ static void take_leave(struct channel *channel)
     meet_swap_verdicts(channel, &mine, NULL, &theirs, NULL);
 }
 
-/* Both groups know each other's processes: the rest is as for any intercommunicator. */
+/* Both groups know each other's processes; agrees on the context as for any intercommunicator. */
 static int meet_agree_groups(struct comm *comm, int root, struct channel *channel, const struct verdict *v,
                              const uint32_t *numbers, const char *how, struct comm **out)
 {
@@ -238,7 +238,7 @@ static int meet_agree_groups(struct comm *comm, int root, struct channel *channe
 static int meet_others(struct comm *comm, int root, struct channel *channel, struct verdict *v,
                        struct net_card *cards, const char *how, struct comm **out)
 {
-    /* 0 where there is none yet: a process of this world, which nobody need hold */
+    /* 0 where there is none yet: a process of this world, which needs no reference */
     uint32_t *numbers = calloc((size_t)v->count + 1, sizeof(*numbers));
     int rc = share_bytes(comm, root, cards, v->count * sizeof(*cards));
     if (!rc)

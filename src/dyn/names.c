@@ -117,7 +117,7 @@ static unsigned long long start_of(long pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* A process of another machine is taken to be running: only that machine knows. */
+/* A process of another machine counts as running: only that machine could tell. */
 static bool owner_lives(const struct owner *o)
 {
     char machine[64];
@@ -125,7 +125,7 @@ static bool owner_lives(const struct owner *o)
     return strcmp(machine, o->machine) != 0 || start_of(o->pid) == o->started;
 }
 
-/* Reads who published a name, and the port. False: it is no file of a name. */
+/* Reads the publisher of a name and the port. False: the file has another format. */
 static bool file_read(int fd, struct owner *o, char *port)
 {
     char text[FILE_MAX + 1];

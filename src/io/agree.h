@@ -22,10 +22,10 @@ int agree_error(struct comm *c, const char *name, int rc);
 /* MPI_ERR_NOT_SAME when the n values differ between ranks; `what` names them for people. */
 int agree_same(struct comm *c, const char *name, const char *what, const int64_t *values, int n);
 int agree_bcast(struct comm *c, void *data, size_t len);
-/* recv[rank] = each rank's value. */
+/* Gathers each rank's value into recv[rank] at all ranks. */
 int agree_gather(struct comm *c, int64_t value, int64_t *recv);
 
-/* How collective operations of files describe theirs. */
+/* The arguments of the collective calls that file operations use. */
 void agree_args_max(struct coll_args *a, struct comm *c, int64_t *values, int n);
 void agree_args_gather(struct coll_args *a, struct comm *c, const int64_t *mine, int64_t *all, int n);
 

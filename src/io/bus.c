@@ -62,7 +62,7 @@ void bus_open(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* A handler that the program has set meanwhile stays. */
+/* Restores the former handler unless the program has set another one since. */
 void bus_close(void)
 {
     struct sigaction there;

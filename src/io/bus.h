@@ -18,7 +18,7 @@ struct bus_watch {
 void bus_open(void);
 void bus_close(void);
 
-/* The calling thread touches the mapping [at, at + length) now; one at a time. */
+/* The calling thread begins to access the mapping [at, at + length); at most one at a time. */
 void bus_begin(struct bus_watch *w, void *at, size_t length);
 /* False: a part of the mapping was gone, and what was copied there is lost. Unmap it and do the same with system calls. */
 bool bus_end(struct bus_watch *w);

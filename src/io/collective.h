@@ -11,7 +11,7 @@ int collective_choose(struct file *f);
 /* Drops the buffers that the last operation left. */
 void collective_forget(struct file *f);
 
-/* Whether aggregators do it, by everybody's records. Pure. */
+/* Whether aggregators carry out the operation, from the records of all ranks. Pure. */
 bool collective_buffers(const struct file *f, bool write, const int64_t *records);
 
 /* The exchange of one operation. exchange_advance does what can be done and says whether all is over; exchange_close

@@ -55,7 +55,7 @@ int datarep_register(const struct datarep *rep)
     return 0;
 }
 
-/* The user's function says how much room a predefined type has in the file. */
+/* The size of a predefined type in the file, from the user's extent function. */
 static int basic_size(const struct datarep *rep, struct dtype *t, int64_t *size)
 {
     if (rep->kind == DATAREP_NATIVE) {

@@ -23,9 +23,9 @@ struct datarep {
     struct datarep *next;
 };
 
-/* NULL when nobody knows it. */
+/* The data representation of that name; NULL: there is none. */
 const struct datarep *datarep_find(const char *name);
-/* Takes a copy. MPI_ERR_DUP_DATAREP when the name is taken. */
+/* Keeps a copy. MPI_ERR_DUP_DATAREP when the name exists. */
 int datarep_register(const struct datarep *rep);
 
 /* Does data in the file differ from memory? */

@@ -9,7 +9,7 @@
 #include "dt/recipe.h"
 #include "io/datarep.h"
 
-/* A predefined type is a block of so many bytes. */
+/* A predefined type becomes a block of as many bytes as it has in the file. */
 static int basic_type(const struct datarep *rep, struct dtype *t, struct dtype **out)
 {
     int64_t size = 0;

@@ -8,7 +8,7 @@
 
 #include "io/agree.h"
 
-/* No aggregator for less than this. */
+/* Each aggregator gets at least this much of the file. */
 #define DOMAIN_MIN (256 << 10)
 /* Domains begin at multiples of a page unless the file has stripes. */
 #define DOMAIN_ALIGN 4096
@@ -205,7 +205,8 @@ int exchange_open(struct io_op *op, struct exchange **out)
     return 0;
 }
 
-/* As an aggregator. Receives are posted before a window is written, so that data moves meanwhile. */
+/* The aggregator's part of a round. Receives of the next window are posted before the current one is written, so that
+ * data moves meanwhile. */
 static bool exchange_serve(struct exchange *x)
 {
     bool moved = false;
@@ -215,7 +216,7 @@ static bool exchange_serve(struct exchange *x)
         server_heads(x, asked, x->asked++);
         moved = true;
     }
-    /* My own part of the round must have been described. */
+    /* This rank's own part of the round must have been described. */
     if (x->answered < x->asked && x->answered < x->sent && answered->heads.pending == 0) {
         server_bodies(x, answered);
         x->answered++;

@@ -87,7 +87,7 @@ struct exchange {
 void exchange_window(const struct exchange *x, int aggregator, int round, int64_t *from, int64_t *to);
 /* Where in my stream the first byte is that lies at `from` in the file or behind it. */
 uint64_t exchange_position(const struct exchange *x, int64_t from);
-/* Does this rank want anything between? As far as all know. */
+/* Whether the rank accesses bytes in [from, to), according to its record. */
 bool exchange_needs_range(const struct exchange *x, int rank, int64_t from, int64_t to);
 
 enum exchange_message { MESSAGE_HEAD, MESSAGE_PIECES, MESSAGE_DATA, MESSAGE_ANSWER, MESSAGE_ANSWER_DATA };

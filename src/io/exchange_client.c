@@ -26,7 +26,7 @@ static void add_piece(struct part *p, uint32_t at, uint32_t len, int64_t *room)
     p->head.bytes += len;
 }
 
-/* My pieces in [from, to): the next of the stream, as many as lie there. */
+/* Lists this rank's pieces in [from, to), from the next position of the stream on. */
 static void client_list_pieces(struct exchange *x, struct part *p, uint64_t *position, int64_t from,
                                int64_t to)
 {
@@ -119,7 +119,7 @@ static uint64_t bytes_there(const struct exchange *x, const struct part *p)
     return view_position(&x->op->access.view, p->start, p->start + bytes, p->answer.end) - p->start;
 }
 
-/* Everything of the round is here or gone. */
+/* The round's messages are complete: records the aggregators' errors and unpacks the data that was read. */
 void client_finish(struct exchange *x, struct client *c)
 {
     for (int i = 0; i < x->aggregators; i++) {

@@ -14,7 +14,7 @@ static char *window_of(const struct exchange *x, const struct server *s)
     return x->buffers->window[s->round % SLOTS];
 }
 
-/* My own part of the round, as a rank. */
+/* The part that this rank, as a client, has in its own round. */
 static struct part *own_part(struct exchange *x, const struct server *s)
 {
     return &x->clients[s->round % SLOTS].parts[x->me];
@@ -152,7 +152,7 @@ static void write_window(struct exchange *x, struct server *s)
     exchange_note(x, rc);
 }
 
-/* The stretch of the window that somebody wants. */
+/* The part of the window that any rank reads. */
 static void server_wanted_range(struct exchange *x, struct server *s, uint32_t *low, uint32_t *high)
 {
     const struct comm *c = x->file->comm;

@@ -36,7 +36,7 @@ int file_check_random(const struct file *f)
                    f->name);
 }
 
-/* The mode is the same everywhere: nobody waits for a rank that finds it wrong. */
+/* All ranks have the same mode and find the same error, so no rank waits for another. */
 static int check_size(struct file *f, int64_t size)
 {
     int rc = file_check_random(f);
@@ -50,7 +50,7 @@ static int check_size(struct file *f, int64_t size)
     return rc;
 }
 
-/* Nobody may write before the size has changed, and nobody may go on before it has. */
+/* No rank may write before the size has changed, and no rank returns before it has. */
 int file_set_size(struct file *f, int64_t size)
 {
     int rc = check_size(f, size);

@@ -24,10 +24,10 @@
 #endif
 #define XFS_MAGIC  0x58465342
 #define TURN_SPINS 32
-/* What a few batches take to be copied into the kernel's memory. */
+/* About the time in which the kernel copies a few batches. */
 #define TURN_WAIT_NS (2 * 1000 * 1000)
 
-/* Tried once: where locks do not work, nobody reads, changes and writes again. */
+/* Tried once: where locks do not work, no rank may read, modify and write a block. */
 static bool has_locks(struct file *f)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1};

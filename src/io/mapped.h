@@ -43,7 +43,7 @@ void mapped_close(struct mapped *m);
  * in the kernel, which mapped_open needs. */
 void mapped_touch(struct file *f);
 
-/* Tries to get the turn of the node; the second waits for it a while. */
+/* Tries to take the node's turn to write; the second function waits for it, for a limited time. */
 bool mapped_turn(struct file *f);
 bool mapped_turn_wait(struct file *f);
 void mapped_turn_over(struct file *f);

@@ -91,7 +91,7 @@ static void io_op_record_error(struct io_op *op, int rc)
         op->error = rc;
 }
 
-/* Without the others' records nothing can go on. */
+/* Ends the operation: it cannot continue without the records of the other ranks. */
 static void io_op_lose(struct io_op *op, int rc)
 {
     op->lost = op->lost || rc != 0;
@@ -103,7 +103,7 @@ static void small_done(struct request *r)
     io_op_ready(r->user);
 }
 
-/* Starts a small collective that was numbered before, or does it at once. */
+/* Starts a small collective whose sequence number is reserved, or completes it at once. */
 static void small_start(struct io_op *op, struct request *r, struct coll_args *args)
 {
     if (op->blocking) {
@@ -155,7 +155,7 @@ static void verdict_args(struct io_op *op, struct coll_args *args)
     agree_args_max(args, op->file->comm, &op->code, 1);
 }
 
-/* After the records are there: each for itself, or through aggregators. */
+/* The records have arrived: chooses access by each rank or through aggregators. */
 static void io_op_choose(struct io_op *op)
 {
     const struct file *f = op->file;
@@ -192,7 +192,7 @@ static void io_op_finish(struct io_op *op)
     op->stage = IO_DONE;
 }
 
-/* One step; true when it can go on at once. */
+/* One step; true when the next one can follow at once. */
 static bool io_op_step(struct io_op *op)
 {
     struct coll_args args;
@@ -222,7 +222,7 @@ static bool io_op_step(struct io_op *op)
     default:
         return false;
     }
-    /* The data has moved. A reader knows what it got; writers must know of each other. */
+    /* The data has moved. A reader knows its own result; writers must learn of each other's errors. */
     if (op->access.write) {
         op->code = agree_encode(op->error, op->file->comm->rank);
         verdict_args(op, &args);
@@ -250,7 +250,7 @@ static int progress_hook(struct net_hook *hook)
     return 1;
 }
 
-/* The collectives it will need, numbered now. */
+/* Reserves the sequence numbers of the collectives that it will need. */
 static int io_op_prepare(struct io_op *op)
 {
     struct coll_args args;

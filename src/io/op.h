@@ -13,7 +13,7 @@ struct exchange;
 
 enum io_stage { IO_BEGIN, IO_GATHERING, IO_EXCHANGING, IO_JUDGING, IO_DONE };
 
-/* What each rank tells the others about its access. */
+/* The fields of the record that describes a rank's access to the others. */
 enum { RECORD_FROM, RECORD_TO, RECORD_LENGTH, RECORD_PIECES, RECORD_SIZE };
 #define RECORD_UNSORTED \
     (-1) /* pieces that do not follow each other in the file: only the rank itself can move them */
@@ -37,18 +37,18 @@ struct io_op {
     int error;
 };
 
-/* An independent operation that is over, as a request. */
+/* Makes a complete request of an independent operation that has ended. */
 int io_op_done(struct access *a, int rc, struct request **out);
 
 /* Begins a collective access; `rc` is what access_open gave: a rank whose access failed takes part without data. */
 int io_op_start(struct access *a, int rc, struct request **out);
-/* The same, and waits. *bytes as in access_close. */
+/* Starts the operation and waits for it. *bytes as in access_close. */
 int io_op_run(struct access *a, int rc, MPI_Count *bytes);
 
 /* Waits for operations whose requests were given up (MPI_Request_free). MPI_ERR_FILE when there are others. */
 int io_op_quiesce(struct file *f);
 
-/* Something the operation waits for is over: it goes on later in this round of progress. */
+/* A request that the operation waits for is complete: the operation continues later in this round of progress. */
 void io_op_ready(struct io_op *op);
 
 /* The file behind a request of this kind, else NULL. */

@@ -137,7 +137,7 @@ static int check_kind(struct file *f)
     return 0;
 }
 
-/* All ranks go by rank 0's hints: aggregators and buffer sizes must agree. */
+/* All ranks use rank 0's hints: aggregators and buffer sizes must agree. */
 static int share_hints(struct file *f)
 {
     int64_t numbers[IO_HINT_NUMBERS + 2];
@@ -259,7 +259,7 @@ int file_open(struct comm *comm, const char *name, int amode, struct info *info,
     return 0;
 }
 
-/* What the file system tells only now: errors of data that was written long ago. */
+/* Some file systems report errors of earlier writes only at close. */
 static int close_fd(struct file *f)
 {
     int rc = 0;

@@ -40,7 +40,7 @@ int pointer_open(struct file *f)
     return 0;
 }
 
-/* Everybody has stopped using it. */
+/* All ranks have stopped using the pointer. */
 void pointer_close(struct file *f, bool remove)
 {
     if (f->shared.word && f->comm->rank == 0)

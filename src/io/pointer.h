@@ -11,7 +11,7 @@
 int pointer_open(struct file *f);
 void pointer_close(struct file *f, bool remove);
 
-/* Adds so many etypes and tells where the pointer stood before. */
+/* Adds `etypes` to the pointer and returns its former value in *before. */
 int pointer_take(struct file *f, int64_t etypes, int64_t *before);
 int pointer_set(struct file *f, int64_t etypes);
 /* The pointer starts anew at `etypes`. All ranks call it while none of them uses the pointer, and synchronise afterwards. */

@@ -67,7 +67,7 @@ static int pieces_done(struct iovec *list, int i, int n, size_t bytes)
     return i;
 }
 
-/* One system call for as many of the pieces as it takes. */
+/* One system call; it may transfer only the first of the pieces. */
 static ssize_t call_once(const struct file *f, bool write, const struct iovec *list, int n, int64_t offset)
 {
     const size_t first = MIN(list[0].iov_len, CALL_MAX);
@@ -159,7 +159,7 @@ int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len)
     return rc ? rc : posix_lock_fd(f, f->fd, exclusive ? F_WRLCK : F_RDLCK, offset, len);
 }
 
-/* Ours are locks of open files, for which the kernel names no process. */
+/* Our own locks belong to open files, for which the kernel reports no process. */
 static bool lock_is_foreign(int fd, struct flock lock)
 {
     return fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK && lock.l_pid != -1;

@@ -12,11 +12,11 @@
 /* An errno as an MPI error class, with a sentence: "NAME: DOING failed: TEXT". */
 int posix_error(const char *name, const char *doing, int error);
 
-/* Writes all of it; *done: how much is in the file, also when it fails. */
+/* Writes all `len` bytes; *done: how many are in the file, also when it fails. */
 int posix_write(struct file *f, const void *buf, size_t len, int64_t offset, size_t *done);
 /* Less than len only at the end of the file. */
 int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *done);
-/* The same for lists; the list is used up. */
+/* The same for a list of pieces, which is modified. */
 int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done);
 int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done);
 
@@ -27,7 +27,7 @@ int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len);
  * wait for locks of programs that are not ours; *held is then false, as where no lock is needed. */
 int posix_guard(struct file *f, bool exclusive, int64_t offset, int64_t len, bool *held);
 void posix_unlock(struct file *f, int64_t offset, int64_t len);
-/* The same on another descriptor of ours in the folder of f: F_RDLCK, F_WRLCK or F_UNLCK. */
+/* The same on another descriptor in the folder of f: F_RDLCK, F_WRLCK or F_UNLCK. */
 int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t len);
 
 #endif

@@ -18,7 +18,7 @@
 
 enum { LINE_SIZE = 4096 };
 
-/* A byte that no file has, so that nobody waits for this lock. */
+/* A byte that no file has, so that no program waits for this lock. */
 #define LAST_BYTE (INT64_MAX - 1)
 
 #define PAUSE_MIN_NS (100 * 1000)

@@ -8,7 +8,7 @@
 
 #include "io/file.h"
 
-/* After opening: is it on NFS, and do locks there hold between nodes? */
+/* After opening: finds out whether the file is on NFS and whether locks there hold between nodes. */
 void remote_probe(struct file *f);
 
 /* What other nodes have written and flushed is seen from now on. Does nothing on other file systems. */

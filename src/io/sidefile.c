@@ -27,7 +27,7 @@
 #define BASE_NAME_MAX  64                  /* characters of the file's name in that of the side file */
 #define KEY_DIGITS     16
 #define RECORD_LOCK    0
-/* The byte that every rank has locked which uses the file. */
+/* Every rank that uses the file holds a lock on this byte. */
 #define USER_LOCK_START ((int64_t)sizeof(struct record))
 
 struct record {
@@ -46,7 +46,7 @@ int sidefile_choose_keys(uint64_t *keys)
                          strerror(errno));
 }
 
-/* What all side files of one file begin with, without the folder. */
+/* The common prefix of the side files of one file, without the folder. */
 static void name_prefix(const struct file *f, char *out, size_t size)
 {
     const char *slash = strrchr(f->path, '/');

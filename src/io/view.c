@@ -128,7 +128,7 @@ uint64_t view_walk_next(struct view_walk *w, uint64_t max, int64_t *offset)
         w->position += room;
         return room;
     }
-    /* Joins neighbours: the end of a tile often touches the start of the next. */
+    /* Joins adjacent pieces: the end of a tile often touches the start of the next. */
     while (room > 0) {
         struct dt_cursor before = w->cursor;
         void *piece;
@@ -181,7 +181,7 @@ int64_t view_offset(const struct view *v, uint64_t position)
     return offset;
 }
 
-/* Displacements do not decrease, so halving finds it. */
+/* Binary search: displacements do not decrease. */
 uint64_t view_position(const struct view *v, uint64_t from, uint64_t to, int64_t offset)
 {
     if (v->contiguous) {
