@@ -36,6 +36,7 @@ static bool may_revoke[COMMS]; /* a member has, or this process */
 static char *payload;
 static int flags[STEPS_MAX];
 static MPI_Comm handles[STEPS_MAX];
+static struct request *requests[STEPS_MAX];
 
 static int fake_send(struct peer *to, uint64_t head, uint64_t from, uint64_t word, const void *data,
                      size_t len)
@@ -203,7 +204,6 @@ static void act(struct fuzz_in *in, int step)
 {
     const uint8_t what = fuzz_u8(in), which = (what >> 3) % COMMS;
     struct comm *c = comms[which];
-    struct request *r;
     switch (what % 8) {
     case 0:
     case 1:
@@ -215,11 +215,11 @@ static void act(struct fuzz_in *in, int step)
         break;
     case 4:
         if (c)
-            ft_agree_start(c, &flags[step], &r);
+            ft_agree_start(c, &flags[step], &requests[step]);
         break;
     case 5:
         if (c)
-            ft_shrink_start(c, &handles[step], &r);
+            ft_shrink_start(c, &handles[step], &requests[step]);
         break;
     case 6:
         may_revoke[which] = true;
@@ -244,11 +244,17 @@ static void look(void)
 static void close_world(void)
 {
     proc.ft_closing(&proc);
+    for (int i = 0; i < STEPS_MAX; i++) {
+        if (requests[i])
+            request_free(requests[i]);
+        requests[i] = NULL;
+    }
     net_lost_close(&net);
     p2p_close(proc.p2p);
     for (uint32_t i = 0; i < CONTEXT_IDS; i++)
         if (proc.comms[i])
             comm_release(proc.comms[i]);
+    free(proc.context_epochs);
     free(net.revoked_peer);
     memset(comms, 0, sizeof(comms));
     free(page);

@@ -47,7 +47,7 @@ def run(folder, name, args):
     env = dict(os.environ, ASAN_OPTIONS="detect_leaks=0", UBSAN_OPTIONS="print_stacktrace=1")
     limit = f"-runs={args.runs}" if args.runs else f"-max_total_time={args.seconds}"
     command = [os.path.join(folder, "fuzz_" + name), limit, f"-seed={args.seed}", "-max_len=2048", "-rss_limit_mb=4096",
-               "-timeout=60", "-print_final_stats=1", found, kept]
+               f"-timeout={3600 if args.runs else 60}", "-print_final_stats=1", found, kept]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, errors="replace")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
