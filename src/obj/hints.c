@@ -1,8 +1,10 @@
-/* hints.c: communicator hints: the standard's assertions, each true or false, false unless set.
+/* hints.c: communicator hints: the standard's assertions, each true or false, false unless set, and the kinds of memory that a program
+ * promises to pass, which are not set otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "obj/hints.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include "gpu/gpu.h"
@@ -33,6 +35,30 @@ const char *hints_memory_kinds(void)
                           "cuda:managed";
 }
 
+/* True if each kind of the list is one of ours; an assertion about other memory is not used. */
+static bool hints_know_kinds(const char *list)
+{
+    const char *const known = hints_memory_kinds();
+    for (const char *it = list; it; it = strchr(it, ',') ? strchr(it, ',') + 1 : NULL) {
+        const size_t length = strcspn(it, ",");
+        const char *at = known;
+        while (at && (strncmp(at, it, length) != 0 || !strchr(",", at[length])))
+            at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
+        if (length == 0 || !at)
+            return false;
+    }
+    return true;
+}
+
+static int hints_apply_kinds(struct info **kept, const struct info *info)
+{
+    const char *kinds = info ? info_get(info, HINT_ASSERTED_KINDS) : NULL;
+    if (!kinds || !hints_know_kinds(kinds))
+        return MPI_SUCCESS;
+    const int rc = *kept ? MPI_SUCCESS : info_create(kept);
+    return rc ? rc : info_set(*kept, HINT_ASSERTED_KINDS, kinds);
+}
+
 int hints_apply(struct info **kept, const struct info *info)
 {
     for (size_t i = 0; info && i < COUNT_OF(assertions); i++) {
@@ -45,7 +71,7 @@ int hints_apply(struct info **kept, const struct info *info)
         if (rc)
             return rc;
     }
-    return MPI_SUCCESS;
+    return hints_apply_kinds(kept, info);
 }
 
 int hints_used(const struct info *kept, struct info **out)
@@ -58,6 +84,9 @@ int hints_used(const struct info *kept, struct info **out)
         rc = info_set(used, assertions[i], info_get_bool(kept, assertions[i], false) ? "true" : "false");
     if (!rc)
         rc = info_set(used, HINT_MEMORY_KINDS, hints_memory_kinds());
+    const char *kinds = kept ? info_get(kept, HINT_ASSERTED_KINDS) : NULL;
+    if (!rc && kinds)
+        rc = info_set(used, HINT_ASSERTED_KINDS, kinds);
     const char *hardware = kept ? info_get(kept, HINT_HARDWARE) : NULL;
     if (!rc && hardware)
         rc = info_set(used, HINT_HARDWARE, hardware);

@@ -10,7 +10,8 @@
 #define HINT_HARDWARE "mpi_hw_resource_type"
 
 /* The kinds of memory that buffers may be in (MPI-5.0, 11.4.3): read-only, in the info of sessions, communicators, windows and files. */
-#define HINT_MEMORY_KINDS "mpi_memory_alloc_kinds"
+#define HINT_MEMORY_KINDS   "mpi_memory_alloc_kinds"
+#define HINT_ASSERTED_KINDS "mpi_assert_memory_alloc_kinds"
 const char *hints_memory_kinds(void);
 
 /* Takes over the hints in `info` (may be NULL) that communicators know; *kept is made when there is something

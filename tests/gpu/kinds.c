@@ -26,6 +26,27 @@ static void expect_kinds(MPI_Info info, const char *object, int on)
     MPI_Info_free(&info);
 }
 
+/* A communicator returns the assertion if it names kinds that the library knows. */
+static void expect_assertion(const char *kinds, int used)
+{
+    char value[MPI_MAX_INFO_VAL] = "";
+    int length = sizeof(value), found;
+    MPI_Comm comm;
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_assert_memory_alloc_kinds", kinds);
+    MPI_Comm_dup_with_info(MPI_COMM_SELF, info, &comm);
+    MPI_Info_free(&info);
+    MPI_Comm_get_info(comm, &info);
+    MPI_Info_get_string(info, "mpi_assert_memory_alloc_kinds", &length, value, &found);
+    if (!found != !used || (used && strcmp(value, kinds) != 0)) {
+        printf("mpi_assert_memory_alloc_kinds=%s: the communicator has '%s'\n", kinds, value);
+        errors++;
+    }
+    MPI_Info_free(&info);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv)
 {
     const int on = argc < 2 || strcmp(argv[1], "off") != 0;
@@ -41,6 +62,12 @@ int main(int argc, char **argv)
     }
     MPI_Comm_get_info(MPI_COMM_WORLD, &info);
     expect_kinds(info, "MPI_COMM_WORLD", on);
+    expect_assertion("system", 1);
+    expect_assertion("system,mpi:alloc_mem", 1);
+    expect_assertion("system,cuda:device", on);
+    expect_assertion("system,cud", 0);
+    expect_assertion("system,", 0);
+    expect_assertion("rocm", 0);
     MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
     MPI_Session_get_info(session, &info);
     expect_kinds(info, "a session", on);
