@@ -100,8 +100,8 @@ struct bench {
     MPI_Comm comm;        /* all ranks */
     MPI_Comm team;        /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
     double init_time;     /* MPI_Init, in seconds, on this rank */
-    long errors;          /* bytes that were not what was sent */
-    bool failed;          /* what was asked for cannot be done */
+    long errors;          /* bytes received that differ from the bytes sent */
+    bool failed;          /* the requested benchmark cannot run */
     bool threads_allowed; /* MPI_THREAD_MULTIPLE */
     int at;               /* test that runs: bench_tests[at] */
     bool times_itself;    /* the batch that is measured leaves its seconds in own_time */

@@ -29,7 +29,7 @@ struct coll_operation {
     void (*start)(const struct coll *c, int root, MPI_Request *request);
     void (*init)(const struct coll *c, int root, MPI_Request *request); /* NULL: the library has no MPI 4 */
     long (*check)(const struct coll *c,
-                  unsigned seed); /* calls it and returns what is wrong; NULL: no data */
+                  unsigned seed); /* runs it, returns the number of wrong bytes; NULL: no data */
 };
 
 /* coll_kinds.c; NULL when there is none of that name. */

@@ -84,7 +84,7 @@ static void one_size(struct comparison *c, size_t bytes)
         print_times(c, bytes, time);
 }
 
-/* One setting serves all sizes, so the mean over them decides; auto unless it loses clearly. */
+/* A setting applies to all sizes, so the mean over the sizes decides; auto wins unless it is clearly slower. */
 static void compare_print_conclusion(const struct comparison *c)
 {
     struct bench *b = c->b;

@@ -1,7 +1,7 @@
-/* forced.c: --forced: the library's own choice of how large messages move, beside each protocol forced, in one run
- * and from the same buffers. They take turns in rounds: what a machine does in one second and not in the next, and
- * where the buffers lie, is then the same for all, which separate runs cannot promise (they differ by more than
- * protocols do).
+/* forced.c: --forced compares the library's own choice of protocol for large messages with each forced
+ * protocol, in one run and with the same buffers. The protocols take turns in rounds, so that drift of the
+ * machine and buffer placement affect all of them alike; between separate runs these differ by more than the
+ * protocols do.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -51,7 +51,8 @@ bool bench_forced_parse(struct bench_forced *f, const char *text)
     return f->n > 1 && *text == 0;
 }
 
-/* Another order in every round, the same at all ranks: who follows whom matters, and must be nobody's advantage. */
+/* A new order in every round, the same at all ranks: the predecessor affects a measurement, so no protocol
+ * may always have the same one. */
 static void forced_shuffle(int *order, int n, unsigned round)
 {
     unsigned state = round * 2654435761u + 1;
@@ -87,7 +88,7 @@ void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void
 {
     struct bench_forced *f = &b->options.forced;
     const double total = b->options.seconds;
-    b->options.seconds = total / BENCH_ROUNDS; /* the library learns meanwhile */
+    b->options.seconds = total / BENCH_ROUNDS; /* the tuner measures during the run */
     bench_measure(b, b->team, false, batch, arg, out);
     b->options.seconds = total;
     int plan[2] = {out->iterations, (int)(total / BENCH_ROUNDS / (out->median * out->iterations))};

@@ -28,7 +28,8 @@ static double against_best(const struct bench_forced *f, int *best)
     return forced_median(ratios);
 }
 
-/* What the best one differs by from itself, from a round to the next: less than this says nothing. */
+/* Largest change of the best protocol's time from one round to the next: smaller differences between
+ * protocols are noise. */
 static double forced_noise(const double *times)
 {
     double ratios[BENCH_ROUNDS];

@@ -1,5 +1,5 @@
-/* host.c: what communication costs the processor, as [Liu04 9.1] defines it: the host overhead of a message, and the overlap
- * potential, which is the longest computation behind an exchange that does not make it longer.
+/* host.c: processor time of communication [Liu04 9.1]: the host overhead of a message, and the overlap
+ * potential, the longest computation that can run during an exchange without making it longer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* limits.c: what the machine itself allows, measured without MPI on the cores the ranks use: one cache line
- * bouncing between two cores (no message can be faster) and memcpy (a message copied once cannot have more
- * bandwidth). Rank 0 measures with threads of its own while all other ranks sleep.
+/* limits.c: limits of the machine, measured without MPI on the cores of the ranks: a cache line that bounces
+ * between two cores (lower bound of latency) and memcpy (upper bound of bandwidth with one copy). Rank 0
+ * measures with threads of its own while the other ranks sleep.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -53,7 +53,7 @@ static void *return_ball(void *arg)
     return NULL;
 }
 
-/* One-way time of one line, in batches. False without two cores or a second thread. */
+/* One-way time of a cache line between two cores, in batches. False without two cores or a second thread. */
 static bool measure_line(struct bench *b, struct bench_stats *out)
 {
     int core[2];

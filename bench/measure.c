@@ -32,7 +32,7 @@ void bench_stats_compute(double *samples, int n, int iterations, struct bench_st
                                 .iterations = iterations};
 }
 
-/* Returns how long it took, which is what counts unless the batch times itself. */
+/* Returns the elapsed seconds of one batch, or the time that the batch measured itself. */
 static double run_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg, int n)
 {
     if (worst)
@@ -42,8 +42,8 @@ static double run_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int 
     return MPI_Wtime() - start;
 }
 
-/* Doubles the batch until it is long enough, with what it does not count: a root that only sends is in its calls for a
- * hundredth of the time. The runs on the way are the warm-up. */
+/* Doubles the batch until it lasts long enough, including untimed parts: a root that only sends spends a
+ * hundredth of the time inside its calls. The shorter batches are the warm-up. */
 static int measure_calibrate_batch(MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
                                    double target, double *took)
 {

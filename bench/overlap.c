@@ -1,8 +1,8 @@
-/* overlap.c: how much of a nonblocking operation hides behind computation? Measured are the operation alone,
- * a computation about twice as long alone, and both together, once without a call to MPI on the way and once
- * with a few calls of MPI_Test. What the pair takes longer than the computation is what was not hidden. On
- * one node somebody's processor has to copy, so that only waiting can be hidden there, and copying where a
- * processor is idle.
+/* overlap.c: the part of a nonblocking operation that overlaps with computation. Measured: the operation
+ * alone, a computation of twice that time alone, and both together, once without MPI calls during the
+ * computation and once with a few calls of MPI_Test. The time that both take beyond the computation was not
+ * overlapped. On one node a processor has to copy the data, so that copying overlaps only where a processor
+ * is idle.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -93,7 +93,7 @@ static void run_both(void *arg, int n)
     }
 }
 
-/* The same traffic with data that is looked at, with and without computation. */
+/* The same traffic with verified data, with and without computation. */
 static void overlap_verify_data(struct bench *b, struct overlap *o, unsigned seed)
 {
     const double each = o->rank + 1.0, sum = (double)o->size * (o->size + 1) / 2;
@@ -112,7 +112,7 @@ static void overlap_verify_data(struct bench *b, struct overlap *o, unsigned see
         b->errors += memcmp(o->out + (size_t)i * 8, &sum, 8) != 0;
 }
 
-/* Returns the best: differences of times that others disturbed would say little. */
+/* Returns the best of several runs: differences of disturbed times would be meaningless. */
 static double one_row(struct bench *b, struct overlap *o, const char *name, size_t bytes,
                       void (*batch)(void *arg, int n))
 {
@@ -124,7 +124,8 @@ static double one_row(struct bench *b, struct overlap *o, const char *name, size
     return s.min;
 }
 
-/* As much work as takes this long; the fastest of a few looks, since this processor may be interrupted. */
+/* The number of work units that take `seconds`; the fastest of several samples, because this processor may be
+ * interrupted. */
 static long work_for(struct overlap *o, double seconds)
 {
     const long units = 2000;
@@ -149,7 +150,8 @@ static void overlap_report(struct bench *b, const char *test, size_t bytes, cons
         bench_report_ratio(b, what, hidden * 100);
 }
 
-/* Rows of the operation beside a computation twice as long, and the part of the operation's time `alone` that they hide. */
+/* Rows for the operation together with a computation twice as long, and the part of its time `alone` that was
+ * overlapped. */
 static void overlap_measure_hidden(struct bench *b, struct overlap *o, const char *test, size_t bytes,
                                    double alone)
 {

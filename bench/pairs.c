@@ -148,7 +148,7 @@ static void stream_one_buffer(void *arg, int n)
     }
 }
 
-/* The same traffic, a few times, with data that is new every time and looked at. */
+/* The same traffic a few times, with new data each time, which is verified. */
 static void pairs_verify_data(struct bench *b, struct pair *p, void (*batch)(void *arg, int n))
 {
     size_t total = batch == stream_one_buffer ? p->bytes : p->bytes * (size_t)p->window;

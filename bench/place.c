@@ -1,5 +1,5 @@
-/* place.c: where the ranks run. The launcher binds ranks when the cores allow it; here the ranks of a test
- * are pinned to cores of their own when it did not, and the report says where everything ran.
+/* place.c: which core each rank runs on. If the launcher did not bind the ranks, the ranks of a test are
+ * pinned to separate cores here; the report lists the placement.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

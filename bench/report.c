@@ -202,7 +202,7 @@ void bench_report_note(struct bench *b, const char *fmt, ...)
     fputc('\n', r->kept_stream);
 }
 
-/* Lines of one kind ('R'atios or 'N'otes) among what was kept. */
+/* Prints the stored lines of one kind ('R'atios or 'N'otes). */
 static void report_print_stored(struct bench *b, char kind)
 {
     struct bench_report *r = b->report;

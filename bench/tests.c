@@ -1,5 +1,4 @@
-/* tests.c: the table of tests: names, what they measure, and the sizes they are run with. One line adds a
- * test.
+/* tests.c: the table of tests: name, description and sizes. One line adds a test.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "bench.h"

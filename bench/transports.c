@@ -1,5 +1,5 @@
-/* transports.c: the transports of a report: each one by which this rank reaches others, once, with the adapter and
- * what carries the bytes. Every report of bench/ prints it, so that a figure of a program is never taken for hardware.
+/* transports.c: lists each transport by which this rank reaches other ranks, with its adapter. Every report
+ * of bench/ prints the list, so that a figure measured in software is not taken for hardware.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

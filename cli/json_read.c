@@ -83,7 +83,7 @@ static bool read_escape(struct reader *r, char **out)
     return true;
 }
 
-/* After the opening quote. An escape is never shorter than what it stands for. */
+/* Called after the opening quote. Decodes in place: an escape is never shorter than the character it encodes. */
 static char *read_string(struct reader *r)
 {
     const char *close = r->at;

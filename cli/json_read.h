@@ -1,4 +1,4 @@
-/* json_read.h: reads JSON into a tree of values. What cannot be read is refused as a whole.
+/* json_read.h: parses JSON into a tree of values. Malformed input is rejected as a whole.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_CLI_JSON_READ_H
@@ -23,7 +23,7 @@ struct value *value_parse(const char *text, size_t len);
 struct value *value_read(const char *path); /* of a file */
 void value_free(struct value *v);
 
-/* All accept NULL, and answer NULL, the default or "" for what is not there or of another kind. */
+/* All functions accept NULL, and return NULL, the default or "" for a missing value or one of another type. */
 const struct value *value_get(const struct value *object, const char *key);
 const struct value *value_first(const struct value *object, const char *key);
 const char *value_text(const struct value *object, const char *key);

@@ -61,7 +61,7 @@ struct cli {
     const struct cli_option *options;            /* --help and -h are understood besides */
     bool (*operand)(void *to, const char *word); /* false if it is none; NULL: there are no operands */
     const char *operands; /* "a test": named in the message about an unknown word; NULL if operand is */
-    bool stops;           /* at the first word that is no option; the rest belongs to somebody else */
+    bool stops;           /* stop at the first word that is no option; the caller parses the rest */
     bool silent;          /* no message: another rank prints it */
 };
 

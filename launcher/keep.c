@@ -63,7 +63,7 @@ _Noreturn static void keep_run(struct keep_book *book, atomic_uchar *state, pid_
     for (size_t i = 0; i < COUNT_OF(theirs); i++)
         signal(theirs[i], SIG_IGN);
     prctl(PR_SET_NAME, "fishplate-keep");
-    close(STDOUT_FILENO); /* who reads it waits for its end */
+    close(STDOUT_FILENO); /* its reader waits for end of file */
     if (!wait_for_either(program_fd, keep_watch(mpiexec))) {
         if (!atomic_load(&book->finished)) {
             kill(mpiexec, SIGTERM);

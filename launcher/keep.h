@@ -4,8 +4,9 @@
 #ifndef FP_LAUNCHER_KEEP_H
 #define FP_LAUNCHER_KEEP_H
 
-/* Returns in a child, which goes on as any mpiexec. The process itself becomes its keeper: it ends the mpiexec when the program dies
- * before MPI_Finalize, and the program when the mpiexec fails, as one mpiexec for all would do. */
+/* Returns in a child, which continues as the mpiexec. The calling process supervises it: it ends the mpiexec
+ * when the program dies before MPI_Finalize, and the program when the mpiexec fails, as in a job with one
+ * mpiexec. */
 void keep_begin(const char *what);
 
 #endif

@@ -61,7 +61,7 @@ static void set_entry(struct strings *env, char *entry)
     env->v[env->n] = NULL;
 }
 
-/* What a program inherits, then what -genv says, then what -env says. */
+/* Order: inherited variables, then -genv, then -env. */
 static char **app_env(const struct options *o, const struct app_spec *a)
 {
     unsigned n = 0;
@@ -116,7 +116,8 @@ static enum stdin_from stdin_for(const struct run *r, uint32_t rank)
     long who = r->opt->stdin_rank;
     if (who == STDIN_NONE || (who >= 0 && (uint32_t)who != rank))
         return STDIN_NULL;
-    /* Handing the file itself on copies nothing, and leaves what rank 0 does not read to others. */
+    /* Passing the descriptor itself avoids a copy, and leaves input that rank 0 does not read to other
+     * programs. */
     bool here = r->hosts.v[r->layout.host_of[rank]].local;
     return who != STDIN_ALL && here && !isatty(STDIN_FILENO) ? STDIN_INHERIT : STDIN_PIPE;
 }
@@ -166,10 +167,8 @@ static void make_plans(struct run *r)
     }
 }
 
-/*
- * Looks at the programs themselves: an Open MPI program never speaks to us. One of MPICH may, by PMI-1; that is
- * seen at the end (job.c).
- */
+/* Inspects the program files: an Open MPI program never contacts mpiexec. An MPICH program may, by PMI-1;
+ * that is checked at the end (job.c). */
 static void notice_foreign(struct run *r)
 {
     bool any = false;

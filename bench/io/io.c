@@ -1,5 +1,6 @@
-/* io.c: how fast ranks write and read files: contiguous, in pieces of a shared file, as blocks of a three-dimensional array,
- * one file for each rank; and the same without a library, by plain pwrite and pread. What is read is compared with what was written.
+/* io.c: bandwidth of reading and writing files: contiguous, interleaved pieces of a shared file, blocks of a
+ * three-dimensional array, one file per rank; and the same with plain pwrite and pread. Data read are
+ * compared with the data written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "io.h"
@@ -165,7 +166,7 @@ static void io_transfer(const struct setup *s, const struct layout *l, MPI_File 
         io_fail(s, "short access", MPI_SUCCESS);
 }
 
-/* Piece k of a rank lies behind piece k of the ranks before it. */
+/* Piece k of a rank follows piece k of the lower ranks. */
 static void move_plain(const struct setup *s, const struct layout *l, int fd, int write)
 {
     const long piece = l->piece ? l->piece : s->bytes;
@@ -190,8 +191,8 @@ static double io_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* The time when all ranks are there. A rank that has waited long for the others may sleep, and wakes late; nobody waits long in the second
- * barrier. */
+/* The time at which all ranks have arrived. A rank that waits long in the first barrier may sleep and wake
+ * late; the waits in the second barrier are short. */
 static double io_barrier_clock(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -382,7 +383,7 @@ static int is_wanted(const struct setup *s, const struct layout *l)
     return s->nonly == 0;
 }
 
-/* On a page of its own: where malloc puts it differs between libraries that set malloc up in different ways. */
+/* On a separate page: the alignment of malloc differs between the libraries compared. */
 static unsigned char *new_buffer(const struct setup *s)
 {
     void *at = NULL;
@@ -391,8 +392,9 @@ static unsigned char *new_buffer(const struct setup *s)
     return at;
 }
 
-/* Works a while without counting it. Libraries start in very different times, and what was started or ended just before, launchers
- * above all, would take cores from those that are quick to begin. It also makes the pages of the buffers. */
+/* Runs the operation for a while without measuring. Libraries differ in start-up time, and launchers that
+ * still start or end would take processor time from the fast ones. This also faults in the pages of the
+ * buffers. */
 static void io_sync_files(const struct setup *s)
 {
     const double end = io_clock() + SETTLE_S;

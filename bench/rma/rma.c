@@ -1,6 +1,6 @@
-/* rma.c: what rank 0 pays for one-sided operations on the memory of rank 1: the time of one with its flush, the rate of
- * many with one flush, bandwidth, locks, and the fence of all ranks. Meanwhile rank 1 waits in a barrier, or computes without
- * any MPI call (--busy): what needs its processor shows.
+/* rma.c: cost for rank 0 of one-sided operations on the memory of rank 1: one operation with its flush, the
+ * rate of many with one flush, bandwidth, locks, and a fence of all ranks. Rank 1 waits in a barrier, or
+ * computes without MPI calls (--busy), which shows the operations that need its processor.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma.h"
@@ -100,7 +100,7 @@ static void rma_run_lock(struct setup *s, int bytes, int times)
     MPI_Win_lock_all(0, s->win);
 }
 
-/* What a put into memory that is shared cannot be faster than. */
+/* Plain stores to shared memory: the lower bound of a put. */
 static void rma_run_store(struct setup *s, int bytes, int times)
 {
     volatile long *to = s->direct;
@@ -268,7 +268,7 @@ static void rma_measure_exposures(struct setup *s)
     rma_print_row(s, "post to wait, put", 8, 1, best);
 }
 
-/* What a window costs to make and free, a page of memory at each rank: one alone, and many that are open at once. */
+/* Time to create and free a window of one page per rank: one at a time, and many open together. */
 static void rma_measure_windows(struct setup *s, const char *name, int open, int times)
 {
     enum { BYTES = 4096 };

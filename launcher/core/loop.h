@@ -1,5 +1,5 @@
-/* loop.h: one epoll loop with timers: the only place where mpiexec or an agent waits. Watches and timers are
- * embedded in longer-lived objects, which may go as soon as they are removed.
+/* loop.h: one epoll loop with timers, the only place where mpiexec and its agents wait. Watches and timers
+ * are embedded in objects, which may be freed as soon as their watches are removed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_LOOP_H
@@ -26,7 +26,7 @@ struct timer {
 struct loop {
     int epoll;
     bool stop;
-    struct epoll_event *events; /* what this turn has still to tell */
+    struct epoll_event *events; /* events of this iteration not yet dispatched */
     int count;
     struct timer *timers;
 };

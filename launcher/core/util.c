@@ -122,7 +122,7 @@ const char *self_path(void)
         return path;
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
     path[n > 0 ? n : 0] = '\0';
-    /* Without /proc: as we were called, which holds as long as nobody has changed the working directory. */
+    /* Without /proc: the path from the auxiliary vector, valid while the working directory is unchanged. */
     const char *called = (const char *)getauxval(AT_EXECFN);
     if (n <= 0 && (!called || !realpath(called, path)))
         path[0] = '\0';

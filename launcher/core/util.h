@@ -26,13 +26,13 @@ char *xstrf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 /* "mpiexec: " and one paragraph on standard error, in one write. */
 void message_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 
-/* What the system says of an errno, and which limit to raise. */
+/* The system's text for an errno, plus the limit to raise. */
 const char *error_reason(int error);
 
-/* Ends the process with what was printed, and nothing more: memory lives as long as the process does. */
+/* Ends the process without freeing memory. */
 _Noreturn void launcher_exit(int status);
 
-/* say(), then quit(). Only before ranks run: afterwards everything ends through the job. */
+/* message_print(), then launcher_exit(). Only before ranks run; later errors end the job through job_fail(). */
 _Noreturn void launcher_die(int status, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* In an agent messages carry its host's name. */
@@ -40,7 +40,7 @@ void message_set_host(const char *host);
 
 uint64_t now_ms(void);
 
-/* Where this program lies; "" when that cannot be told. */
+/* Path of this executable; "" if unknown. */
 const char *self_path(void);
 
 /* Bytes from `off` to `len` are waiting; appended at the end, taken from the front. */

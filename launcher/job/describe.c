@@ -1,4 +1,4 @@
-/* describe.c: describes in words what has happened. Sets of ranks are listed by host: "rank 3 on host a,
+/* describe.c: builds the texts of messages about ranks. Sets of ranks are listed by host: "rank 3 on host a,
  * ranks 4-6 and 9 on host b".
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -107,7 +107,7 @@ static void describe_foreign_library(const struct job *j)
             j->opt->foreign);
 }
 
-/* Those whom the others went on without (-enable-recovery). */
+/* Ranks that died while the job continued (-enable-recovery). */
 static void describe_dead_ranks(const struct job *j)
 {
     char who[2048];

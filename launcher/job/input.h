@@ -10,7 +10,8 @@
 struct input {
     struct loop *loop;
     struct watch w;
-    struct timer again; /* a regular file is always ready: go on in the next turn */
+    struct timer
+        again; /* a regular file is always readable: read the next piece from a timer instead of epoll */
     bool allowed, always_ready, ended;
     uint32_t readers, busy;                                /* busy: have not taken the last piece yet */
     void (*send)(void *ctx, const char *data, size_t len); /* no bytes: end of file */

@@ -17,12 +17,11 @@
 #include "job/recover.h"
 #include "job/why.h"
 
-/* From a failure to TERM is no time, from TERM to KILL this: a failed job is gone within a second. */
+/* A failed job gets TERM at once and KILL after this time, so that it ends within a second. */
 #define FAIL_GRACE_MS 400
 /* After a signal from the user ranks may want to write a checkpoint. */
 #define USER_GRACE_MS 3000
-/* The message about a failure comes after the output of ranks, which may still be on its way from other hosts; but after this
- * time at the latest. */
+/* Upper limit of the delay by which the message about a failure waits for output of ranks on other hosts. */
 #define REPORT_MS 1000
 #define OUTPUT_MS 500 /* for a slow reader of the output */
 /* After KILL only a host that does not answer any more can keep us. */
@@ -36,7 +35,7 @@ static uint32_t job_count_running(const struct job *j)
     return n;
 }
 
-/* Ranks that are running and have asked for the end themselves. */
+/* Running ranks that called MPI_Abort. */
 static uint32_t job_count_aborting(const struct job *j)
 {
     uint32_t n = 0;
@@ -91,7 +90,7 @@ static void end_job(struct job *j, int first, uint64_t grace_ms)
     j->next_signal = first == SIGKILL ? 0 : first == SIGTERM ? SIGKILL : SIGTERM;
     loop_after(&j->loop, &j->escalate, first == SIGKILL ? GIVE_UP_MS : grace_ms);
     job_signal_hosts(j, first);
-    /* A host that never came up has nothing to wait for. */
+    /* A host that never started has no ranks to wait for. */
     for (uint32_t i = 0; i < j->nhosts; i++)
         if (!j->hosts[i].ops)
             j->hosts[i].done = true;
@@ -129,7 +128,7 @@ void job_fail(struct job *j, int status, const char *fmt, ...)
     va_end(args);
     uint32_t others = job_count_running(j) - job_count_aborting(j);
     if (j->opt->report_fd > 0 && pmi_inited_count(j->pmi) == 0 && spawned_report_failed(j->opt, text))
-        ; /* the job that spawned this one reports it, or goes on without */
+        ; /* the parent job reports the failure or continues */
     else if (others && !j->ending)
         report_later(j, xstrf("%s The other %s ended.", text,
                               others == 1 ? "running rank was" : "running ranks were"));
@@ -163,7 +162,7 @@ void job_on_failed(void *ctx, uint32_t rank, int status, const char *why)
     job_fail(h->job, status, "Rank %u could not be started on host %s: %s.", rank, h->name, why);
 }
 
-/* Not an accident as such, but the ranks in the barrier would wait for ever. */
+/* A rank that exits early is no failure in itself, but ranks in the barrier would wait for it for ever. */
 static void check_barrier(struct job *j, uint32_t rank)
 {
     const bool *arrived = pmi_waiting(j->pmi);
@@ -173,7 +172,7 @@ static void check_barrier(struct job *j, uint32_t rank)
                  rank, host_name(j, rank));
 }
 
-/* On one node there is no barrier: ranks meet in memory, and would wait for the one that never comes. */
+/* On one node there is no PMI barrier: ranks synchronise in memory and would wait for a rank that exited. */
 static void check_absent(struct job *j, uint32_t rank)
 {
     if (!pmi_inited(j->pmi, rank) && pmi_active_count(j->pmi) > 0)
@@ -181,7 +180,8 @@ static void check_absent(struct job *j, uint32_t rank)
                  rank, host_name(j, rank));
 }
 
-/* What recover.c answered. A spawned job that can never start is ended, and nothing is said about it. */
+/* Passes on the decision of recover.c. A spawned job that can never finish MPI_Init is ended without a
+ * message. */
 static bool job_can_continue(struct job *j, bool recovered)
 {
     if (j->dead.unborn && !j->ending)
@@ -189,7 +189,7 @@ static bool job_can_continue(struct job *j, bool recovered)
     return recovered;
 }
 
-/* A rank ended as it should not have; that ends the job, unless the user wants the others to go on. Frees the text. */
+/* A rank failed: ends the job unless recovery is enabled. Frees the text. */
 static void fail_rank(struct job *j, uint32_t rank, int status, char *text)
 {
     if (job_can_continue(j, recover_rank_death(j, rank, status, text))) {
@@ -233,7 +233,7 @@ static void report_abort(struct job *j)
                  code);
 }
 
-/* Told at the end in one sentence: often it is all of them. */
+/* Recorded for one sentence at the end: often all ranks fail this way. */
 static void note_late(struct job *j, uint32_t rank, int code)
 {
     if (!j->late.who)
@@ -256,7 +256,7 @@ void job_on_exited(void *ctx, uint32_t rank, int status)
     if (j->abort.pending && j->ranks[rank].aborted) {
         report_abort(j);
     } else if (j->ending) {
-        /* How ranks react to being ended says nothing new, unless the user ended them. */
+        /* Exit statuses after a forced end carry no information, unless the user ended the job. */
         if (j->user_ended && code && !j->status)
             j->status = code;
     } else if (finalized) {
@@ -407,7 +407,7 @@ static const char *job_on_spawn_state(void *ctx, unsigned number)
     return spawned_failure(ctx, number);
 }
 
-/* What the user does. */
+/* Signals that the user sends to mpiexec. */
 
 static void job_on_signal(void *ctx, int sig)
 {
@@ -417,18 +417,18 @@ static void job_on_signal(void *ctx, int sig)
     case SIGTERM:
     case SIGHUP:
         if (j->user_ended) {
-            end_job(j, SIGKILL, 0); /* asked twice */
+            end_job(j, SIGKILL, 0); /* second request: kill at once */
             break;
         }
         if (j->ending)
             break;
         j->user_ended = true;
-        if (j->opt->report_fd <= 0) /* else the first mpiexec has said it */
+        if (j->opt->report_fd <= 0) /* otherwise the parent mpiexec has already printed it */
             message_print("Received SIG%s; %u running rank%s will be ended.", sigabbrev_np(sig),
                           job_count_running(j), job_count_running(j) == 1 ? "" : "s");
         end_job(j, sig, USER_GRACE_MS);
         break;
-    case SIGQUIT: /* what do they wait for? The job goes on */
+    case SIGQUIT: /* print what the ranks wait for; the job continues */
         if (!j->ending)
             why_print(j, NULL);
         break;

@@ -77,7 +77,7 @@ static void check_water(struct output *o)
     o->opt.pause(o->opt.ctx, pause);
 }
 
-/* Who reads our standard output may leave, as in any pipeline; everything else that cannot be written is a failure. */
+/* A closed reader of standard output is normal in a pipeline; every other write error is a failure. */
 static void check_error(struct output *o, struct sink *s)
 {
     if (s->error == 0)
@@ -135,7 +135,7 @@ static char *output_expand_pattern(const struct output *o, const char *pattern, 
     return b.data;
 }
 
-/* Bytes of one stream, a prefix before each line if there is to be one. */
+/* Writes bytes of one stream, with the configured prefix before each line. */
 static void output_emit(struct stream *st, const char *data, size_t len)
 {
     struct place_to *p = st->place;
@@ -180,7 +180,7 @@ static void leave_queue(struct stream *st)
     st->waiting = false;
 }
 
-/* Last in the queue, unless it has a place already; its patience starts anew. */
+/* Appends the stream to the queue unless it is queued; restarts its waiting time. */
 static void join_queue(struct stream *st)
 {
     struct place_to *s = st->place;
@@ -197,7 +197,7 @@ static void join_queue(struct stream *st)
         loop_after(s->output->loop, &s->hold, s->hold_ms);
 }
 
-/* How much of what is held may go out now: whole lines, or everything. */
+/* Bytes of the held data that may be written now: whole lines, or everything. */
 static size_t output_ready_bytes(const struct stream *st, bool everything)
 {
     size_t n = buf_size(&st->held);
@@ -221,7 +221,7 @@ static void output_release_held(struct stream *st, bool everything)
     }
 }
 
-/* No line is open: those who waited pass on their whole lines. */
+/* No line is open: queued streams write their whole lines. */
 static void next_turn(struct place_to *s)
 {
     for (struct stream *st = s->waiting, *next; st && !s->owner; st = next) {
@@ -230,7 +230,7 @@ static void next_turn(struct place_to *s)
     }
 }
 
-/* Somebody has waited long enough, be it for the rest of its own line or for another to end one. */
+/* A stream has waited too long, for the rest of its own line or for another stream's line to end. */
 static void output_on_hold(void *ctx)
 {
     struct place_to *s = ctx;

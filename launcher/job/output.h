@@ -18,8 +18,9 @@ struct output_options {
     const char *(*host_of)(void *ctx, uint32_t rank); /* for %h */
     void (*pause)(void *ctx, bool pause);             /* too much is waiting, or no longer */
     void (*drained)(void *ctx);                       /* nothing is waiting any more */
-    void (*no_reader)(void *ctx);                     /* who read standard output has gone; once */
-    /* That place could not be written to, as errno says: what comes later is lost. Once for each place. */
+    void (*no_reader)(void *ctx); /* the reader of standard output has closed it; called once */
+    /* Writing to this file failed with `error` (errno); later output to it is lost. Called once for each
+     * file. */
     void (*failed)(void *ctx, const char *name, int error);
     void *ctx;
 };
@@ -35,7 +36,7 @@ bool output_idle(const struct output *o);
 /* Writes the lines that are complete, waiting for the reader for at most this time. */
 void output_sync(struct output *o, uint64_t ms);
 
-/* Writes what still waits, waiting for the reader, at most so long. */
+/* Writes queued output; blocks for the reader at most `ms` milliseconds. */
 void output_flush(struct output *o, uint64_t ms);
 
 #endif

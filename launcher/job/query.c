@@ -1,8 +1,7 @@
-/* query.c: questions about the ranks of other hosts. Each goes down the tree to every host that has agents; what they answer is
- * handed on as it comes, and the connection is closed after the last of them, or when time is up.
- *
- * The socket is in the abstract name space: the kernel takes it away with us, and nothing is left on a disk. There
- * anybody may call, so the kernel is asked who it was.
+/* query.c: queries about the ranks of other hosts. A query goes down the tree to every host with an agent;
+ * replies are forwarded as they arrive, and the connection is closed after the last reply or the time limit.
+ * The socket is in the abstract namespace, so that the kernel removes it with this process. Any user can
+ * connect there, therefore SO_PEERCRED is checked.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

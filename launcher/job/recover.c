@@ -1,6 +1,6 @@
-/* recover.c: see recover.h. A job can continue only when the rank that died had already left MPI_Init: before that, the
- * other ranks wait for it in MPI_Init and cannot finish their own start. A spawned job is then ended; the job that spawned
- * it goes on.
+/* recover.c: implements recover.h. A job can continue only if the dead rank had already left MPI_Init: before
+ * that the other ranks wait for it there and cannot finish their own start. A spawned job is then ended; its
+ * parent job continues.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@
 #include "boot/notice.h"
 #include "job/spawned.h"
 
-#define JUDGE_MS 500 /* from the first accusation until one is believed: others may have more to say */
+#define JUDGE_MS 500 /* time from the first report until one is accepted: more reports may arrive */
 
 static uint32_t recover_count_unfinished(const struct job *j)
 {
@@ -34,13 +34,13 @@ static uint32_t recover_count_ready(const struct job *j)
     return n;
 }
 
-/* The ranks of a spawned job meet their parents in MPI_Init, all of them, before the first is ready. */
+/* The ranks of a spawned job connect to their parents in MPI_Init before the first of them is ready. */
 static bool has_left_init(const struct job *j, uint32_t rank)
 {
     return pmi_ready(j->pmi, rank) || (j->opt->report_fd > 0 && recover_count_ready(j) > 0);
 }
 
-/* The job that spawned this one, and those that this one spawned, go on even when nobody of this one is left. */
+/* The parent job and spawned jobs continue even if no rank of this job is left. */
 static bool recover_is_possible(const struct job *j, uint32_t rank)
 {
     return j->opt->recovery && !j->ending && !j->failed && has_left_init(j, rank) &&
@@ -67,7 +67,7 @@ static void recover_on_bell(void *ctx, uint32_t events)
     recover_forward_deaths(ctx);
 }
 
-/* The bell is never read: every ring is an edge, which all who watch it see. */
+/* The eventfd is never read: every write is an edge that all its watchers see. */
 void recover_open(struct job *j, int notices)
 {
     j->notices.fd = notices;
@@ -113,8 +113,8 @@ static void recover_notify_all(struct job *j, uint32_t rank)
     j->dead.n++;
 }
 
-/* A rank of a spawned job died before it met its parents: the others of that job cannot finish MPI_Init. They are ended,
- * those who wait for them hear of it, and MPI_Comm_spawn fails. */
+/* A rank of a spawned job died before it connected to its parents: the other ranks of that job cannot finish
+ * MPI_Init. They are ended, the waiting parents are notified, and MPI_Comm_spawn fails. */
 static bool end_unborn(struct job *j, const char *how)
 {
     if (j->dead.unborn)
@@ -146,7 +146,8 @@ bool recover_rank_death(struct job *j, uint32_t rank, int code, const char *how)
     return true;
 }
 
-/* Nobody of this job was left, nor of the last job that it spawned. Who spawned this one decides likewise. */
+/* No rank of this job was left, nor of the last job that it spawned. The parent's mpiexec decides in the same
+ * way. */
 void recover_end(struct job *j)
 {
     if (j->failed || j->ending || j->dead.n < j->layout->size || (j->spawned_count > 0 && !j->dead.spawned))
@@ -173,7 +174,7 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
     return any;
 }
 
-/* Both ends run, as far as is known, and neither is on its way out. */
+/* Both the reporter and the reported rank still run, and neither is being ended. */
 static bool recover_is_report_valid(const struct job *j, const struct accusation *a)
 {
     const struct job_rank *by = &j->ranks[a->by], *rank = &j->ranks[a->rank];
@@ -227,7 +228,7 @@ static void recover_resolve_reports(void *ctx)
     free(count);
 }
 
-/* A rank whose network is gone reaches nobody, and accuses everybody: so it is not the first word that counts. */
+/* A rank whose network failed reports every other rank, so the first report alone must not decide. */
 void recover_accused(void *ctx, uint32_t rank, uint32_t by)
 {
     struct job *j = ctx;

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WRITE_SIZE 4096 /* PIPE_BUF: when poll says yes, a write of this size does not block */
+#define WRITE_SIZE 4096 /* PIPE_BUF: after poll reports POLLOUT, a write of this size does not block */
 
 static bool sink_poll_writable(int fd, int ms)
 {
@@ -65,7 +65,7 @@ void sink_finish(struct sink *s, uint64_t end)
     for (sink_flush(s); buf_size(&s->out) > 0 && now_ms() < end; sink_flush(s))
         sink_poll_writable(s->fd, (int)(end - now_ms()));
     s->lost += buf_size(&s->out);
-    /* Some file systems tell only now that there was no room. */
+    /* Some file systems report a full disk only at close. */
     if (s->is_file && !s->error && close(s->fd) != 0)
         s->error = errno;
 }

@@ -14,11 +14,11 @@ struct sink {
     int fd;
     char *name; /* for messages */
     bool always_ready, is_file;
-    int error;     /* errno of the write that failed; what comes later is dropped */
+    int error;     /* errno of the write that failed; later output is dropped */
     uint64_t lost; /* bytes that were dropped for it */
     struct watch w;
     struct buf out;
-    void (*written)(void *ctx); /* some of what waited was written */
+    void (*written)(void *ctx); /* some queued output was written */
     void *ctx;
 };
 
@@ -26,7 +26,7 @@ struct sink {
 struct sink *sink_new(struct loop *l, int fd, const char *name, void (*written)(void *ctx), void *ctx);
 void sink_add(struct sink *s, const char *data, size_t len);
 
-/* Writes what the reader takes now. */
+/* Writes as much as the reader accepts without blocking. */
 void sink_flush(struct sink *s);
 
 /* The same, waiting for the reader until then (now_ms). */

@@ -51,7 +51,7 @@ static void add_preput(struct spawn_request *r, const char *key, const char *val
     free(text);
 }
 
-/* The keys of pairs that come as two lines; NULL: the key's line has not come for this program. */
+/* Key and value of a PMI pair arrive as two lines; NULL: the key's line has not arrived yet for this program. */
 struct pair_keys {
     const char *info, *preput;
 };

@@ -1,4 +1,4 @@
-/* spawn_request.h: what a rank requests with MPI_Comm_spawn, from PMI-1's lines.
+/* spawn_request.h: parses the PMI-1 lines of an MPI_Comm_spawn request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_SPAWN_REQUEST_H

@@ -29,8 +29,8 @@ struct spawned_job {
     struct spawned_job *next;
     unsigned number;
     pid_t pid;         /* 0: it has ended */
-    uint32_t rank;     /* that asked for it */
-    bool inited, told; /* told: the rank knows why it failed */
+    uint32_t rank;     /* the rank that requested it */
+    bool inited, told; /* told: the requesting rank received the reason of the failure */
     struct watch news;
     struct job *job;
     struct buf text;
@@ -102,7 +102,7 @@ static void add_environment(struct strings *s, const struct options *o)
         spawned_add_option(s, "-genv", o->genv.v[i]);
 }
 
-/* Virtual nodes of the new job are those of this one: the same fabric connects them. */
+/* The virtual nodes of the new job belong to this job's fabric, so that both can communicate. */
 static void add_vnodes(struct strings *s, const struct job *j, const struct spawn_request *r)
 {
     const struct options *o = j->opt;
@@ -114,7 +114,7 @@ static void add_vnodes(struct strings *s, const struct job *j, const struct spaw
     spawned_add_option(s, "-vnodes", text);
     free(text);
     if (o->report_fd > 0)
-        return; /* the first mpiexec said the rest, and it is passed on with the other variables */
+        return; /* the first mpiexec printed the hint; the setting is passed on with the other variables */
     if (!fabric || !strstr(fabric, "nodes=")) {
         text = xstrf(ENV_SOFTIB_FABRIC "=nodes=%u name=%s%s%s", j->layout->nnodes, j->id, fabric ? " " : "",
                      fabric ? fabric : "");
@@ -283,7 +283,7 @@ static void spawned_remove(struct job *j, struct spawned_job *gone)
     free(gone);
 }
 
-/* Why one failed is kept until the rank that asked for it has heard it, or has ended. */
+/* The reason of a failure is stored until the requesting rank has received it or has ended. */
 static void forget_failed(struct job *j)
 {
     for (struct spawned_job *s = j->spawned, *next; s; s = next) {

@@ -1,4 +1,5 @@
-/* why.c: runs `fishplate why` as a child process (tool.c) and goes on when it has ended, or when it takes too long.
+/* why.c: runs `fishplate why` as a child process (tool.c) and continues when the child ends or the time limit
+ * is over.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -12,7 +13,7 @@
 
 struct asking {
     struct job *job;
-    struct watch end; /* readable once the doctor has gone */
+    struct watch end; /* readable when the child has ended */
     struct timer limit;
     void (*done)(struct job *j);
 };

@@ -1,5 +1,6 @@
-/* why.h: runs `fishplate why`, installed beside mpiexec, to find out why the job does not make progress. The
- * answer goes to standard error. The ranks need not cooperate; it asks us for those of other hosts (query.h).
+/* why.h: runs `fishplate why`, installed next to mpiexec, to find out why the job makes no progress. The
+ * report goes to standard error. The ranks need not cooperate; the tool queries mpiexec for ranks of other
+ * hosts (query.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_WHY_H
@@ -10,7 +11,7 @@
 /* Once. `done` runs when the answer is there, or when it takes too long; it may be NULL. */
 void why_print(struct job *j, void (*done)(struct job *j));
 
-/* From now on: when nothing has moved for so many seconds. */
+/* From now on: runs the tool when the job has made no progress for `seconds`. */
 void why_watch(struct job *j, long seconds);
 
 #endif

@@ -6,7 +6,8 @@
 
 #include "options/options.h"
 
-/* Ends mpiexec with a sentence when what was asked for cannot be. One rank under gdb gets standard input. */
+/* Ends mpiexec with a message if the requested debugger cannot run. With one rank under gdb, that rank gets
+ * standard input. */
 void debug_check(struct options *o, uint32_t size);
 
 bool debug_is_selected(const struct options *o, uint32_t rank);

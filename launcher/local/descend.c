@@ -24,7 +24,7 @@
 
 #include "core/util.h"
 
-#define END_MS     10000   /* what does not die of KILL in this time (a disk that does not answer) is left */
+#define END_MS     10000   /* a process that survives KILL for this long (hung disk I/O) is left behind */
 #define TRIES_MIN  8       /* ... if it was tried so often: without /proc a try alone may take seconds */
 #define PID_MAX    4194304 /* the kernel's own limit */
 #define PAUSE_FROM 1000000 /* nanoseconds between two tries, doubled each time */
@@ -56,8 +56,8 @@ void descend_adopt(void)
     take_spare();
 }
 
-/* The parent from /proc/PID/stat, where the name in parentheses may hold anything; 0 when gone or a zombie.
- */
+/* Parent from /proc/PID/stat, where the name in parentheses may contain any character; 0 if the process ended
+ * or is a zombie. */
 static pid_t process_parent(pid_t pid)
 {
     char path[64], text[512];
@@ -137,7 +137,8 @@ static bool has_running_child(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
 
-/* Children and the groups they lead: other descendants come to us when those are gone. */
+/* Signals children and the process groups they lead; other descendants become children when their parents
+ * end. */
 static void signal_by_number(int sig)
 {
     for (pid_t pid = 2; pid <= PID_MAX; pid++) {
@@ -160,7 +161,7 @@ void descend_signal(int sig)
         signal_by_number(sig);
 }
 
-/* Collects what has ended; false when no child is left at all. */
+/* Reaps ended children; false if no child is left. */
 static bool reap_ended_children(void)
 {
     pid_t pid;
@@ -183,7 +184,7 @@ bool descend_end(void)
             return false;
         }
         descend_signal(SIGKILL);
-        /* What was killed needs a moment to die, and there is no event for a grandchild's death. */
+        /* Killed processes end with a delay, and a grandchild's death raises no event. */
         nanosleep(&pause, NULL);
         if (pause.tv_nsec < PAUSE_TO)
             pause.tv_nsec *= 2;

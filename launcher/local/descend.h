@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* Orphans among our descendants become our children from now on. Opens what the rest needs; again after a fork. */
+/* Makes this process a subreaper, so that orphaned descendants become its children. Opens what the other
+ * functions need; call again after a fork. */
 void descend_adopt(void);
 
 /* Sends the signal to every descendant. */

@@ -41,7 +41,7 @@ static bool elf_read(const struct file *f, uint64_t at, void *out, size_t len)
     return true;
 }
 
-/* Where an address of the running program lies in the file; UINT64_MAX: nowhere. */
+/* File offset of an address of the running program; UINT64_MAX: not in the file. */
 static uint64_t elf_file_offset(const struct file *f, const Elf64_Ehdr *e, uint64_t address)
 {
     Elf64_Phdr p;
@@ -131,7 +131,7 @@ bool foreign_program(const char *path, struct foreign *out)
     return find_in_file(path, DT_NEEDED, foreign_check_soname, out);
 }
 
-/* Where a program looks for a library by itself. */
+/* The folders in which the loader searches a program's libraries. */
 struct search {
     const char *program, *soname;
 };
@@ -155,7 +155,7 @@ bool foreign_folders_have(const char *folders, const char *soname)
     return false;
 }
 
-/* Folders of DT_RUNPATH; of what the loader replaces only $ORIGIN is common. */
+/* Folders of DT_RUNPATH; only $ORIGIN of the loader's variables is supported. */
 static bool search_folders(void *ctx, const char *folders)
 {
     static const char *const origins[] = {"$ORIGIN", "${ORIGIN}"};

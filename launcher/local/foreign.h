@@ -10,12 +10,12 @@
 
 struct foreign {
     const char *library; /* "Open MPI" */
-    const char *start;   /* the launcher that starts such programs */
+    const char *start;   /* the launcher for programs of that library */
     bool connects;       /* it may speak PMI-1, so that wait and see */
     char soname[64];
 };
 
-/* False when the program is not linked with an MPI library of others, or cannot be looked into. */
+/* False if the program is not linked with a foreign MPI library, or cannot be read. */
 bool foreign_program(const char *path, struct foreign *out);
 
 /* One of these folders, separated by colons, contains the library. NULL: no folder. */

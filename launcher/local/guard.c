@@ -35,7 +35,7 @@ static void forwarded_set(sigset_t *set)
     sigemptyset(set);
     for (size_t i = 0; i < COUNT_OF(forwarded); i++) {
         struct sigaction now;
-        /* nohup: a HUP that was to be ignored still is. */
+        /* nohup: an ignored HUP stays ignored. */
         if (forwarded[i] == SIGHUP && sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
             continue;
         sigaddset(set, forwarded[i]);
@@ -50,7 +50,7 @@ bool guard_in_background(void)
 static void guard_write_byte(int fd, unsigned char word)
 {
     ssize_t n = write(fd, &word, 1);
-    (void)n; /* a worker that is gone is noticed as a child's death */
+    (void)n; /* if the worker has ended, SIGCHLD reports it */
 }
 
 static int worker_status(int status)
@@ -62,7 +62,7 @@ static int worker_status(int status)
     return 128 + WTERMSIG(status);
 }
 
-/* Waits for one of the set's signals and takes it; a TSTP is only looked at and stays pending, for stop_here. */
+/* Waits for one of the set's signals and consumes it; a TSTP stays pending, for guard_stop_self. */
 static int next_signal(int peek, const sigset_t *set)
 {
     struct pollfd p = {.fd = peek, .events = POLLIN};
@@ -76,10 +76,8 @@ static int next_signal(int peek, const sigset_t *set)
     return sigismember(&pending, SIGTSTP) ? SIGTSTP : 0;
 }
 
-/*
- * Lets the pending TSTP stop this process. A CONT that came in the meantime has removed the TSTP, so there is no stop that
- * nobody ends; raise(SIGSTOP) would remove the CONT instead and stop for good.
- */
+/* Delivers the pending TSTP to this process. A CONT that arrived in between has removed the TSTP, so that no
+ * stop outlasts it; raise(SIGSTOP) would discard the CONT and stop for good. */
 static void guard_stop_self(void)
 {
     sigset_t stop;
@@ -139,7 +137,7 @@ _Noreturn static void run_worker(char **argv, int (*worker)(void *ctx, int front
     signal(SIGXFSZ, SIG_IGN); /* a file of output that may not grow is an error, not the end */
     take_other_name(argv, "fishplate-guard");
     int status = worker(ctx, pipe_end);
-    /* What ranks left running goes with the job. */
+    /* Processes that ranks left running end with the job. */
     descend_end();
     _exit(status);
 }
@@ -149,7 +147,7 @@ _Noreturn static void run_reaper(char **argv, pid_t worker)
 {
     int status = 0;
     take_other_name(argv, "fishplate-reaper");
-    close(STDOUT_FILENO); /* a reader of the output waits until nobody can write any more */
+    close(STDOUT_FILENO); /* a reader of the output waits until every writer has closed it */
     close(STDIN_FILENO);
     while (waitpid(worker, &status, 0) < 0 && errno == EINTR)
         ;

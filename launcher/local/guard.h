@@ -19,7 +19,7 @@ struct guard_events {
     void (*front_died)(void *ctx);
 };
 
-/* In the worker: watches the front. `front` is what guard_run handed over. */
+/* In the worker: watches the front process. `front` is the descriptor that guard_run passed. */
 void guard_watch(struct loop *l, int front, const struct guard_events *ev, void *ctx);
 
 /* Standard input is a terminal that belongs to another job of the shell. */

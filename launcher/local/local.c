@@ -25,7 +25,7 @@
 
 #define READ_SIZE    65536
 #define READS_AT_END 32 /* more than a pipe can hold */
-/* How long what ranks left running may still write once all ranks have ended. */
+/* Time that processes left by ranks may still write after all ranks have ended. */
 #define LINGER_MS 1000
 
 struct proc {
@@ -124,7 +124,7 @@ static void read_pmi(struct proc *p)
     }
 }
 
-/* Writes what fits; waits for room only when something is left. */
+/* Writes without blocking; waits for EPOLLOUT only if bytes are left. */
 static void local_flush_pipe(struct local *h, struct watch *w, struct buf *b, uint32_t base_events)
 {
     while (w->fd >= 0 && buf_size(b) > 0) {
@@ -175,7 +175,7 @@ static void flush_stdin(struct proc *p)
 static void local_on_stdin_room(void *ctx, uint32_t events)
 {
     struct proc *p = ctx;
-    if (events & EPOLLERR) { /* the reader is gone */
+    if (events & EPOLLERR) { /* the reader closed the pipe */
         buf_consume(&p->in_buf, buf_size(&p->in_buf));
         loop_close(p->host->loop, &p->in);
         p->host->ev->stdin_empty(p->host->ctx, p->at->rank);
@@ -275,8 +275,8 @@ static const char *find_program(struct local *h, uint32_t app)
     return h->paths[app];
 }
 
-/* For the ranks of a program that cannot find the library by itself, such as one that was built with another MPI's ABI, or a
- * script. NULL: they need none. */
+/* Library folder for ranks whose program cannot find the library itself: programs built with another MPI's
+ * ABI, and scripts. NULL: not needed. */
 static const char *library_folder(struct local *h, uint32_t app, const char *path)
 {
     if (!h->library_known[app])
@@ -330,7 +330,7 @@ static bool start_rank(struct local *h, struct proc *p, int node_fd, const struc
     return true;
 }
 
-/* One memfd per node of this host; its ranks inherit it, nobody else can open it, nothing has a name. */
+/* One memfd per node of this host; only its ranks inherit it, and it has no name. */
 static int node_segment(uint32_t node, int *fds, uint32_t *nodes, uint32_t *n)
 {
     for (uint32_t i = 0; i < *n; i++)
@@ -428,7 +428,8 @@ void local_start(struct local *h)
     finish_if_quiet(h);
 }
 
-/* A rank has ended: its last PMI words first, then the news, then as much of its output as is there. */
+/* A rank has ended: processes its last PMI commands, reports the end, then reads the output that is
+ * available. */
 static void rank_ended(struct local *h, struct proc *p, int status)
 {
     p->running = false;
@@ -494,7 +495,8 @@ static void close_outputs(struct local *h)
             }
 }
 
-/* What ranks left running has had its time. Remote shells are not theirs, and are spared by asking first. */
+/* LINGER_MS is over: ends processes that ranks left running. Remote shells are children too; they are
+ * excluded first. */
 static void local_on_linger(void *ctx)
 {
     struct local *h = ctx;
@@ -509,10 +511,8 @@ static void local_on_linger(void *ctx)
     finish_if_quiet(h);
 }
 
-/*
- * Done when all ranks have ended and nobody can write to their pipes any more. A pipe that stays open
- * belongs to something a rank left behind; it gets LINGER_MS to finish, no time when the job is ended.
- */
+/* Done when all ranks have ended and their pipes have no writers. A pipe that stays open belongs to a process
+ * that a rank left behind; it gets LINGER_MS to finish, or none if the job is being ended. */
 static void finish_if_quiet(struct local *h)
 {
     if (h->done || !h->all_started || h->running > 0)
@@ -571,7 +571,7 @@ void local_on_other(struct local *h, void (*fn)(void *ctx, pid_t pid, int status
     h->other = fn;
 }
 
-/* A job that was spawned tells deaths where the first one does: each may know ranks of the other. */
+/* A spawned job uses the notices file of the first job: ranks of each may be connected to ranks of the other. */
 static void open_notices(struct local *h)
 {
     h->notices_fd = -1;

@@ -1,5 +1,5 @@
 /* local.h: runs the plan of one host: node segments, pipes, processes and their end. mpiexec uses it for its
- * own host, an agent for another one; both learn what happens through the same few events.
+ * own host, an agent for another one; both receive the same events.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_LOCAL_H
@@ -20,7 +20,7 @@ struct local_events {
     void (*failed)(void *ctx, uint32_t rank, int status, const char *why);
     /* Ended, with waitpid's status; all its PMI bytes were reported before. */
     void (*exited)(void *ctx, uint32_t rank, int status);
-    /* Everything written by local_stdin has reached the rank's pipe, or nobody will read it. */
+    /* Everything written by local_stdin has reached the rank's pipe, or the rank does not read it any more. */
     void (*stdin_empty)(void *ctx, uint32_t rank);
     /* All ranks have ended, all output was reported, no process is left. */
     void (*done)(void *ctx);
@@ -39,19 +39,20 @@ void local_stdin(struct local *h, uint32_t rank, const char *data, size_t len);
 /* To every process group of the ranks. SIGKILL: to everything that descends from us. */
 void local_signal(struct local *h, int sig);
 
-/* Whether to leave output in the pipes, because nobody takes it off our hands. */
+/* True: leave output in the pipes, because its consumer is congested. */
 void local_pause(struct local *h, bool pause);
 
 /* Collects ended processes now; called by the loop as well. */
 void local_reap(struct local *h);
 
-/* That rank of that job (notice_world) died, here or elsewhere: tells ours, if they go on (plan->recovery). */
+/* The rank of the job with identifier `world` died, on any host: notifies our ranks if recovery is enabled
+ * (plan->recovery). */
 void local_died(struct local *h, uint64_t world, uint32_t rank);
 
 /* Ends one rank by KILL. */
 void local_kill(struct local *h, uint32_t rank);
 
-/* The file through which they hear it; -1: they do not. */
+/* Descriptor of the notices file; -1: none. */
 int local_notices(const struct local *h);
 
 /* A process that is not a rank (the remote shell of an agent) ended. */

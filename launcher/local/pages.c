@@ -1,5 +1,5 @@
-/* pages.c: reads pages through the `fishplate` tool. The bytes are not looked at here: they are sent up the tree as they are, and
- * the tool that asked checks them.
+/* pages.c: reads status pages of ranks through the `fishplate` tool. The bytes are forwarded up the tree
+ * unread; the tool that queried checks them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* pages.h: what the ranks of this host tell about themselves, for an agent: `fishplate ps --pages` collects it.
+/* pages.h: status pages of this host's ranks, for an agent; `fishplate ps --pages` collects them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_PAGES_H
@@ -8,7 +8,7 @@
 
 #include "core/loop.h"
 
-/* `done` comes later or at once, with no bytes when there is no answer. `job` must stay. */
+/* `done` is called now or later, with no bytes if there is no reply. `job` must stay valid until then. */
 void pages_read(struct loop *l, const char *job, uint32_t question,
                 void (*done)(void *ctx, uint32_t question, const char *data, size_t len), void *ctx);
 

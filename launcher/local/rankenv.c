@@ -146,10 +146,8 @@ static void rankenv_drop(struct builder *b, const char *name)
     b->n = kept;
 }
 
-/*
- * With virtual nodes each is a node of a software fabric. A user who describes the links but not the
- * nodes (SOFTIB_FABRIC="ports=2") gets as many as there are; a whole description is left as it is.
- */
+/* Each virtual node is a node of the software fabric. If SOFTIB_FABRIC describes links but no nodes
+ * ("ports=2"), the number of nodes is added; a complete description is left as it is. */
 static void add_softib(struct builder *b, const struct plan *p, const struct place *at, const char *fabric)
 {
     char *const *inherited = p->apps[at->app].env;

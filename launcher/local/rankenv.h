@@ -1,5 +1,5 @@
-/* rankenv.h: the environment of a rank: that of the user, without what an outer launcher left behind, plus
- * the variables that this launcher promises (src/boot/launch_env.h).
+/* rankenv.h: the environment of a rank: the user's variables, without those of an outer launcher, plus the
+ * variables of this launcher (src/boot/launch_env.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_RANKENV_H
@@ -7,13 +7,14 @@
 
 #include "plan/plan.h"
 
-/* Is this NAME=value something that only a launcher sets, to be dropped from what ranks inherit? */
+/* Is this NAME=value set only by launchers, so that ranks must not inherit it? */
 bool rankenv_is_launchers(const char *entry);
 
 /* NAME's value in a list of NAME=value, or NULL. */
 const char *rankenv_get(char *const *env, const char *name);
 
-/* The folder of this mpiexec's library, if neither the program nor LD_LIBRARY_PATH leads to such a library; else NULL. */
+/* Folder of this mpiexec's library if neither the program nor LD_LIBRARY_PATH finds such a library; else
+ * NULL. */
 const char *rankenv_library_folder(const char *program, char *const *env);
 
 /*

@@ -33,7 +33,7 @@ void spawn_save_limits(void)
     setrlimit(RLIMIT_NOFILE, &all);
 }
 
-/* 0, 1 and 2, whatever they were before. Sources are never below 3. */
+/* Sets up descriptors 0, 1 and 2. Source descriptors are never below 3. */
 static bool spawn_redirect_streams(const struct spawn *s)
 {
     return dup2(s->in, 0) == 0 && dup2(s->out, 1) == 1 && dup2(s->err, 2) == 2;
@@ -57,7 +57,8 @@ static enum spawn_step spawn_exec_program(const struct spawn *s, pid_t parent)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         _exit(1);
-    /* A shell starts background jobs with INT and QUIT ignored; what we forward must still arrive. */
+    /* A shell starts background jobs with INT and QUIT ignored; signals that mpiexec forwards must still
+     * arrive. */
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
     signal(SIGINT, SIG_DFL);

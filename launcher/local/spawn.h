@@ -20,7 +20,7 @@ struct spawn {
 
 enum spawn_step { SPAWN_OK, SPAWN_FILES, SPAWN_WDIR, SPAWN_EXEC };
 
-/* Where a child says why it could not become the program; in memory from spawn_faults. */
+/* A child's report of why exec failed; in memory from spawn_faults. */
 struct spawn_fault {
     enum spawn_step step;
     int error;
@@ -29,20 +29,16 @@ struct spawn_fault {
 /* Memory shared with children, all zero. */
 struct spawn_fault *spawn_faults(uint32_t n);
 
-/*
- * The new process leads a session of its own and is killed by the kernel when we die. -1 when none can be
- * made. What goes wrong later is in *fault (may be NULL) once the process has ended: waiting for its exec
- * here would start ranks one after the other instead of side by side.
- */
+/* The new process leads its own process group and is killed by the kernel when its parent dies. -1 if fork
+ * fails. Later failures are in *fault (may be NULL) once the process has ended: waiting for each exec would
+ * serialise the start of ranks. */
 pid_t spawn_process(const struct spawn *s, struct spawn_fault *fault);
 
-/* What to give back to children: limits and signal mask as they were when mpiexec started. */
+/* Saves the limits and the signal mask with which mpiexec started; children get them back. */
 void spawn_save_limits(void);
 
-/*
- * Finds a program as a shell would, by the given PATH and relative to `wdir`, and failing that in `wdir`
- * itself, since `mpiexec -n 2 a.out` is what people type. Allocated; NULL with errno ENOENT or EACCES.
- */
+/* Finds a program as a shell does, by PATH and relative to `wdir`, then in `wdir` itself, because users type
+ * `mpiexec -n 2 a.out`. Allocated; NULL with errno ENOENT or EACCES. */
 char *spawn_find(const char *name, const char *path_list, const char *wdir);
 
 #endif

@@ -1,4 +1,4 @@
-/* tool.h: runs the `fishplate` tool that lies beside mpiexec as a child: for what only it knows (`why`, `ps`).
+/* tool.h: runs the `fishplate` tool of this installation as a child process (`why`, `ps`).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_TOOL_H
@@ -7,12 +7,12 @@
 #include "core/loop.h"
 
 enum tool_output {
-    TOOL_TO_STDERR, /* nothing comes through the watched file; it ends when the tool does */
-    TOOL_TO_US,     /* its standard output comes through the watched file */
+    TOOL_TO_STDERR, /* no data on the watched descriptor; it closes when the tool ends */
+    TOOL_TO_US,     /* the watched descriptor carries its standard output */
 };
 
-/* False when there is no such tool, or no process for it. `end` is readable from then on; its `fn` must be set. The
- * process is collected with the other children. */
+/* False if there is no such tool, or it cannot be started. `end` becomes readable; its `fn` must be set. The
+ * process is reaped with the other children. */
 bool tool_start(struct loop *l, struct watch *end, enum tool_output output, char *const argv[]);
 
 #endif

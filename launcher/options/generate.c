@@ -23,7 +23,7 @@ static bool takes_word(const struct optdef *d)
     return d->arg == ARG_ONE || d->arg == ARG_NAME_VALUE;
 }
 
-/* " -n -np": each name of each option that is shown, or only of those that take a word. */
+/* " -n -np": the names of all documented options, or only of those with a value. */
 static void print_names(bool with_word)
 {
     char name[64];
@@ -35,7 +35,7 @@ static void print_names(bool with_word)
         }
 }
 
-/* The lines of a case statement: what may follow an option. */
+/* The lines of a case statement that completes the value of an option. */
 static void print_bash_values(const struct optdef *d)
 {
     char name[64];
@@ -142,7 +142,7 @@ static void print_zsh(void)
     puts("  '*::program:_normal'");
 }
 
-/* A line of roff: dashes as such, nothing that looks like a request. */
+/* Prints a line of roff with dashes and leading dots escaped. */
 static void print_roff(const char *text)
 {
     if (*text == '.' || *text == '\'')

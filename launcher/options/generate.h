@@ -9,7 +9,7 @@
 
 #define GENERATE_OPTION "--fishplate-print"
 
-/* To standard output; false when there is no such text. */
+/* Prints to standard output; false if `what` is unknown. */
 bool generate_document(const char *what);
 
 #endif

@@ -1,5 +1,5 @@
-/* habits.c: options and variables that people know from other MPI libraries. Those that have a meaning here
- * work; for the others one line names what to use instead, and the job runs.
+/* habits.c: options and variables of other MPI libraries. Those with an equivalent work; for the others one
+ * line names the option to use instead, and the job runs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -13,7 +13,7 @@
 #define DEVICES  "FISHPLATE_IB_DEVICES"
 #define ALL_OURS "fishplate info lists the settings there are"
 
-static const char WORKS[] = "the same"; /* mpiexec does what it asks for */
+static const char WORKS[] = "the same"; /* no hint: mpiexec does the same */
 
 /* Settings of others by the beginning of their names, the longer before the shorter; ours NULL: there is none. */
 static const struct {
@@ -158,7 +158,7 @@ static void habits_ignore_option(struct opt_parse *p, const char *name, const ch
     (void)value;
 }
 
-/* The help of the definition says what to use instead. */
+/* The help text of the definition names the replacement. */
 static void habits_print_hint(struct opt_parse *p, const char *name, const char *value)
 {
     (void)p;

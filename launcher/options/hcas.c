@@ -12,7 +12,7 @@
 #include "boot/launch_env.h"
 #include "options/optdefs.h"
 
-#define HCAS_MAX 16 /* what a softib node can have */
+#define HCAS_MAX 16 /* largest number of adapters of a softib node */
 
 struct hcas {
     const char *option; /* its name, for messages */
@@ -160,7 +160,7 @@ static bool one_rate(const struct hcas *h)
     return true;
 }
 
-/* Sizes first, then the user's words, then what holds for one adapter of each node. */
+/* Order: sizes, the user's words, then settings of single adapters. */
 static char *fabric_words(const struct hcas *h, const char *user)
 {
     char *text = NULL;

@@ -6,8 +6,8 @@
 
 #include "options/options.h"
 
-/* -hcas and what the user says of the fabric besides, as words of SOFTIB_FABRIC; to be freed. Ends mpiexec with a
- * sentence on any mistake. */
+/* Combines -hcas and the user's own description into a value of SOFTIB_FABRIC; to be freed. Ends mpiexec with
+ * a message on invalid input. */
 char *hcas_fabric(const struct options *o);
 
 #endif

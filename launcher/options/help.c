@@ -1,5 +1,5 @@
-/* help.c: what the option table gives without parsing a command line: --help, finding a name, and the
- * suggestion for a mistyped name.
+/* help.c: uses of the option table other than parsing: --help, finding a name, and suggestions for mistyped
+ * names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-/* optdefs.c: the table of options, and what each of them sets.
+/* optdefs.c: the table of options, and the functions that store their values.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -87,7 +87,7 @@ static void set_usize(struct opt_parse *p, const char *name, const char *value)
     p->o->universe = opt_number(name, value, 1, 1 << 24);
 }
 
-/* What follows the unit in -map-by core:PE=2:OVERSUBSCRIBE, as other launchers have it. */
+/* Modifiers after the unit, as in -map-by core:PE=2:OVERSUBSCRIBE, in the form of other launchers. */
 static void map_modifier(struct opt_parse *p, const char *name, const char *word)
 {
     if (strncasecmp(word, "PE=", 3) == 0)

@@ -10,7 +10,7 @@
 /* ARG_MAYBE: a value only with an equals sign, since the next word may be the program. */
 enum opt_arg { ARG_NONE, ARG_ONE, ARG_NAME_VALUE, ARG_MAYBE };
 
-/* What is being filled in. */
+/* The options being filled in. */
 struct opt_parse {
     struct options *o;
     struct app_spec *app;
@@ -29,7 +29,7 @@ struct optdef {
 extern const struct optdef optdefs[];
 extern const unsigned noptdefs;
 
-/* Options of other launchers, with what is done here instead; not in --help. */
+/* Options of other launchers with their equivalents; not in --help. */
 extern const struct optdef habits[];
 extern const unsigned nhabits;
 

@@ -94,7 +94,7 @@ static void parse_words(struct opt_parse *p, int argc, char **argv)
         i += parse_part(p, argc - i, argv + i);
         bool empty = p->app->argv.n == 0;
         if (empty && p->config && !was_config) {
-            /* `-configfile F` itself names no program; drop the empty part, the file's came after it. */
+            /* `-configfile F` itself names no program; drop the empty part that precedes the file's programs. */
             p->o->napps--;
             memmove(&p->o->apps[at], &p->o->apps[at + 1], (p->o->napps - at) * sizeof(*p->o->apps));
         } else if (empty) {

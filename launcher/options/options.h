@@ -19,7 +19,7 @@ void strings_free(struct strings *s);
 
 /* One program of an MPMD job, between two colons. */
 struct app_spec {
-    long n; /* 0: not said */
+    long n; /* 0: not given */
     struct strings argv;
     struct strings env; /* NAME=value */
     const char *wdir;
@@ -42,11 +42,11 @@ struct options {
     struct strings hosts; /* "name" or "name:slots" */
     const char *hostfile, *rankfile;
     long ppn, vnodes;
-    const char *hcas; /* adapters of a virtual node; NULL: not said */
+    const char *hcas; /* adapters of a virtual node; NULL: not given */
     long universe;    /* MPI_UNIVERSE_SIZE; 0: as many as there are slots */
     enum map_by map_by, rank_by;
     bool rank_by_said;
-    long cpus_per_rank;    /* 0: not said */
+    long cpus_per_rank;    /* 0: not given */
     long ppr;              /* ranks for each ... */
     enum bind_to ppr_unit; /* ... of these; BIND_NONE, BIND_DEFAULT: -map-by counts by node, or has no ppr */
     enum bind_to bind;
@@ -55,13 +55,13 @@ struct options {
     const char *prefix; /* of each line of output; %r, %h; NULL: none */
     bool verbose, show_map, exit_codes;
     bool no_cleanup; /* a rank that fails does not end the others; the status is its */
-    bool recovery;   /* ... and they hear of it, to go on without it */
+    bool recovery;   /* ... the other ranks are notified and continue */
     enum debug debug;
     const char *debug_ranks; /* NULL: all */
     bool keep_running;       /* without a reader of standard output */
     bool oversubscribe;      /* without a word */
     const char *out_pattern, *err_pattern;
-    const char *launcher; /* NULL: not said */
+    const char *launcher; /* NULL: not given */
     const char *launcher_exec;
     const char *network; /* NULL: all */
     long fanout;         /* agents that one host starts; 0: all from here */

@@ -6,11 +6,12 @@
 
 #include <stdbool.h>
 
-/* Calls `add` for each line: a host and a number of slots; `where` names file and line for messages. false: there is no such job. */
+/* Calls `add` for each host with its number of slots; `where` names file and line for messages. False: no
+ * such job. */
 typedef void batch_add_fn(void *arg, const char *host, long slots, const char *where);
 bool batch_hosts(batch_add_fn *add, void *arg);
 
-/* Is mpiexec part of such a job? */
+/* Does mpiexec run inside such a job? */
 bool batch_is_allocation(void);
 
 #endif

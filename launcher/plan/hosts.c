@@ -48,8 +48,7 @@ static void add_word(struct hosts *h, const char *word, const char *where, long 
             launcher_die(STATUS_USAGE, "In %s, \"%s\" should be a host name or host:slots.", where, word);
         counted = true;
     }
-    /* A name is given to the remote shell as a word of its own; one that looks like an option is not a name.
-     */
+    /* A host name is passed to the remote shell as one word; a word that looks like an option is rejected. */
     if (!*at || *at == '-' || strpbrk(at, " \t/;&|$`\"'<>()"))
         launcher_die(STATUS_USAGE, "In %s, \"%s\" is not a host name.", where, word);
     add_host(h, at, counted ? slots : 1, counted);
@@ -123,7 +122,7 @@ static void add_batch_host(void *hosts, const char *host, long slots, const char
     add_word(hosts, host, where, slots);
 }
 
-/* Without another list the hosts are those that the rank file names, in its order. */
+/* Without another list the hosts are those of the rank file, in its order. */
 static void add_hosts_of_ranks(struct hosts *h, const char *file)
 {
     for (uint32_t r = 0; h->ranks && r < h->ranks->n; r++) {

@@ -1,5 +1,5 @@
-/* hosts.h: the hosts of a job and which rank runs where. The functions are pure, except that they read the
- * host file and ask for this machine's own names.
+/* hosts.h: the hosts of a job and the host of each rank. The functions are pure, except that they read the
+ * host file and this machine's own names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_HOSTS_H
@@ -23,10 +23,11 @@ struct hosts {
 /* From -hosts and -hostfile, or the job of Slurm, PBS, LSF or Grid Engine, or this machine with a slot per core. */
 void hosts_list(const struct options *o, struct hosts *out);
 
-/* How to reach them: as the user said, else srun inside a Slurm allocation, else ssh. */
+/* The remote launcher: the user's choice, else srun inside a Slurm allocation, else ssh. */
 const char *hosts_launcher(const struct options *o, const struct hosts *h);
 
-/* Where each rank runs. A node is what shares memory: a host, or a part of one with -vnodes. */
+/* Where each rank runs. A node is a set of ranks that share memory: a host, or a virtual node of it
+ * (-vnodes). */
 struct layout {
     uint32_t size, nnodes;
     uint32_t *host_of, *node_of, *app_of; /* [size] */
@@ -35,7 +36,7 @@ struct layout {
     char **slots;                         /* [size] of a rank file; NULL without one */
 };
 
-/* MPI_UNIVERSE_SIZE: what the user said, else the slots; at least the ranks there are. */
+/* MPI_UNIVERSE_SIZE: the user's value, else the slots; at least the number of ranks. */
 uint32_t hosts_universe(const struct options *o, const struct hosts *h, uint32_t size);
 
 void hosts_layout(const struct options *o, const struct hosts *h, struct layout *out);

@@ -117,10 +117,8 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
     return (uint32_t)size;
 }
 
-/*
- * One line. Slots that the user has counted are meant: more ranks are often a mistake. Cores that we have counted are
- * not, and jobs larger than the machine are everyday life in tests: that is said only where a person looks.
- */
+/* Warns only if the user counted the slots: exceeding them is often a mistake. Exceeding the counted cores is
+ * normal in tests and is reported only to a terminal. */
 static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
 {
     bool listed = o->hosts.n || o->hostfile || slurm_is_allocation() || batch_is_allocation();

@@ -1,5 +1,5 @@
-/* pack.h: numbers and strings as bytes for another host: numbers in network byte order, strings with their
- * length in front. The reader checks every length against what is left, since the bytes come from a network.
+/* pack.h: encodes numbers and strings for another host: numbers in network byte order, strings with a length
+ * prefix. The decoder checks every length against the remaining bytes, since they arrive from a network.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_PACK_H

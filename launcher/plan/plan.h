@@ -1,5 +1,5 @@
-/* plan.h: what one host has to run: the part of the job that local.c executes, on the user's machine or in an
- * agent. A plan is sent to an agent as bytes, so it contains everything and has no pointers to other data.
+/* plan.h: the part of the job that one host runs, executed by local.c in mpiexec or in an agent. A plan is
+ * sent to an agent as bytes, so it contains no pointers to other data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_PLAN_H
@@ -10,12 +10,12 @@
 
 #include "core/util.h"
 
-/* Where a rank's standard input comes from. */
+/* Source of a rank's standard input. */
 enum stdin_from { STDIN_NULL, STDIN_PIPE, STDIN_INHERIT };
 
 struct app {
     char **argv;
-    char **env;      /* complete but for what is per rank */
+    char **env;      /* complete except for per-rank variables */
     char *wdir;      /* where to start */
     uint32_t number; /* MPI_APPNUM: several entries may be one program, with and without a debugger */
 };
@@ -33,12 +33,12 @@ struct plan {
     uint32_t size, universe, nnodes;
     uint32_t bind;
     bool scatter_sockets; /* -map-by socket: deal neighbouring ranks to different sockets */
-    bool verbose;         /* say where ranks run */
-    bool recovery;        /* ranks hear of the deaths of others */
+    bool verbose;         /* print where ranks run */
+    bool recovery;        /* ranks are notified of deaths */
     bool one_machine;     /* all hosts of the job are this machine. Not sent to agents */
     int notices_fd;       /* ... through this file; 0: one of its own. Not sent to agents */
     uint32_t cpus_per_rank;
-    uint32_t ppr, ppr_unit; /* -map-by ppr:N:socket and such (topo.h) */
+    uint32_t ppr, ppr_unit; /* -map-by ppr:N:socket and similar (topo.h) */
     bool oversubscribe;     /* ranks bound to cores may share them */
     uint32_t napps, nranks;
     struct app *apps;

@@ -18,7 +18,8 @@ bool slurm_is_allocation(void)
 static bool expand_item(const char *head, size_t head_len, const char *rest, unsigned most,
                         struct strings *out);
 
-/* One of `01-03` or `7` inside brackets: each number, as wide as it was written, then what follows. */
+/* Expands `01-03` or `7` inside brackets: each number with its original width, followed by the rest of the
+ * text. */
 static bool expand_range(const char *prefix, const char *range, size_t len, const char *rest, unsigned most,
                          struct strings *out)
 {

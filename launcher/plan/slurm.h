@@ -10,7 +10,7 @@
 /* Are we inside an allocation? */
 bool slurm_is_allocation(void);
 
-/* Its hosts with their slots: tasks where the user asked for some, else processors. */
+/* Hosts of the allocation with their slots: tasks per node if set, else processors. */
 void slurm_hosts(struct hosts *out);
 
 #define SLURM_HOSTS_MAX (1u << 16) /* Slurm itself has no more nodes */

@@ -270,7 +270,7 @@ char *topo_parse_slots(const char *text, struct cpus *out)
     within = allowed;
     memset(out, 0, sizeof(*out));
     while (*text && !why) {
-        if (text[strcspn(text, ":,")] == ':') { /* the socket of what follows */
+        if (text[strcspn(text, ":,")] == ':') { /* the socket of the cores that follow */
             memset(&within, 0, sizeof(within));
             why = add_slots(&text, &allowed, BIND_SOCKET, &within);
             if (!why && *text != ':')

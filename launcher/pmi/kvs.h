@@ -17,7 +17,7 @@ struct kvs {
     size_t nbuckets, n;
 };
 
-/* Replaces what was there. */
+/* Replaces an existing value. */
 void kvs_put(struct kvs *s, const char *key, const char *value);
 const char *kvs_get(const struct kvs *s, const char *key);
 bool kvs_remove(struct kvs *s, const char *key);

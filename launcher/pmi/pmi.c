@@ -1,5 +1,5 @@
-/* pmi.c: answers the PMI-1 commands of our own library, of MPICH and of others. A table maps each command to
- * its handler. A request with `quiet=1` (only our library sends it) is executed without an answer.
+/* pmi.c: handles the PMI-1 commands of this library, of MPICH and of others. A table maps each command to its
+ * handler. A request with `quiet=1` (only this library sends it) gets no reply.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -21,8 +21,8 @@ struct client {
     struct buf in;
     bool inited, finalized, broken, ready;
     bool in_spawn;    /* between mcmd=spawn and endcmd */
-    struct buf spawn; /* lines of what is to be spawned */
-    long left;        /* programs of it that have not come yet */
+    struct buf spawn; /* lines of the spawn request in progress */
+    long left;        /* programs of that request that have not arrived */
 };
 
 struct pmi {

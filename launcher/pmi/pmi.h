@@ -21,13 +21,13 @@ struct pmi_events {
     void (*bad)(void *ctx, uint32_t rank, const char *why);
     /* The first rank waits in a barrier (true), all have left it (false). */
     void (*barrier)(void *ctx, bool open);
-    /* "ranks 2-3 on host n1", for a rank that asks who is missing. */
+    /* Describes the ranks that have not arrived, as "ranks 2-3 on host n1", for a rank that queries them. */
     void (*describe)(void *ctx, const bool *arrived, char *out, size_t size);
     /* A spawn: the lines of all programs, taken over. 0 and a sentence, allocated; or the number of the new job. */
     unsigned (*spawn)(void *ctx, uint32_t rank, char *lines, char **why);
     /* Why that job did not start; NULL: nothing is known against it. */
     const char *(*spawn_state)(void *ctx, unsigned number);
-    /* That rank does not answer any more, this one says. */
+    /* `by` reports that `rank` does not answer any more. */
     void (*accused)(void *ctx, uint32_t rank, uint32_t by);
 };
 
@@ -35,7 +35,7 @@ struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const cha
                     const uint32_t *app_of, const struct pmi_events *ev, void *ctx);
 void pmi_free(struct pmi *s);
 
-/* "key=value" in the key-value space before any rank asks. */
+/* Stores "key=value" in the key-value space before any rank reads it. */
 void pmi_preput(struct pmi *s, const char *entry);
 
 /* Any number of bytes from that rank, in order. */
@@ -44,16 +44,16 @@ void pmi_input(struct pmi *s, uint32_t rank, const char *data, size_t len);
 bool pmi_inited(const struct pmi *s, uint32_t rank);
 bool pmi_finalized(const struct pmi *s, uint32_t rank);
 
-/* It has left MPI_Init (only our library says so). */
+/* The rank has left MPI_Init (reported only by this library). */
 bool pmi_ready(const struct pmi *s, uint32_t rank);
-/* It will not call MPI_Finalize, and nobody minds. */
+/* Counts the rank as finalized although it will not call MPI_Finalize. */
 void pmi_count_as_finalized(struct pmi *s, uint32_t rank);
 
-/* Ranks that have called MPI_Init at all, and those of them that have not called MPI_Finalize. */
+/* Number of ranks that have called MPI_Init and not yet MPI_Finalize. */
 uint32_t pmi_inited_count(const struct pmi *s);
 uint32_t pmi_active_count(const struct pmi *s);
 
-/* Who has arrived in the barrier that is open; NULL when none is. */
+/* Which ranks have arrived in the open barrier; NULL: no barrier is open. */
 const bool *pmi_waiting(const struct pmi *s);
 
 #endif

@@ -31,8 +31,8 @@ struct agent {
     struct local *local;
     struct tree *tree; /* NULL: no hosts below this one */
     struct plan *plan;
-    uint32_t host;                             /* our number, once told */
-    bool greeted, told_to_pause, paused, done; /* greeted: has been told its number */
+    uint32_t host;                             /* our host number, received in FRAME_TREE */
+    bool greeted, told_to_pause, paused, done; /* greeted: received its number */
     struct call call;
 };
 
@@ -47,7 +47,7 @@ static void set_pause(struct agent *a)
     a->paused = pause;
 }
 
-/* The end of the agent comes with on_closed, when the upper end has read everything and closes. */
+/* The agent ends in agent_on_closed, when its parent has read everything and closes. */
 static void agent_end_if_done(struct agent *a)
 {
     if (a->done && (!a->tree || tree_left(a->tree) == 0) && buf_size(&a->link.out) == 0)
@@ -118,7 +118,7 @@ static void agent_on_drained(void *ctx)
     agent_end_if_done(a);
 }
 
-/* From a host below ours: upwards as it is. */
+/* A frame from a host below this one is forwarded upwards unchanged. */
 static void agent_on_below(void *ctx, const struct frame_head *head, const char *data)
 {
     struct agent *a = ctx;
@@ -141,7 +141,7 @@ static void agent_report_bad_frame(struct agent *a, const char *what)
     a->loop.stop = true;
 }
 
-/* Comes first: who we are, and maybe hosts to look after. */
+/* The first frame: this agent's host number and the hosts below it. */
 static void start_tree(struct agent *a, const struct frame_head *head, const char *data)
 {
     static const struct tree_events events = {agent_on_below};
@@ -215,7 +215,7 @@ static void agent_on_frame(void *ctx, const struct frame_head *head, const char 
         tree_send(a->tree, head, data);
 }
 
-/* mpiexec has read our last word, or is gone, or never was: the worker's last act ends all ranks. */
+/* mpiexec has read the last frame, or its connection broke or never opened: the worker ends all ranks. */
 static void agent_on_closed(void *ctx, const char *why)
 {
     struct agent *a = ctx;

@@ -6,8 +6,8 @@
 #ifndef FP_LAUNCHER_AGENT_H
 #define FP_LAUNCHER_AGENT_H
 
-/* argv: AGENT_OPTION addresses port number; the number is its host's, or AGENT_BY_NAME where one command
- * starts all agents and Slurm tells each the name of its node. */
+/* argv: AGENT_OPTION addresses port number; the number identifies the agent's host, or is AGENT_BY_NAME if
+ * one command starts all agents (Slurm) and each uses its node name. */
 #define AGENT_OPTION  "--fishplate-agent"
 #define AGENT_BY_NAME "by-name"
 

@@ -39,7 +39,7 @@ struct caller {
     struct line lines[ADDRESSES_MAX];
     int n;
     const char *port, *cookie, *who;
-    bool stranger; /* somebody answered who does not know the cookie */
+    bool stranger; /* a peer answered that does not know the cookie */
     char stranger_at[64];
     struct call *out;
 };
@@ -106,7 +106,7 @@ static bool line_read(struct caller *c, struct line *l)
 {
     struct frame_head h;
     struct session session;
-    /* A frame at a time: what follows it belongs to the link. */
+    /* Read one frame at a time: later bytes belong to the link. */
     size_t want = l->got < FRAME_HEADER ? FRAME_HEADER : l->got;
     if (l->got >= FRAME_HEADER && link_parse(l->in, l->got, GREETING_MAX, &h) == LINK_MORE)
         want = FRAME_HEADER + h.len;
@@ -138,7 +138,7 @@ static bool line_read(struct caller *c, struct line *l)
     return true;
 }
 
-/* Calls again where it is time; how long to wait for news, -1 when no line is left. */
+/* Repeats calls that are due; returns the time to wait in ms, or -1 if no line is left. */
 static int caller_prepare_poll(struct caller *c, struct pollfd *p, uint64_t end)
 {
     uint64_t now = now_ms(), next = end;

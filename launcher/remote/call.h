@@ -12,7 +12,8 @@ struct call {
     struct session session;
 };
 
-/* Addresses are separated by commas. Ends the process with a sentence when nobody there knows the cookie. */
+/* Addresses are separated by commas. Ends the process with a message if no process that knows the cookie
+ * answers there. */
 void call_mpiexec(const char *addresses, const char *port, const char *cookie, const char *who,
                   struct call *out);
 

@@ -20,10 +20,10 @@ struct caller {
     struct door *door;
     struct link *link;
     bool greeted; /* has sent HELLO */
-    bool is_gone; /* in door->gone */
+    bool is_gone; /* member of door->gone, to be freed */
     struct hello hello;
     struct session session;
-    struct caller *next; /* in door->gone */
+    struct caller *next; /* member of door->gone, to be freed */
 };
 
 struct door {
@@ -108,7 +108,7 @@ static void judge_proof(struct caller *c, const char *data, size_t len)
 {
     struct door *d = c->door;
     struct link *k = c->link;
-    /* Another may have come under that name in between. */
+    /* A second agent may have connected under that name in between. */
     if (len != SHA256_SIZE || !secret_equal(data, c->session.agent_code, SHA256_SIZE) ||
         !d->ev->expected(d->ctx, c->hello.who)) {
         door_reject_caller(c);

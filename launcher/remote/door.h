@@ -1,6 +1,6 @@
-/* door.h: where agents connect: a listening socket, and the callers that have not yet proved that they know
- * the cookie. Anybody can connect, so unproved callers get little memory and little time, and can never keep
- * an agent out for good.
+/* door.h: the listening socket for agents, and the callers that have not yet proved that they know the
+ * cookie. Anybody can connect, so unproved callers get little memory and a time limit, and cannot keep an
+ * agent out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAUNCHER_DOOR_H
@@ -13,7 +13,8 @@ struct door;
 struct door_events {
     /* Is an agent of that name waited for? */
     bool (*expected)(void *ctx, const char *who);
-    /* It has proved itself. The link is the receiver's now, who sets its events before it returns. */
+    /* The agent has proved that it knows the cookie. The receiver now owns the link, and sets its events
+     * before it returns. */
     void (*entered)(void *ctx, const char *who, const char *version, struct link *k);
 };
 
@@ -25,7 +26,7 @@ struct door *door_open(struct loop *l, uint32_t agents, const char *at, const ch
 /* The number of the port, as text. */
 const char *door_port(const struct door *d);
 
-/* Nobody is waited for any more. */
+/* Stops accepting agents. */
 void door_close(struct door *d);
 
 #endif

@@ -32,7 +32,7 @@ static void link_write_queued(struct link *k)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
-            buf_consume(&k->out, buf_size(&k->out)); /* the reading side will say why */
+            buf_consume(&k->out, buf_size(&k->out)); /* the reading side will report the reason */
         if (n < 0)
             break;
         buf_consume(&k->out, (size_t)n);
@@ -59,10 +59,8 @@ enum link_parsed link_parse(const char *data, size_t size, size_t max, struct fr
     return size - FRAME_HEADER < len ? LINK_MORE : LINK_FRAME;
 }
 
-/*
- * Beats are counted, not the time between them: a process that was stopped itself, or had no processor, sees one late
- * beat, then reads what came meanwhile, and gives nobody up.
- */
+/* Counts missed beats instead of elapsed time: a process that was stopped or had no processor sees one late
+ * beat, then reads the bytes that arrived in between, and does not give up its peers. */
 static void link_on_beat(void *ctx)
 {
     struct link *k = ctx;
@@ -76,7 +74,7 @@ static void link_on_beat(void *ctx)
         return;
     }
     loop_after(k->loop, &k->beat, k->beat_ms);
-    if (buf_size(&k->out) == 0) /* else what waits says as much */
+    if (buf_size(&k->out) == 0) /* otherwise queued frames serve as a sign of life */
         link_send_u32(k, FRAME_BEAT, 0, 0, k->beat_ms);
 }
 
@@ -132,7 +130,7 @@ static void take_frames(struct link *k)
     }
 }
 
-/* As much as may come: of a stranger no more than one greeting. */
+/* Limit of the bytes to read: from an unproved peer no more than one greeting. */
 static size_t link_receive_limit(const struct link *k, size_t most)
 {
     size_t left = FRAME_HEADER + GREETING_MAX - buf_size(&k->in);
@@ -168,7 +166,7 @@ void link_open(struct link *k, struct loop *l, int fd)
     k->loop = l;
     k->w = (struct watch){.fd = -1, .fn = link_on_event, .ctx = k};
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    /* Until there are beats. A host that loses power says nothing: ask after ten seconds of silence, give up after three tries. */
+    /* Until beats start, TCP keepalive detects a dead host: first probe after ten seconds, three tries. */
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));

@@ -26,15 +26,15 @@ enum frame {
     FRAME_INPUT_TAKEN, /* nothing */
     FRAME_DONE,        /* nothing: all of that host's ranks have ended */
     FRAME_LOST,        /* a sentence: that host cannot be reached, or no longer */
-    FRAME_PAGES, /* the answer to FRAME_QUERY: what its ranks tell about themselves; rank: the question's number */
+    FRAME_PAGES,       /* reply to FRAME_QUERY: status pages of its ranks; rank: the query's number */
     /* down the tree: mpiexec to agent */
     FRAME_CHALLENGE, /* proof.h */
-    FRAME_TREE,      /* tree.h: further hosts that this agent looks after */
+    FRAME_TREE,      /* tree.h: further hosts below this agent */
     FRAME_PLAN,      /* plan.h */
     FRAME_INPUT,     /* bytes; none: end of file */
     FRAME_SIGNAL,    /* number, 4 bytes */
     FRAME_PAUSE,     /* 0 or 1, 4 bytes */
-    FRAME_QUERY,     /* nothing: what do that host's ranks do? rank: the question's number */
+    FRAME_QUERY,     /* no data: requests the status pages of that host; rank: the query's number */
     FRAME_KILL,      /* nothing: end that rank */
     FRAME_DIED,      /* the job's name: that rank of it died */
     /* both */
@@ -51,7 +51,8 @@ struct frame_head {
 
 enum link_parsed { LINK_MORE, LINK_FRAME, LINK_BAD };
 
-/* What stands at the front of these bytes: a frame of at most `max` bytes is there once its head and `len` bytes are. */
+/* Parses the frame at the start of these bytes, at most `max` bytes; complete once its head and `len` bytes
+ * have arrived. */
 enum link_parsed link_parse(const char *data, size_t size, size_t max, struct frame_head *out);
 
 struct link {
@@ -62,8 +63,8 @@ struct link {
     struct seal seal_in, seal_out;
     struct timer beat;
     uint32_t beat_ms; /* 0: none are sent, nor expected */
-    unsigned silent;  /* beats for which nothing came */
-    bool heard;       /* something came since the last one */
+    unsigned silent;  /* consecutive beat intervals without received data */
+    bool heard;       /* data arrived since the last beat */
     void (*frame)(void *ctx, const struct frame_head *head, const char *data);
     void (*closed)(void *ctx, const char *why);
     void (*drained)(void *ctx); /* nothing waits to be sent any more; may be NULL */
@@ -74,16 +75,16 @@ struct link {
 void link_open(struct link *k, struct loop *l, int fd);
 void link_close(struct link *k);
 
-/* Nothing more is sent; the other end closes when it has read everything, and closed() tells. A link with unread frames
- * (pauses, beats) must not just be closed: TCP then sends a reset, and what the other end has not read yet is lost. */
+/* Sends no more frames; the peer closes when it has read everything, which closed() reports. Closing a link
+ * with unread frames would make TCP send a reset, and data that the peer has not read would be lost. */
 void link_end(struct link *k);
 
 /* The other end has proved itself: from now on every frame has its code. */
 void link_seal(struct link *k, const uint8_t key_in[SHA256_SIZE], const uint8_t key_out[SHA256_SIZE]);
 
-/* From now on both ends say regularly that they are there; one of which nothing comes for that long, or a quarter longer,
- * is given up. A stopped process is noticed too, and a host that is cut off while data are on their way to it: TCP
- * itself sees neither for many minutes. Only where the link is sealed; 0 seconds: no beats. */
+/* From now on both ends send beats; a peer that is silent for `seconds` to 1.25 times `seconds` is given up.
+ * This also detects a stopped process and a host that is cut off while data are in flight, which TCP alone
+ * reports only after many minutes. Only on a sealed link; 0: no beats. */
 void link_beat(struct link *k, uint32_t seconds);
 
 void link_send(struct link *k, const struct frame_head *head, const void *data);
@@ -96,7 +97,7 @@ void link_send_frames(struct link *k, struct buf *frames);
 /* The first four bytes of a frame as a number; false when there are fewer. */
 bool link_u32(const char *data, size_t len, uint32_t *out);
 
-/* Sends what waits, at most so long. */
+/* Sends queued frames; blocks at most `ms` milliseconds. */
 void link_flush(struct link *k, uint64_t ms);
 
 #endif

@@ -30,7 +30,7 @@ struct challenge {
     uint8_t nonce[NONCE_SIZE], code[SHA256_SIZE];
 };
 
-/* What both sides work out from the cookie and the two random numbers. */
+/* Keys and codes that both sides compute from the cookie and the two random numbers. */
 struct session {
     uint8_t mpiexec_code[SHA256_SIZE], agent_code[SHA256_SIZE];
     uint8_t down[SHA256_SIZE], up[SHA256_SIZE]; /* keys of later frames, from mpiexec and from the agent */

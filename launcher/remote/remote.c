@@ -1,5 +1,5 @@
-/* remote.c: the hosts below mpiexec, as the job sees them: what the job asks of a host becomes a frame for
- * the tree; what an agent reports becomes an event of the job.
+/* remote.c: connects the job with the hosts of the tree: requests of the job become frames, reports of agents
+ * become events of the job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -26,7 +26,7 @@ struct remote {
     struct tree *tree;
 };
 
-/* What the job asks of the host. */
+/* Operations of struct host_ops, sent as frames. */
 
 static void send_pmi(void *impl, uint32_t rank, const char *data, size_t len)
 {
@@ -78,7 +78,7 @@ static void send_died(void *impl, uint64_t world, uint32_t rank)
 static const struct host_ops remote_ops = {send_pmi, send_input, send_signal, send_pause,
                                            NULL,     send_query, send_died,   send_kill};
 
-/* What agents report. */
+/* Frames that agents send. */
 
 static bool remote_has_rank(const struct job *j, uint32_t rank, uint32_t host)
 {

@@ -86,7 +86,7 @@ static bool command_words(const struct shell *s, char *const *hosts, uint32_t n,
     if (words->n == 0)
         return false;
     if (!*s->command && strcmp(s->launcher, "ssh") == 0) {
-        /* There is no terminal to ask for a password on. */
+        /* No terminal is available for a password. */
         strings_add(words, "-x");
         strings_add(words, "-oBatchMode=yes");
     }

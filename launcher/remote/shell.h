@@ -9,23 +9,20 @@
 
 #include "core/util.h"
 
-/* How other hosts are reached; as the user said, and the same on every host. */
+/* How other hosts are reached: the user's choice, the same on every host. */
 struct shell {
     char *launcher; /* ssh, rsh or slurm */
     char *command;  /* -launcher-exec; "": none */
 };
 
-/* One command starts the agents of all hosts at once, which then tell their hosts by name. */
+/* One command starts the agents of all hosts, which then identify their hosts by name. */
 bool shell_starts_all_hosts(const struct shell *s);
 
-/* What the user would call it, for messages. */
+/* The launcher's name in messages. */
 const char *shell_name(const struct shell *s);
 
-/*
- * Runs this very program on the host with these words; of a shell that starts all, on the `n` hosts.
- * `secret` is what it reads on standard input. -1 with a sentence in *why (to be freed) when that cannot
- * even be tried.
- */
+/* Runs this program on the host with these arguments; with Slurm, on all `n` hosts. The child reads `secret`
+ * from standard input. -1 with a message in *why (to be freed) if the command cannot be started. */
 pid_t shell_run(const struct shell *s, char *const *hosts, uint32_t n, const char *const *words,
                 const char *secret, char **why);
 

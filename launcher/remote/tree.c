@@ -19,13 +19,13 @@
 #include "remote/door.h"
 #include "plan/pack.h"
 
-/* An agent that is started from here, for the hosts from `at` on: its own and those below it. */
+/* An agent started by this process: responsible for `n` hosts from index `at` on, its own first. */
 struct child {
     struct tree *tree;
     uint32_t at, n;
     struct link *link; /* NULL until it has called and proved itself */
     pid_t shell;
-    struct buf early; /* what was sent to it before it had called */
+    struct buf early; /* frames queued before the agent connected */
     bool closed;      /* its hosts are settled: nothing more is sent there */
 };
 
@@ -100,7 +100,7 @@ void tree_free(struct tree_spec *s)
     free(s);
 }
 
-/* Where a host stands in the list; spec->n when it is not ours. */
+/* Index of a host in the list; spec->n if it is not in the list. */
 static uint32_t tree_find_index(const struct tree *t, uint32_t number)
 {
     uint32_t lo = 0, hi = t->spec->n;
@@ -132,7 +132,7 @@ uint32_t tree_left(const struct tree *t)
     return t->left;
 }
 
-/* Tells once, whatever comes first, how it went with a host. */
+/* Reports the outcome for a host (FRAME_LOST or FRAME_DONE) exactly once. */
 static void tree_report_host_state(struct tree *t, uint32_t place, enum frame type, const char *why)
 {
     if (t->settled[place])
@@ -190,7 +190,7 @@ void tree_pause(struct tree *t, bool pause)
             link_send_u32(t->children[i].link, FRAME_PAUSE, t->spec->numbers[t->children[i].at], 0, pause);
 }
 
-/* What a connected agent sends is about its own hosts, or it is not believed. */
+/* Accepts frames of an agent only for hosts below it. */
 static void child_frame(struct child *c, const struct frame_head *head, const char *data)
 {
     struct tree *t = c->tree;
@@ -245,7 +245,7 @@ static bool tree_on_expected(void *ctx, const char *who)
     return c && !c->link;
 }
 
-/* Tells the agent who it is, and who is below it; then what waited for it. */
+/* Sends the agent its number and the hosts below it, then the frames queued for it. */
 static void tree_greet_child(struct child *c)
 {
     struct tree *t = c->tree;

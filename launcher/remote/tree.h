@@ -12,7 +12,7 @@
 /* The hosts, by number (ascending) and name, and how to reach them. */
 struct tree_spec {
     struct shell shell;
-    uint32_t fanout, timeout; /* seconds until an agent must have called back */
+    uint32_t fanout, timeout; /* seconds within which an agent must connect */
     uint32_t heartbeat;       /* seconds of silence after which a host is lost; 0: see link_beat */
     bool verbose;
     char *network; /* of the connections between mpiexec and agents (address_own); "": all */
@@ -30,7 +30,7 @@ struct tree_spec *tree_decode(const char *data, size_t len);
 void tree_free(struct tree_spec *s);
 
 struct tree_events {
-    /* From any host below; FRAME_LOST and FRAME_DONE come once for each host, and one of them always does. */
+    /* A frame from any host below. Each host reports exactly one of FRAME_LOST and FRAME_DONE. */
     void (*frame)(void *ctx, const struct frame_head *head, const char *data);
     void (*drained)(void *ctx); /* may be NULL */
 };
@@ -43,10 +43,10 @@ struct tree *tree_new(struct loop *l, const struct tree_spec *spec, const struct
 /* Starts the agents and waits for none. */
 void tree_run(struct tree *t);
 
-/* To the host in the head, now or as soon as it is there. */
+/* Sends a frame to the host in `head`, or queues it until that host's agent has connected. */
 void tree_send(struct tree *t, const struct frame_head *head, const void *data);
 
-/* Tells all agents below to let output wait, or no longer. */
+/* Makes all agents below pause or resume output. */
 void tree_pause(struct tree *t, bool pause);
 
 /* A child process that may be one of our remote shells has ended. */

@@ -95,7 +95,7 @@ static void test_objects(MPI_Comm comm)
 static MPI_Comm heard_on;
 static int heard;
 
-static void listen(MPI_Comm *comm, int *code, ...)
+static void bad_input_listen(MPI_Comm *comm, int *code, ...)
 {
     heard_on = *comm;
     heard = *code;
@@ -109,7 +109,7 @@ static void test_handlers(void)
     char text[MPI_MAX_ERROR_STRING];
     int length;
     EXPECT_EQ(MPI_Comm_dup(MPI_COMM_WORLD, &dup), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Comm_create_errhandler(listen, &handler), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Comm_create_errhandler(bad_input_listen, &handler), MPI_SUCCESS);
     EXPECT_EQ(MPI_Comm_set_errhandler(dup, handler), MPI_SUCCESS);
     EXPECT_EQ(MPI_Send(&byte, 1, MPI_BYTE, 0, -5, dup), MPI_ERR_TAG);
     EXPECT_EQ(heard, MPI_ERR_TAG);

@@ -19,14 +19,14 @@ static void on_signal(int sig)
 }
 
 /* Long enough that no compiler turns it into a loop. */
-static int deeper(int depth)
+static int crash_deeper(int depth)
 {
     volatile char room[4096];
     room[0] = (char)depth;
-    return depth < 0 ? 0 : deeper(depth + 1) + room[0];
+    return depth < 0 ? 0 : crash_deeper(depth + 1) + room[0];
 }
 
-static void crash(const char *how, int rank)
+static void test_crash(const char *how, int rank)
 {
     char *nowhere = (char *)(size_t)0x123000;
     int value = 0;
@@ -55,7 +55,7 @@ static void crash(const char *how, int rank)
     if (strcmp(how, "illegal") == 0)
         __builtin_trap();
     if (strcmp(how, "deep") == 0)
-        zero = deeper(1);
+        zero = crash_deeper(1);
     if (strcmp(how, "handler") == 0)
         *(volatile char *)nowhere = 1;
 }
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
         signal(SIGSEGV, on_signal);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    crash(how, rank);
+    test_crash(how, rank);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 0;

@@ -12,7 +12,7 @@
 
 enum { BEFORE = 4 };
 
-static void die(int signal)
+static void dead_fail(int signal)
 {
     (void)signal;
     kill(getpid(), SIGKILL);
@@ -22,11 +22,11 @@ static void die(int signal)
 static void die_soon(void)
 {
     const struct itimerval soon = {.it_value.tv_usec = 30000};
-    signal(SIGALRM, die);
+    signal(SIGALRM, dead_fail);
     setitimer(ITIMER_REAL, &soon, NULL);
 }
 
-static void barrier(int nonblocking)
+static void test_barrier(int nonblocking)
 {
     MPI_Request request;
     if (!nonblocking) {
@@ -38,7 +38,7 @@ static void barrier(int nonblocking)
 }
 
 /* For ever: whoever is left waits for the dead one's acknowledgements, or for its data. */
-static void broadcasts(int root, int from, int until)
+static void test_broadcasts(int root, int from, int until)
 {
     static char data[20000];
     for (int i = from; i < until; i++)
@@ -55,9 +55,9 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     const int root = own ? mpitest_size - 1 : 1;
     if (bcast)
-        broadcasts(root, 0, BEFORE);
+        test_broadcasts(root, 0, BEFORE);
     for (int i = 0; i < BEFORE; i++)
-        barrier(nonblocking);
+        test_barrier(nonblocking);
     if (kind)
         EXPECT(counter(kind) > 0);
     if (mpitest_failures)
@@ -65,11 +65,11 @@ int main(int argc, char **argv)
     if (mpitest_rank == mpitest_size - 1)
         die_soon();
     if (bcast)
-        broadcasts(root, BEFORE, INT_MAX);
+        test_broadcasts(root, BEFORE, INT_MAX);
     if (mpitest_rank == 0)
         for (;;)
             pause();
-    barrier(nonblocking);
+    test_barrier(nonblocking);
     fprintf(stderr, "rank %d got through a barrier to which rank 0 never came\n", mpitest_rank);
     MPI_Abort(MPI_COMM_WORLD, 4);
     return 4;

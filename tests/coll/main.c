@@ -16,7 +16,7 @@
 static long cases, failures;
 static bool print;
 
-static void check(const struct problem *p)
+static void main_check(const struct problem *p)
 {
     struct coll_shape shape = {.kind = p->algorithm->kind,
                                .size = p->size,
@@ -38,7 +38,7 @@ static bool has_vector(enum coll_kind kind)
     return kind == COLL_BCAST || kind == COLL_REDUCE || kind == COLL_ALLREDUCE || kind == COLL_SCAN ||
            kind == COLL_EXSCAN;
 }
-static bool reduces(enum coll_kind kind)
+static bool main_reduces(enum coll_kind kind)
 {
     return kind >= COLL_REDUCE && kind <= COLL_EXSCAN;
 }
@@ -48,7 +48,7 @@ static void each_own(struct problem p, int which)
 {
     const struct coll_parameter *own = &p.algorithm->parameter[which];
     if (which == COLL_PARAMETERS || !own->name) {
-        check(&p);
+        main_check(&p);
         return;
     }
     for (int value = own->min; value <= own->max; value++) {
@@ -69,13 +69,13 @@ static void each_parameter(struct problem p)
         for (size_t i = 0; i < 2; i++) {
             p.segment = segments[i];
             if (p.segment < p.count)
-                check(&p);
+                main_check(&p);
         }
         p.segment = 0;
     }
     for (size_t i = 1; a->window && i < 3; i++) {
         p.window = windows[i];
-        check(&p);
+        main_check(&p);
     }
 }
 
@@ -85,12 +85,12 @@ static void each_flag(struct problem p)
     const bool can_be_in_place =
         kind != COLL_BARRIER && kind != COLL_BCAST && kind < COLL_NEIGHBOR_ALLGATHER && !p.remote_size;
     for (int in_place = 0; in_place <= can_be_in_place; in_place++) {
-        for (int commutative = 1; commutative >= !reduces(kind); commutative--) {
+        for (int commutative = 1; commutative >= !main_reduces(kind); commutative--) {
             p.in_place = in_place;
             p.commutative = commutative;
             p.adjacent = true;
             each_parameter(p);
-            if (reduces(kind) || kind == COLL_BCAST || kind == COLL_BARRIER)
+            if (main_reduces(kind) || kind == COLL_BCAST || kind == COLL_BARRIER)
                 continue;
             p.adjacent = false;
             each_parameter(p);

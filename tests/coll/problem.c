@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct neighborhood {
+struct test_neighborhood {
     int sources[RANKS_MAX * 2], destinations[RANKS_MAX * 2], order[RANKS_MAX * 2];
     int nsources, ndestinations;
 };
@@ -15,7 +15,7 @@ struct neighborhood {
 struct setup {
     struct machine m;
     int64_t starts[2][RANKS_MAX + 1];
-    struct neighborhood hood[RANKS_MAX];
+    struct test_neighborhood hood[RANKS_MAX];
 };
 
 static int group_of(const struct setup *s, int proc)
@@ -46,7 +46,7 @@ static int64_t block_items(const struct problem *p, int rank, int size, int64_t 
 
 /* Which graph: a periodic ring or row of a cartesian grid, a grid of 2 x n/2, a directed circulant with
  * double edges. */
-static void neighborhood(const struct problem *p, int rank, struct neighborhood *h)
+static void test_neighborhood(const struct problem *p, int rank, struct test_neighborhood *h)
 {
     const int n = p->size;
     memset(h, 0, sizeof(*h));
@@ -74,7 +74,7 @@ static void neighborhood(const struct problem *p, int rank, struct neighborhood 
     h->nsources = h->ndestinations = 4;
 }
 
-static void fill(struct setup *s, int proc, enum sched_buf buf, int64_t at, int64_t n, int64_t item)
+static void problem_fill(struct setup *s, int proc, enum sched_buf buf, int64_t at, int64_t n, int64_t item)
 {
     for (int64_t i = 0; i < n; i++)
         machine_set(&s->m, proc, buf, at + i, proc, item + i);
@@ -82,15 +82,15 @@ static void fill(struct setup *s, int proc, enum sched_buf buf, int64_t at, int6
 
 /* Buffers with `sent` items to read and `received` to write; in place there is only the latter, holding the
  * input at `at`. */
-static void buffers(struct setup *s, const struct problem *p, int proc, int64_t sent, int64_t received,
-                    int64_t at)
+static void test_buffers(struct setup *s, const struct problem *p, int proc, int64_t sent, int64_t received,
+                         int64_t at)
 {
     machine_buffer(&s->m, proc, BUF_SEND, p->in_place ? 0 : sent, true);
     machine_buffer(&s->m, proc, BUF_RECV, received, false);
     if (p->in_place)
-        fill(s, proc, BUF_RECV, at, sent, 0);
+        problem_fill(s, proc, BUF_RECV, at, sent, 0);
     else
-        fill(s, proc, BUF_SEND, 0, sent, 0);
+        problem_fill(s, proc, BUF_SEND, 0, sent, 0);
 }
 
 /* In rooted operations only the root can be in place. */
@@ -103,14 +103,14 @@ static void rooted_buffers(struct setup *s, const struct problem *p, int proc, s
         machine_buffer(&s->m, proc, BUF_SEND, leaf && !shape->in_place, true);
         machine_buffer(&s->m, proc, BUF_RECV, root ? many : 0, false);
         if (shape->in_place)
-            fill(s, proc, BUF_RECV, proc, 1, 0);
+            problem_fill(s, proc, BUF_RECV, proc, 1, 0);
         else if (leaf)
-            fill(s, proc, BUF_SEND, 0, 1, 0);
+            problem_fill(s, proc, BUF_SEND, 0, 1, 0);
     } else {
         machine_buffer(&s->m, proc, BUF_SEND, root ? many : 0, true);
         machine_buffer(&s->m, proc, BUF_RECV, leaf && !shape->in_place, false);
         if (root)
-            fill(s, proc, BUF_SEND, 0, many, 0);
+            problem_fill(s, proc, BUF_SEND, 0, many, 0);
     }
 }
 
@@ -119,10 +119,10 @@ static void reduce_buffers(struct setup *s, const struct problem *p, int proc, s
     const bool root = proc == p->root, leaf = p->remote_size ? group_of(s, proc) == 1 : true;
     struct problem here = *p;
     here.in_place = shape->in_place = p->in_place && root;
-    buffers(s, &here, proc, leaf ? p->count : 0, root ? p->count : 0, 0);
+    test_buffers(s, &here, proc, leaf ? p->count : 0, root ? p->count : 0, 0);
 }
 
-static void prepare(struct setup *s, const struct problem *p, int proc)
+static void problem_prepare(struct setup *s, const struct problem *p, int proc)
 {
     struct coll_shape *shape = &s->m.procs[proc].shape;
     const int g = group_of(s, proc), rank = rank_of(s, proc), size = g ? p->remote_size : p->size;
@@ -145,17 +145,17 @@ static void prepare(struct setup *s, const struct problem *p, int proc)
     case COLL_BCAST:
         machine_buffer(&s->m, proc, BUF_RECV, p->count, proc == p->root);
         if (proc == p->root)
-            fill(s, proc, BUF_RECV, 0, p->count, 0);
+            problem_fill(s, proc, BUF_RECV, 0, p->count, 0);
         break;
     case COLL_GATHER:
     case COLL_SCATTER:
         rooted_buffers(s, p, proc, shape);
         break;
     case COLL_ALLGATHER:
-        buffers(s, p, proc, 1, peers, rank);
+        test_buffers(s, p, proc, 1, peers, rank);
         break;
     case COLL_ALLTOALL:
-        buffers(s, p, proc, peers, peers, 0);
+        test_buffers(s, p, proc, peers, peers, 0);
         break;
     case COLL_REDUCE:
         reduce_buffers(s, p, proc, shape);
@@ -163,23 +163,24 @@ static void prepare(struct setup *s, const struct problem *p, int proc)
     case COLL_ALLREDUCE:
     case COLL_SCAN:
     case COLL_EXSCAN:
-        buffers(s, p, proc, p->count, p->count, 0);
+        test_buffers(s, p, proc, p->count, p->count, 0);
         break;
     case COLL_REDUCE_SCATTER: {
         const int64_t *starts = s->starts[g], total = starts[size];
         shape->starts = starts;
-        buffers(s, p, proc, total, p->in_place ? total : starts[rank + 1] - starts[rank], 0);
+        test_buffers(s, p, proc, total, p->in_place ? total : starts[rank + 1] - starts[rank], 0);
         break;
     }
     case COLL_NEIGHBOR_ALLGATHER:
     case COLL_NEIGHBOR_ALLTOALL: {
-        struct neighborhood *h = &s->hood[proc];
+        struct test_neighborhood *h = &s->hood[proc];
         shape->sources = h->sources;
         shape->destinations = h->destinations;
         shape->receive_order = h->order;
         shape->nsources = h->nsources;
         shape->ndestinations = h->ndestinations;
-        buffers(s, p, proc, shape->kind == COLL_NEIGHBOR_ALLGATHER ? 1 : h->ndestinations, h->nsources, 0);
+        test_buffers(s, p, proc, shape->kind == COLL_NEIGHBOR_ALLGATHER ? 1 : h->ndestinations, h->nsources,
+                     0);
         break;
     }
     default:
@@ -234,7 +235,7 @@ static int edge_block(const struct setup *s, const struct problem *p, int proc, 
     return -1;
 }
 
-static void verify(struct setup *s, const struct problem *p, int proc)
+static void problem_verify(struct setup *s, const struct problem *p, int proc)
 {
     const int g = group_of(s, proc), rank = rank_of(s, proc), size = g ? p->remote_size : p->size;
     const int peers = !p->remote_size ? size : g ? p->size : p->remote_size;
@@ -314,16 +315,16 @@ bool problem_check(const struct problem *p, bool print)
     make_blocks(&s, p);
     if (p->algorithm->kind >= COLL_NEIGHBOR_ALLGATHER)
         for (int proc = 0; proc < p->size; proc++)
-            neighborhood(p, proc, &s.hood[proc]);
+            test_neighborhood(p, proc, &s.hood[proc]);
     for (int proc = 0; proc < s.m.nprocs; proc++) {
-        prepare(&s, p, proc);
+        problem_prepare(&s, p, proc);
         p->algorithm->generate(&s.m.procs[proc].shape, &s.m.procs[proc].sched);
         if (print)
             sched_print(&s.m.procs[proc].sched, proc);
     }
     if (machine_run(&s.m))
         for (int proc = 0; proc < s.m.nprocs; proc++)
-            verify(&s, p, proc);
+            problem_verify(&s, p, proc);
     bool ok = !s.m.error[0];
     if (!ok)
         printf(

@@ -11,47 +11,47 @@
 
 static const struct loc send0 = {BUF_SEND, 0}, recv0 = {BUF_RECV, 0}, temp0 = {BUF_TEMP, 0};
 
-static void deadlock(struct sched *s, int rank)
+static void test_deadlock(struct sched *s, int rank)
 {
     sched_send(s, 1 - rank, send0, 1);
     sched_fence(s);
     sched_recv(s, 1 - rank, recv0, 1);
 }
-static void sizes(struct sched *s, int rank)
+static void test_sizes(struct sched *s, int rank)
 {
     if (rank == 0)
         sched_send(s, 1, send0, 1);
     else
         sched_recv(s, 0, recv0, 2);
 }
-static void unreceived(struct sched *s, int rank)
+static void test_unreceived(struct sched *s, int rank)
 {
     if (rank == 0)
         sched_send(s, 1, send0, 1);
 }
-static void uninitialised(struct sched *s, int rank)
+static void test_uninitialised(struct sched *s, int rank)
 {
     sched_temp(s, 2);
     sched_copy(s, temp0, recv0, 1);
 }
-static void unfenced(struct sched *s, int rank)
+static void test_unfenced(struct sched *s, int rank)
 {
     sched_recv(s, 1 - rank, recv0, 1);
     sched_send(s, 1 - rank, send0, 1);
     sched_reduce(s, send0, recv0, recv0, 1);
 }
-static void overwritten(struct sched *s, int rank)
+static void test_overwritten(struct sched *s, int rank)
 {
     sched_copy(s, send0, recv0, 1);
     sched_send(s, 1 - rank, recv0, 1);
     sched_recv(s, 1 - rank, recv0, 1);
 }
-static void constant(struct sched *s, int rank)
+static void test_constant(struct sched *s, int rank)
 {
     sched_recv(s, 1 - rank, send0, 1);
     sched_send(s, 1 - rank, send0, 1);
 }
-static void bounds(struct sched *s, int rank)
+static void test_bounds(struct sched *s, int rank)
 {
     sched_copy(s, send0, loc_add(recv0, 2), 1);
 }
@@ -61,7 +61,7 @@ static void left_operand(struct sched *s, int rank)
     sched_copy(s, send0, sched_temp(s, 1), 1);
     sched_reduce(s, recv0, temp0, recv0, 1);
 }
-static void elements(struct sched *s, int rank)
+static void test_elements(struct sched *s, int rank)
 {
     sched_copy(s, send0, recv0, 2);
     sched_reduce(s, send0, loc_add(recv0, 1), loc_add(recv0, 1), 1);
@@ -73,16 +73,16 @@ int selftest(void)
         const char *name, *wanted;
         void (*make)(struct sched *s, int rank);
     } mistakes[] = {
-        {"deadlock", "deadlock", deadlock},
-        {"sizes", "who expects", sizes},
-        {"unreceived", "deadlock", unreceived},
-        {"uninitialised", "never written", uninitialised},
-        {"unfenced", "while a message", unfenced},
-        {"overwritten", "while a message", overwritten},
-        {"constant", "only to be read", constant},
-        {"bounds", "outside", bounds},
+        {"deadlock", "deadlock", test_deadlock},
+        {"sizes", "who expects", test_sizes},
+        {"unreceived", "deadlock", test_unreceived},
+        {"uninitialised", "never written", test_uninitialised},
+        {"unfenced", "while a message", test_unfenced},
+        {"overwritten", "while a message", test_overwritten},
+        {"constant", "only to be read", test_constant},
+        {"bounds", "outside", test_bounds},
         {"left operand", "left operand", left_operand},
-        {"elements", "combines element", elements},
+        {"elements", "combines element", test_elements},
     };
     int missed = 0;
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {

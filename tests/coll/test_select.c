@@ -11,13 +11,13 @@
 #include "coll/select/select.h"
 #include "coll/select/tuning.h"
 
-static int set(const char *text)
+static int select_set(const char *text)
 {
     const int rc = tunable_set(tunables_find("COLL"), text, SOURCE_PROGRAM);
     return rc ? rc : coll_select_open();
 }
 
-static const char *chosen(struct coll_shape shape, uint64_t bytes, bool one_node, bool blocking)
+static const char *select_chosen(struct coll_shape shape, uint64_t bytes, bool one_node, bool blocking)
 {
     struct coll_where where = {.bytes = bytes, .one_node = one_node};
     return coll_select(&shape, &where, blocking).algorithm->name;
@@ -34,7 +34,7 @@ static void rules_name_algorithms(void)
 static void every_call_finds_one(void)
 {
     static const uint64_t sizes[] = {0, 1, 100, 5000, 20000, 100000, 1000000, 100000000, 1ull << 40};
-    set("");
+    select_set("");
     for (int kind = 0; kind < COLL_KINDS; kind++)
         for (int size = 1; size <= 70; size++)
             for (int flags = 0; flags < 64; flags++) {
@@ -70,53 +70,53 @@ static void ten_thousand_ranks_have_rules(void)
         {COLL_SCAN, 1 << 20, "linear", "recursive_doubling"},
         {COLL_EXSCAN, 1 << 20, "linear", "recursive_doubling"},
     };
-    set("");
+    select_set("");
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
         struct coll_shape shape = {.kind = calls[i].kind, .size = 8, .count = 1 << 20, .commutative = true};
-        EXPECT_STR(chosen(shape, calls[i].bytes, false, true), calls[i].few);
+        EXPECT_STR(select_chosen(shape, calls[i].bytes, false, true), calls[i].few);
         shape.size = 10000;
-        EXPECT_STR(chosen(shape, calls[i].bytes, false, true), calls[i].many);
+        EXPECT_STR(select_chosen(shape, calls[i].bytes, false, true), calls[i].many);
     }
 }
 
 static void override_wins_where_it_fits(void)
 {
     struct coll_shape shape = {.kind = COLL_ALLREDUCE, .size = 4, .count = 1, .commutative = true};
-    EXPECT_EQ(set("allreduce=ring,bcast=chain:segment=32k:window=3"), 0);
-    EXPECT_STR(chosen(shape, 8, true, true), "ring");
+    EXPECT_EQ(select_set("allreduce=ring,bcast=chain:segment=32k:window=3"), 0);
+    EXPECT_STR(select_chosen(shape, 8, true, true), "ring");
     shape.commutative = false;
-    EXPECT(strcmp(chosen(shape, 8, true, true), "ring") != 0);
+    EXPECT(strcmp(select_chosen(shape, 8, true, true), "ring") != 0);
     shape = (struct coll_shape){.kind = COLL_BCAST, .size = 4, .count = 1};
     struct coll_where where = {.bytes = 8};
     struct coll_choice c = coll_select(&shape, &where, true);
     EXPECT_STR(c.algorithm->name, "chain");
     EXPECT_EQ(c.segment, 32768);
     EXPECT_EQ(c.window, 3);
-    EXPECT_EQ(set("barrier=mcs:release=3"), 0);
+    EXPECT_EQ(select_set("barrier=mcs:release=3"), 0);
     shape.kind = COLL_BARRIER;
     c = coll_select(&shape, &where, true);
     EXPECT_STR(c.algorithm->name, "mcs");
     EXPECT_EQ(c.parameter[0], 0);
     EXPECT_EQ(c.parameter[1], 3);
     EXPECT(!c.by_node);
-    EXPECT_EQ(set("barrier=node+fway:f=3"), 0);
+    EXPECT_EQ(select_set("barrier=node+fway:f=3"), 0);
     c = coll_select(&shape, &where, false);
     EXPECT_STR(c.algorithm->name, "fway");
     EXPECT(c.by_node);
     EXPECT_EQ(c.parameter[0], 3);
-    EXPECT_EQ(set("deterministic,barrier=rdma"), 0);
+    EXPECT_EQ(select_set("deterministic,barrier=rdma"), 0);
     shape = (struct coll_shape){
         .kind = COLL_ALLREDUCE, .size = 4, .count = 1, .commutative = true, .adjacent = true};
-    EXPECT_STR(chosen(shape, 8, true, true), chosen(shape, 8, false, false));
+    EXPECT_STR(select_chosen(shape, 8, true, true), select_chosen(shape, 8, false, false));
     shape.kind = COLL_BCAST;
-    EXPECT_STR(chosen(shape, 8, true, true), "shared");
-    EXPECT_EQ(set("determinist"), MPI_ERR_ARG);
-    EXPECT_EQ(set("barrier=node+rdma"), MPI_ERR_ARG);
-    EXPECT_EQ(set("bcast=node+chain"), MPI_ERR_ARG);
+    EXPECT_STR(select_chosen(shape, 8, true, true), "shared");
+    EXPECT_EQ(select_set("determinist"), MPI_ERR_ARG);
+    EXPECT_EQ(select_set("barrier=node+rdma"), MPI_ERR_ARG);
+    EXPECT_EQ(select_set("bcast=node+chain"), MPI_ERR_ARG);
     shape.kind = COLL_BCAST;
-    EXPECT_EQ(set(""), 0);
-    EXPECT_STR(chosen(shape, 8, true, true), "shared");
-    EXPECT_STR(chosen(shape, 8, true, false), "binomial");
+    EXPECT_EQ(select_set(""), 0);
+    EXPECT_STR(select_chosen(shape, 8, true, true), "shared");
+    EXPECT_STR(select_chosen(shape, 8, true, false), "binomial");
 }
 
 static void mistakes_are_named(void)
@@ -136,7 +136,7 @@ static void mistakes_are_named(void)
         {"barrier=zzzzzzzz", "it has"},
     };
     for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
-        EXPECT_EQ(set(mistakes[i].text), MPI_ERR_ARG);
+        EXPECT_EQ(select_set(mistakes[i].text), MPI_ERR_ARG);
         if (!strstr(err_detail(MPI_ERR_ARG), mistakes[i].hint)) {
             printf("'%s' gives: %s\n", mistakes[i].text, err_detail(MPI_ERR_ARG));
             test_failures++;
@@ -153,7 +153,7 @@ static int set_file(const char *text, const char *more, char path[64])
     fputs(text, f);
     fclose(f);
     snprintf(setting, sizeof(setting), "@%s%s", path, more);
-    int rc = set(setting);
+    int rc = select_set(setting);
     unlink(path);
     return rc;
 }
@@ -198,7 +198,7 @@ static void file_of_rules(void)
     EXPECT_STR(chosen_on(COLL_ALLREDUCE, 4, 2, 8), "reduce_bcast");
     EXPECT_EQ(set_file(rule, ",deterministic", path), 0);
     EXPECT_STR(chosen_on(COLL_ALLREDUCE, 4, 2, 8), chosen_on(COLL_ALLREDUCE, 4, 4, 8));
-    EXPECT_EQ(set(""), 0);
+    EXPECT_EQ(select_set(""), 0);
     EXPECT_EQ(coll_site_count(), 0);
 }
 
@@ -228,15 +228,15 @@ static void bad_files_are_refused(void)
             test_failures++;
         }
     }
-    EXPECT_EQ(set("@/nowhere/rules"), MPI_ERR_ARG);
+    EXPECT_EQ(select_set("@/nowhere/rules"), MPI_ERR_ARG);
     EXPECT(strstr(err_detail(MPI_ERR_ARG), "cannot read /nowhere/rules: No such file") != NULL);
-    EXPECT_EQ(set(""), 0);
+    EXPECT_EQ(select_set(""), 0);
 }
 
 /* One choice is measured for a class of sizes: within it no rule may change. */
 static void classes_end_where_rules_do(void)
 {
-    EXPECT_EQ(set(""), 0);
+    EXPECT_EQ(select_set(""), 0);
     for (int kind = COLL_BCAST; kind <= COLL_ALLREDUCE; kind++)
         for (int class = 0; class < TUNING_CLASSES; class ++) {
             const uint64_t first = class ? tuning_limit(class - 1) + 1 : 1;

@@ -15,7 +15,7 @@ static struct ibv_qp *known[KNOWN];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Replaces the first `was` by `is`. */
-static void remember(struct ibv_qp *was, struct ibv_qp *is)
+static void breaker_remember(struct ibv_qp *was, struct ibv_qp *is)
 {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < KNOWN; i++)
@@ -31,14 +31,14 @@ EXPORT int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *a, int mask)
     int (*modify)(struct ibv_qp *, struct ibv_qp_attr *, int) = real("ibv_modify_qp");
     int rc = modify(qp, a, mask);
     if (rc == 0 && qp->qp_type == IBV_QPT_RC && mask & IBV_QP_STATE && a->qp_state == IBV_QPS_RTS)
-        remember(NULL, qp);
+        breaker_remember(NULL, qp);
     return rc;
 }
 
 EXPORT int ibv_destroy_qp(struct ibv_qp *qp)
 {
     int (*destroy)(struct ibv_qp *) = real("ibv_destroy_qp");
-    remember(qp, NULL);
+    breaker_remember(qp, NULL);
     return destroy(qp);
 }
 

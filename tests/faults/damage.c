@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int number(const char *name)
+static int damage_print_number(const char *name)
 {
     const char *text = getenv(name);
     return text ? atoi(text) : -1;
@@ -29,12 +29,12 @@ static int number(const char *name)
 
 int damage_rank(void)
 {
-    return number("FAULTS_RANK");
+    return damage_print_number("FAULTS_RANK");
 }
 
 int damage_round(void)
 {
-    return number("FAULTS_ROUND");
+    return damage_print_number("FAULTS_ROUND");
 }
 
 static pid_t parent_of(pid_t pid)
@@ -50,13 +50,13 @@ static pid_t parent_of(pid_t pid)
     return parent;
 }
 
-static void end(pid_t pid)
+static void damage_end(pid_t pid)
 {
     if (pid > 1)
         kill(pid, SIGKILL);
 }
 
-static bool port(const char *state)
+static bool damage_port(const char *state)
 {
     char command[512];
     snprintf(command, sizeof(command), "\"%s\" ctl port %s node1/hca0/1", getenv("SOFTIB"), state);
@@ -88,23 +88,23 @@ void damage_now(void)
     else if (strcmp(what, "stop") == 0)
         kill(getpid(), SIGSTOP);
     else if (strcmp(what, "front") == 0)
-        end(parent_of(parent_of(getppid()))); /* behind the worker and the reaper */
+        damage_end(parent_of(parent_of(getppid()))); /* behind the worker and the reaper */
     else if (strcmp(what, "worker") == 0)
-        end(getppid());
+        damage_end(getppid());
     else if (strcmp(what, "port-down") == 0)
-        port("down");
-    else if (strcmp(what, "port-flap") == 0 && port("down"))
-        port("up");
+        damage_port("down");
+    else if (strcmp(what, "port-flap") == 0 && damage_port("down"))
+        damage_port("up");
     else if (strcmp(what, "qp") == 0)
         break_queue_pair();
     else if (strcmp(what, "away") == 0)
         usleep(300 * 1000);
 }
 
-static void *later(void *unused)
+static void *damage_delayed(void *unused)
 {
     (void)unused;
-    usleep((useconds_t)number("FAULTS_DELAY"));
+    usleep((useconds_t)damage_print_number("FAULTS_DELAY"));
     damage_now();
     return NULL;
 }
@@ -112,7 +112,7 @@ static void *later(void *unused)
 void damage_soon(void)
 {
     pthread_t thread;
-    if (number("PMI_RANK") == damage_rank() && getenv("FAULTS_WHAT"))
-        if (pthread_create(&thread, NULL, later, NULL) == 0)
+    if (damage_print_number("PMI_RANK") == damage_rank() && getenv("FAULTS_WHAT"))
+        if (pthread_create(&thread, NULL, damage_delayed, NULL) == 0)
             pthread_detach(thread);
 }

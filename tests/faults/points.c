@@ -18,7 +18,7 @@ static MPI_Comm now; /* of the living */
 static int rank, size, round_number;
 static bool failed; /* a member of `now` has died */
 
-static void wrong(const char *format, ...)
+static void points_wrong_arguments(const char *format, ...)
 {
     va_list list;
     va_start(list, format);
@@ -31,7 +31,7 @@ static void wrong(const char *format, ...)
 }
 
 /* A call that may fail because of a death, and of nothing else. True: it succeeded. */
-static bool did(int rc, const char *what)
+static bool points_did(int rc, const char *what)
 {
     int class = rc;
     if (rc)
@@ -40,19 +40,19 @@ static bool did(int rc, const char *what)
         char text[MPI_MAX_ERROR_STRING];
         int length;
         MPI_Error_string(rc, text, &length);
-        wrong("%s failed with %s", what, text);
+        points_wrong_arguments("%s failed with %s", what, text);
     }
     failed = failed || class;
     return class == 0;
 }
 
-static unsigned char expected(int from, int to, int k, int i)
+static unsigned char points_expected(int from, int to, int k, int i)
 {
     return (unsigned char)(from * 31 + to * 7 + k * 13 + round_number * 5 + i * 3 + (i >> 8));
 }
 
 /* A message between two ranks that live must arrive, whoever else dies; a death of one of the two is the only excuse. */
-static void messages(void)
+static void test_messages(void)
 {
     static unsigned char in[RANKS][MESSAGES][BYTES], out[RANKS][MESSAGES][BYTES];
     MPI_Request requests[2][RANKS][MESSAGES];
@@ -64,32 +64,33 @@ static void messages(void)
         for (int k = 0; k < MESSAGES; k++) {
             requests[0][peer][k] = requests[1][peer][k] = MPI_REQUEST_NULL;
             for (int i = 0; i < sizes[k]; i++)
-                out[peer][k][k == PIECES ? i / 100 * 200 + i % 100 : i] = expected(rank, peer, k, i);
-            did(MPI_Irecv(in[peer][k], sizes[k], MPI_BYTE, peer, k, now, &requests[0][peer][k]), "MPI_Irecv");
+                out[peer][k][k == PIECES ? i / 100 * 200 + i % 100 : i] = points_expected(rank, peer, k, i);
+            points_did(MPI_Irecv(in[peer][k], sizes[k], MPI_BYTE, peer, k, now, &requests[0][peer][k]),
+                       "MPI_Irecv");
         }
     for (int k = 0; k < MESSAGES; k++)
         for (int peer = 0; peer < size; peer++)
-            did(MPI_Isend(out[peer][k], k == PIECES ? 1 : sizes[k], k == PIECES ? pieces : MPI_BYTE, peer, k,
-                          now, &requests[1][peer][k]),
-                "MPI_Isend");
+            points_did(MPI_Isend(out[peer][k], k == PIECES ? 1 : sizes[k], k == PIECES ? pieces : MPI_BYTE,
+                                 peer, k, now, &requests[1][peer][k]),
+                       "MPI_Isend");
     for (int peer = 0; peer < size; peer++) {
         arrived[peer] = true;
         for (int k = 0; k < MESSAGES; k++) {
             if (requests[0][peer][k] == MPI_REQUEST_NULL ||
-                !did(MPI_Wait(&requests[0][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a receive")) {
+                !points_did(MPI_Wait(&requests[0][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a receive")) {
                 arrived[peer] = false;
                 continue;
             }
             for (int i = 0; i < sizes[k]; i++)
-                if (in[peer][k][i] != expected(peer, rank, k, i))
-                    wrong("message %d of rank %d has %u at byte %d, not %u", k, peer, in[peer][k][i], i,
-                          expected(peer, rank, k, i));
+                if (in[peer][k][i] != points_expected(peer, rank, k, i))
+                    points_wrong_arguments("message %d of rank %d has %u at byte %d, not %u", k, peer,
+                                           in[peer][k][i], i, points_expected(peer, rank, k, i));
         }
     }
     for (int peer = 0; peer < size; peer++)
         for (int k = 0; k < MESSAGES; k++)
             if (requests[1][peer][k] != MPI_REQUEST_NULL)
-                did(MPI_Wait(&requests[1][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a send");
+                points_did(MPI_Wait(&requests[1][peer][k], MPI_STATUS_IGNORE), "MPI_Wait for a send");
     MPI_Type_free(&pieces);
     /* The rank that did not arrive must be one that all can agree is dead. */
     MPI_Group dead;
@@ -106,18 +107,18 @@ static void messages(void)
     MPI_Group_free(&all);
     MPI_Group_free(&dead);
     if (at)
-        wrong("messages of %d living ranks did not arrive", at);
+        points_wrong_arguments("messages of %d living ranks did not arrive", at);
 }
 
 /* After a death a collective call may have succeeded at some members only. What was made is of use if it did at all; else it is left. */
 static bool all_did(int rc, const char *what)
 {
-    int fine = did(rc, what);
-    did(MPIX_Comm_agree(now, &fine), "MPIX_Comm_agree");
+    int fine = points_did(rc, what);
+    points_did(MPIX_Comm_agree(now, &fine), "MPIX_Comm_agree");
     return fine;
 }
 
-static void windows(void)
+static void test_windows(void)
 {
     MPI_Win win;
     double *memory;
@@ -132,35 +133,39 @@ static void windows(void)
         add[i] = 1;
         whole[i] = 2;
     }
-    if (did(MPI_Win_fence(0, win), "MPI_Win_fence")) {
+    if (points_did(MPI_Win_fence(0, win), "MPI_Win_fence")) {
         for (int n = 0; n < 2 && !failed; n++)
             for (int to = 0; to < size; to++) {
                 const MPI_Aint second = ELEMENTS * (MPI_Aint)sizeof(double);
-                did(MPI_Accumulate(add, ELEMENTS, MPI_DOUBLE, to, 0, ELEMENTS, MPI_DOUBLE, MPI_SUM, win),
+                points_did(
+                    MPI_Accumulate(add, ELEMENTS, MPI_DOUBLE, to, 0, ELEMENTS, MPI_DOUBLE, MPI_SUM, win),
                     "MPI_Accumulate of double");
-                did(MPI_Accumulate(whole, ELEMENTS, MPI_LONG, to, second, ELEMENTS, MPI_LONG, MPI_SUM, win),
+                points_did(
+                    MPI_Accumulate(whole, ELEMENTS, MPI_LONG, to, second, ELEMENTS, MPI_LONG, MPI_SUM, win),
                     "MPI_Accumulate of long");
-                did(MPI_Accumulate(whole, FEW, MPI_LONG, to, second, FEW, MPI_LONG, MPI_SUM, win),
-                    "a short MPI_Accumulate");
-                did(MPI_Get_accumulate(add, ELEMENTS, MPI_DOUBLE, old, ELEMENTS, MPI_DOUBLE, to, 0, ELEMENTS,
-                                       MPI_DOUBLE, MPI_SUM, win),
-                    "MPI_Get_accumulate");
+                points_did(MPI_Accumulate(whole, FEW, MPI_LONG, to, second, FEW, MPI_LONG, MPI_SUM, win),
+                           "a short MPI_Accumulate");
+                points_did(MPI_Get_accumulate(add, ELEMENTS, MPI_DOUBLE, old, ELEMENTS, MPI_DOUBLE, to, 0,
+                                              ELEMENTS, MPI_DOUBLE, MPI_SUM, win),
+                           "MPI_Get_accumulate");
             }
         for (int to = 0; to < size && !failed; to++)
-            did(MPI_Fetch_and_op(&one, &before, MPI_LONG, to, bytes - (MPI_Aint)sizeof(long), MPI_SUM, win),
+            points_did(
+                MPI_Fetch_and_op(&one, &before, MPI_LONG, to, bytes - (MPI_Aint)sizeof(long), MPI_SUM, win),
                 "MPI_Fetch_and_op");
-        did(MPI_Win_fence(0, win), "MPI_Win_fence");
+        points_did(MPI_Win_fence(0, win), "MPI_Win_fence");
     }
     const long *sums = (const long *)(memory + ELEMENTS);
     for (int i = 0; i < ELEMENTS && !failed; i++) {
         const long due = (i < FEW ? 8 : 4) * (long)size + (i == ELEMENTS - 1 ? size : 0);
         if (memory[i] != 4.0 * size || sums[i] != due)
-            wrong("element %d is %g and %ld, not %d and %ld", i, memory[i], sums[i], 4 * size, due);
+            points_wrong_arguments("element %d is %g and %ld, not %d and %ld", i, memory[i], sums[i],
+                                   4 * size, due);
     }
-    did(MPI_Win_free(&win), "MPI_Win_free");
+    points_did(MPI_Win_free(&win), "MPI_Win_free");
 }
 
-static void files(const char *name)
+static void test_files(const char *name)
 {
     MPI_File file;
     MPI_Offset length = 0;
@@ -168,13 +173,16 @@ static void files(const char *name)
     if (!all_did(MPI_File_open(now, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
                  "MPI_File_open"))
         return;
-    did(MPI_File_set_size(file, 0), "MPI_File_set_size");
+    points_did(MPI_File_set_size(file, 0), "MPI_File_set_size");
     for (int n = 0; n < 3 && !failed; n++)
-        did(MPI_File_write_shared(file, &number, 1, MPI_INT, MPI_STATUS_IGNORE), "MPI_File_write_shared");
-    if (did(MPI_Barrier(now), "MPI_Barrier") && did(MPI_File_get_size(file, &length), "MPI_File_get_size") &&
-        !failed && length != 3 * size * (MPI_Offset)sizeof(int))
-        wrong("the file has %lld bytes, not %d", (long long)length, 3 * size * (int)sizeof(int));
-    did(MPI_File_close(&file), "MPI_File_close");
+        points_did(MPI_File_write_shared(file, &number, 1, MPI_INT, MPI_STATUS_IGNORE),
+                   "MPI_File_write_shared");
+    if (points_did(MPI_Barrier(now), "MPI_Barrier") &&
+        points_did(MPI_File_get_size(file, &length), "MPI_File_get_size") && !failed &&
+        length != 3 * size * (MPI_Offset)sizeof(int))
+        points_wrong_arguments("the file has %lld bytes, not %d", (long long)length,
+                               3 * size * (int)sizeof(int));
+    points_did(MPI_File_close(&file), "MPI_File_close");
 }
 
 static void comm_is(MPI_Comm c)
@@ -187,21 +195,21 @@ static void comm_is(MPI_Comm c)
 }
 
 /* All who live learn whether somebody died, and go on without it. */
-static void agree(void)
+static void test_agree(void)
 {
     int fine = !failed;
     const int rc = MPIX_Comm_agree(now, &fine);
-    if (did(rc, "MPIX_Comm_agree") && fine)
+    if (points_did(rc, "MPIX_Comm_agree") && fine)
         return;
     MPI_Comm next;
     MPIX_Comm_revoke(now);
-    if (!did(MPIX_Comm_shrink(now, &next), "MPIX_Comm_shrink"))
-        wrong("MPIX_Comm_shrink failed");
+    if (!points_did(MPIX_Comm_shrink(now, &next), "MPIX_Comm_shrink"))
+        points_wrong_arguments("MPIX_Comm_shrink failed");
     comm_is(next);
 }
 
 /* Rank 1 changes elements of rank 0 once; the others change them until rank 1 reports that it has. */
-static void hold(void)
+static void points_hold(void)
 {
     double *memory, one[FEW] = {1, 1, 1};
     MPI_Win win;
@@ -231,15 +239,15 @@ int main(int argc, char **argv)
     comm_is(MPI_COMM_WORLD);
     const int first = rank;
     if (argc > 1 && strcmp(argv[1], "hold") == 0)
-        hold();
+        points_hold();
     else
         for (round_number = 0; round_number < ROUNDS; round_number++) {
-            messages();
-            agree();
-            windows();
-            agree();
-            files(argc > 1 ? argv[1] : "points.file");
-            agree();
+            test_messages();
+            test_agree();
+            test_windows();
+            test_agree();
+            test_files(argc > 1 ? argv[1] : "points.file");
+            test_agree();
         }
     printf("rank %d got through, one of %d\n", first, size);
     MPI_Finalize();

@@ -23,23 +23,23 @@ static const int large_sizes[] = {70000, LARGEST};
 static int rank, size;
 static long long right;
 
-static unsigned char expected(int seed, int i)
+static unsigned char traffic_expected(int seed, int i)
 {
     return (unsigned char)(seed * 7 + i * 3 + (i >> 8));
 }
 
-static void fill(unsigned char *at, int length, int seed)
+static void traffic_fill(unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
-        at[i] = expected(seed, i);
+        at[i] = traffic_expected(seed, i);
 }
 
-static void check(const unsigned char *at, int length, int seed)
+static void traffic_check(const unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
-        if (at[i] != expected(seed, i)) {
+        if (at[i] != traffic_expected(seed, i)) {
             printf("WRONG BYTES: rank %d has %u at byte %d of %d, not %u\n", rank, at[i], i, length,
-                   expected(seed, i));
+                   traffic_expected(seed, i));
             fflush(stdout);
             MPI_Abort(MPI_COMM_WORLD, 3);
         }
@@ -57,7 +57,7 @@ static bool is_mine(int round)
 }
 
 /* Every rank sends to every other at once; the damage is done while half of the messages are posted. */
-static void exchange(int round, const int *sizes, int kinds)
+static void traffic_exchange(int round, const int *sizes, int kinds)
 {
     static unsigned char out[RANKS][MOST][LARGEST], in[RANKS][MOST][LARGEST];
     MPI_Request requests[2 * RANKS * MOST];
@@ -73,28 +73,28 @@ static void exchange(int round, const int *sizes, int kinds)
         for (int peer = 0; peer < size; peer++) {
             if (peer == rank)
                 continue;
-            fill(out[peer][k], sizes[k], seed_of(rank, peer, round, k));
+            traffic_fill(out[peer][k], sizes[k], seed_of(rank, peer, round, k));
             MPI_Isend(out[peer][k], sizes[k], MPI_BYTE, peer, k, MPI_COMM_WORLD, &requests[n++]);
         }
     }
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     for (int peer = 0; peer < size; peer++)
         for (int k = 0; peer != rank && k < kinds; k++)
-            check(in[peer][k], sizes[k], seed_of(peer, rank, round, k));
+            traffic_check(in[peer][k], sizes[k], seed_of(peer, rank, round, k));
 }
 
 static void exchange_small(int round)
 {
-    exchange(round, small_sizes, (int)(sizeof(small_sizes) / sizeof(small_sizes[0])));
+    traffic_exchange(round, small_sizes, (int)(sizeof(small_sizes) / sizeof(small_sizes[0])));
 }
 
 static void exchange_large(int round)
 {
-    exchange(round, large_sizes, (int)(sizeof(large_sizes) / sizeof(large_sizes[0])));
+    traffic_exchange(round, large_sizes, (int)(sizeof(large_sizes) / sizeof(large_sizes[0])));
 }
 
 /* Everybody sends to one, which has posted nothing: more than its queues hold. */
-static void flood(int round)
+static void traffic_flood(int round)
 {
     static unsigned char out[FLOOD][2048], in[2048];
     MPI_Request requests[FLOOD];
@@ -107,7 +107,7 @@ static void flood(int round)
             int count;
             MPI_Recv(in, sizeof(in), MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &s);
             MPI_Get_count(&s, MPI_BYTE, &count);
-            check(in, count, seed_of(s.MPI_SOURCE, rank, round, s.MPI_TAG));
+            traffic_check(in, count, seed_of(s.MPI_SOURCE, rank, round, s.MPI_TAG));
         }
         return;
     }
@@ -115,13 +115,13 @@ static void flood(int round)
         int length = (k * 131) % (int)sizeof(in);
         if (k == FLOOD / 2 && is_mine(round))
             damage_now();
-        fill(out[k], length, seed_of(rank, target, round, k));
+        traffic_fill(out[k], length, seed_of(rank, target, round, k));
         MPI_Isend(out[k], length, MPI_BYTE, target, k, MPI_COMM_WORLD, &requests[k]);
     }
     MPI_Waitall(FLOOD, requests, MPI_STATUSES_IGNORE);
 }
 
-static void allreduce(int round, int count)
+static void test_allreduce(int round, int count)
 {
     static int in[40000], out[40000];
     for (int i = 0; i < count; i++)
@@ -136,27 +136,27 @@ static void allreduce(int round, int count)
     right += count * (long long)sizeof(int);
 }
 
-static void collectives(int round)
+static void test_collectives(int round)
 {
     static unsigned char data[RANKS][3000], got[RANKS][3000], all[LARGEST];
-    allreduce(round, 1);
+    test_allreduce(round, 1);
     if (is_mine(round))
         damage_now();
-    allreduce(round, 700);
+    test_allreduce(round, 700);
     for (int peer = 0; peer < size; peer++)
-        fill(data[peer], 3000, seed_of(rank, peer, round, 0));
+        traffic_fill(data[peer], 3000, seed_of(rank, peer, round, 0));
     MPI_Alltoall(data, 3000, MPI_BYTE, got, 3000, MPI_BYTE, MPI_COMM_WORLD);
     for (int peer = 0; peer < size; peer++)
-        check(got[peer], 3000, seed_of(peer, rank, round, 0));
+        traffic_check(got[peer], 3000, seed_of(peer, rank, round, 0));
     if (rank == round % size)
-        fill(all, LARGEST, round);
+        traffic_fill(all, LARGEST, round);
     MPI_Bcast(all, LARGEST, MPI_BYTE, round % size, MPI_COMM_WORLD);
-    check(all, LARGEST, round);
-    allreduce(round, 40000);
+    traffic_check(all, LARGEST, round);
+    test_allreduce(round, 40000);
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void rounds(void (*one)(int))
+static void test_rounds(void (*one)(int))
 {
     for (int round = 0; round < ROUNDS; round++)
         one(round);
@@ -167,8 +167,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*one)(int);
-    } kinds[] = {
-        {"small", exchange_small}, {"large", exchange_large}, {"flood", flood}, {"collectives", collectives}};
+    } kinds[] = {{"small", exchange_small},
+                 {"large", exchange_large},
+                 {"flood", traffic_flood},
+                 {"collectives", test_collectives}};
     const char *kind = argc > 1 ? argv[1] : "";
     if (strcmp(kind, "start") == 0)
         damage_soon();
@@ -179,7 +181,7 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(kind, kinds[i].name) == 0)
-            rounds(kinds[i].one);
+            test_rounds(kinds[i].one);
     if (strcmp(kind, "start") == 0 || strcmp(kind, "finalize") == 0) {
         exchange_small(ROUNDS); /* a round that nobody damages */
         exchange_large(ROUNDS);

@@ -13,14 +13,14 @@ enum { MEMBERS_MAX = 130, WORDS_MAX = 8, STEPS_MAX = 200 };
 
 static struct agree *it;
 
-static void sent(void *arg, uint32_t to, const struct agree_message *m)
+static void test_sent(void *arg, uint32_t to, const struct agree_message *m)
 {
     (void)arg;
     FUZZ_CHECK(to < it->n);
     FUZZ_CHECK(m->epoch < it->n && m->kind <= AGREE_DOWN);
 }
 
-static void hear(struct fuzz_in *in, const struct agree_out *out)
+static void agree_agree_receive(struct fuzz_in *in, const struct agree_out *out)
 {
     const size_t size = agree_message_size(it);
     struct agree_message *m = calloc(1, size); /* exactly as long as round.c lets pass */
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                    nwords = 1 + fuzz_u8(&in) % WORDS_MAX;
     it = malloc(agree_size(n, nwords));
     agree_init(it, n, me, nwords);
-    struct agree_out out = {.send = sent, .scratch = malloc(agree_message_size(it))};
+    struct agree_out out = {.send = test_sent, .scratch = malloc(agree_message_size(it))};
     bool decided = false;
     memset(words, 0x5a, sizeof(words));
     for (int i = 0; i < STEPS_MAX && in.left > 0; i++) {
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (what % 4 == 1 && !it->begun)
             agree_begin(it, words, &out);
         else
-            hear(&in, &out);
+            agree_agree_receive(&in, &out);
         if (decided)
             FUZZ_CHECK(memcmp(decision, agree_words(it), nwords * sizeof(uint64_t)) == 0);
         decided = it->decided;

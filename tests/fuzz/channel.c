@@ -16,7 +16,7 @@ static struct proc proc = {.net = &net};
 static const uint8_t key[HANDSHAKE_KEY] = "fuzz";
 
 /* The bytes that the other end says; then it goes. */
-static int said(const void *bytes, size_t len)
+static int channel_was_reported(const void *bytes, size_t len)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
@@ -37,18 +37,18 @@ static int said(const void *bytes, size_t len)
     return ends[0];
 }
 
-static void greeting(struct fuzz_in *in, bool accepts)
+static void test_greeting(struct fuzz_in *in, bool accepts)
 {
     struct channel c;
-    int fd = said(in->at, in->left);
+    int fd = channel_was_reported(in->at, in->left);
     FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key) != 0); /* nobody guesses the proof */
     FUZZ_CHECK(c.fd == -1);
 }
 
 /* Any bytes as a message: only what is sealed may come through. */
-static void message(struct fuzz_in *in)
+static void test_message(struct fuzz_in *in)
 {
-    struct channel c = {.proc = &proc, .fd = said(in->at, in->left), .own_fd = true};
+    struct channel c = {.proc = &proc, .fd = channel_was_reported(in->at, in->left), .own_fd = true};
     void *data;
     size_t len;
     FUZZ_CHECK(channel_receive(&c, &data, &len) != 0);
@@ -56,7 +56,7 @@ static void message(struct fuzz_in *in)
 }
 
 /* A message that is sealed comes through as it was, once; a second time its number is wrong. */
-static void sealed(struct fuzz_in *in)
+static void test_sealed(struct fuzz_in *in)
 {
     int ends[2];
     void *data = NULL;
@@ -88,13 +88,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     switch (what % 4) {
     case 0:
     case 1:
-        greeting(&in, what & 1);
+        test_greeting(&in, what & 1);
         break;
     case 2:
-        message(&in);
+        test_message(&in);
         break;
     default:
-        sealed(&in);
+        test_sealed(&in);
     }
     return 0;
 }

@@ -26,7 +26,7 @@ static size_t max_len = 4096;
 static struct input now; /* what runs, for the handler */
 static char crash_name[256] = "crash";
 
-static uint32_t draw(uint32_t below)
+static uint32_t driver_draw(uint32_t below)
 {
     state ^= state << 13;
     state ^= state >> 7;
@@ -34,7 +34,7 @@ static uint32_t draw(uint32_t below)
     return below ? (uint32_t)((state >> 20) % below) : 0;
 }
 
-static void keep(int fd)
+static void driver_store(int fd)
 {
     for (size_t done = 0; done < now.size;) {
         ssize_t n = write(fd, now.bytes + done, now.size - done);
@@ -48,7 +48,7 @@ static void on_abort(int signal)
 {
     int fd = open(crash_name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     if (fd >= 0)
-        keep(fd);
+        driver_store(fd);
     static const char text[] = "The input that did it was written to ";
     if (write(2, text, sizeof(text) - 1) > 0 && write(2, crash_name, strlen(crash_name)) > 0 &&
         write(2, "\n", 1) > 0)
@@ -70,7 +70,7 @@ static void load_file(const char *path)
     fclose(f);
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int compare_by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -78,7 +78,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 static void load_folder(const char *folder)
 {
     struct dirent **names;
-    int n = scandir(folder, &names, NULL, by_name);
+    int n = scandir(folder, &names, NULL, compare_by_name);
     for (int i = 0; i < n; i++) {
         char path[4096];
         snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
@@ -97,74 +97,74 @@ static void put_number(struct input *in)
     static const uint64_t numbers[] = {0,          1,          7,         8,         64,    127,
                                        255,        256,        4096,      32767,     65535, 0x7fffffff,
                                        0xffffffff, 1ull << 32, INT64_MAX, UINT64_MAX};
-    uint64_t v = numbers[draw(sizeof(numbers) / sizeof(numbers[0]))] + draw(3) - 1;
-    size_t width = (size_t)1 << draw(4), at = draw((uint32_t)in->size);
+    uint64_t v = numbers[driver_draw(sizeof(numbers) / sizeof(numbers[0]))] + driver_draw(3) - 1;
+    size_t width = (size_t)1 << driver_draw(4), at = driver_draw((uint32_t)in->size);
     uint8_t bytes[8];
     for (size_t i = 0; i < width; i++)
-        bytes[i] = (uint8_t)(v >> 8 * (draw(4) ? i : width - 1 - i));
+        bytes[i] = (uint8_t)(v >> 8 * (driver_draw(4) ? i : width - 1 - i));
     for (size_t i = 0; i < width && at + i < in->size; i++)
         in->bytes[at + i] = bytes[i];
 }
 
-static void insert(struct input *in, const uint8_t *bytes, size_t n)
+static void driver_insert(struct input *in, const uint8_t *bytes, size_t n)
 {
-    size_t at = draw((uint32_t)in->size + 1);
+    size_t at = driver_draw((uint32_t)in->size + 1);
     n = n < max_len - in->size ? n : max_len - in->size;
     memmove(in->bytes + at + n, in->bytes + at, in->size - at);
     for (size_t i = 0; i < n; i++)
-        in->bytes[at + i] = bytes ? bytes[i] : (uint8_t)draw(256);
+        in->bytes[at + i] = bytes ? bytes[i] : (uint8_t)driver_draw(256);
     in->size += n;
 }
 
-static void cut(struct input *in)
+static void driver_split(struct input *in)
 {
-    size_t at = draw((uint32_t)in->size), n = 1 + draw((uint32_t)(in->size - at));
+    size_t at = driver_draw((uint32_t)in->size), n = 1 + driver_draw((uint32_t)(in->size - at));
     memmove(in->bytes + at, in->bytes + at + n, in->size - at - n);
     in->size -= n;
 }
 
-static void change(struct input *in)
+static void driver_change(struct input *in)
 {
-    const struct input *other = ncorpus ? &corpus[draw((uint32_t)ncorpus)] : NULL;
+    const struct input *other = ncorpus ? &corpus[driver_draw((uint32_t)ncorpus)] : NULL;
     size_t from;
-    switch (in->size == 0 ? 5 : draw(8)) {
+    switch (in->size == 0 ? 5 : driver_draw(8)) {
     case 0:
-        in->bytes[draw((uint32_t)in->size)] ^= (uint8_t)(1u << draw(8));
+        in->bytes[driver_draw((uint32_t)in->size)] ^= (uint8_t)(1u << driver_draw(8));
         break;
     case 1:
-        in->bytes[draw((uint32_t)in->size)] = (uint8_t)draw(256);
+        in->bytes[driver_draw((uint32_t)in->size)] = (uint8_t)driver_draw(256);
         break;
     case 2:
     case 3:
         put_number(in);
         break;
     case 4:
-        cut(in);
+        driver_split(in);
         break;
     case 5:
-        insert(in, NULL, 1 + draw(16));
+        driver_insert(in, NULL, 1 + driver_draw(16));
         break;
     default: /* a piece of another input */
         if (other && other->size) {
-            from = draw((uint32_t)other->size);
-            insert(in, other->bytes + from, 1 + draw((uint32_t)(other->size - from)));
+            from = driver_draw((uint32_t)other->size);
+            driver_insert(in, other->bytes + from, 1 + driver_draw((uint32_t)(other->size - from)));
         }
     }
 }
 
-static void make(struct input *in)
+static void driver_make(struct input *in)
 {
     in->size = 0;
     if (ncorpus) {
-        const struct input *from = &corpus[draw((uint32_t)ncorpus)];
+        const struct input *from = &corpus[driver_draw((uint32_t)ncorpus)];
         memcpy(in->bytes, from->bytes, from->size);
         in->size = from->size;
     }
-    for (uint32_t n = 1 + draw(8); n > 0; n--)
-        change(in);
+    for (uint32_t n = 1 + driver_draw(8); n > 0; n--)
+        driver_change(in);
 }
 
-static void run(const struct input *in)
+static void driver_run(const struct input *in)
 {
     now = *in;
     LLVMFuzzerTestOneInput(in->bytes, in->size);
@@ -194,11 +194,11 @@ int main(int argc, char **argv)
     signal(SIGSEGV, on_abort);
     signal(SIGFPE, on_abort);
     for (size_t i = 0; i < ncorpus; i++, done++)
-        run(&corpus[i]);
+        driver_run(&corpus[i]);
     struct input in = {malloc(max_len), 0};
     for (; done < runs && !(seconds && done % 64 == 0 && time(NULL) - began >= seconds); done++) {
-        make(&in);
-        run(&in);
+        driver_make(&in);
+        driver_run(&in);
     }
     fprintf(stderr, "Done %llu runs in %lld second(s)\n", done, (long long)(time(NULL) - began));
     return 0;

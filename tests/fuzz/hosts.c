@@ -33,7 +33,7 @@ static void layout_of(struct options *o, struct hosts *h)
         FUZZ_CHECK(l.host_of[r] < h->n && l.node_of[r] < l.nnodes);
 }
 
-static void hostfile(const uint8_t *data, size_t size)
+static void test_hostfile(const uint8_t *data, size_t size)
 {
     static int fd = -1;
     static char path[64];
@@ -53,7 +53,7 @@ static void hostfile(const uint8_t *data, size_t size)
     }
 }
 
-static void slurm(const uint8_t *data, size_t size)
+static void test_slurm(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size);
     struct strings names = {0};
@@ -66,8 +66,8 @@ static void slurm(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    hostfile(data, size);
+    test_hostfile(data, size);
     if (size < 200)
-        slurm(data, size);
+        test_slurm(data, size);
     return 0;
 }

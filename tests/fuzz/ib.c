@@ -242,8 +242,8 @@ void __wrap_ib_device_fill_route(const struct ib_device *d, const struct ib_addr
     memset(out, 0, sizeof(*out));
 }
 
-static void deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
-                    size_t len)
+static void ib_deliver(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
+                       size_t len)
 {
     (void)ctx, (void)h;
     FUZZ_CHECK(from >= peers && from < peers + PEERS && len <= BUFFER);
@@ -259,7 +259,7 @@ static void open_world(uint8_t bits)
         .ops = {.post_recv = no_post_recv, .post_send = no_post_send, .poll_cq = no_poll}};
     lane_context = (struct ibv_context){.ops = {.post_send = lane_post_send}};
     ud = (struct ibv_qp){.context = &context};
-    net = (struct net){.rank = 0, .world = 7, .size = PEERS, .peers = table, .deliver = deliver};
+    net = (struct net){.rank = 0, .world = 7, .size = PEERS, .peers = table, .deliver = ib_deliver};
     ib = (struct ib){.base = {.net = &net},
                      .events = &ib_events,
                      .messages = ib_messages,
@@ -319,7 +319,7 @@ static void open_world(uint8_t bits)
     }
 }
 
-static void hello(struct fuzz_in *in, bool sound)
+static void test_hello(struct fuzz_in *in, bool sound)
 {
     struct ib_buffer *b = ib_buffer_get(&ib.ud_pool);
     struct ib_hello h;
@@ -336,7 +336,7 @@ static void hello(struct fuzz_in *in, bool sound)
 }
 
 /* A queue pair receives from the HELLO that connects it until it is destroyed. */
-static bool receives(const struct ib_endpoint *ep)
+static bool ib_receives(const struct ib_endpoint *ep)
 {
     return ep->lanes[0].qp && ep->conn.state != CONN_ASKING;
 }
@@ -353,11 +353,11 @@ static void rails_said(struct fuzz_in *in, struct ib_endpoint *ep)
         said.pair[k] = (struct ib_pair_info){
             .generation = bits >> 4, .qpn = bits, .made = bits & 1, .joined = bits >> 1 & 1};
     }
-    if (receives(ep))
+    if (ib_receives(ep))
         ib_pairs_take_message(ep, &said);
 }
 
-static void message(struct fuzz_in *in, struct ib_endpoint *ep)
+static void test_message(struct fuzz_in *in, struct ib_endpoint *ep)
 {
     struct ib_buffer *b = ib_buffer_get(&ib.large);
     size_t length;
@@ -367,11 +367,11 @@ static void message(struct fuzz_in *in, struct ib_endpoint *ep)
     rx = NULL;
     if (length >= sizeof(struct ib_head) && fuzz_u8(in) % 4) /* mostly its turn */
         ((struct ib_head *)(void *)b->data)->seq = ep->expected;
-    if (receives(ep))
+    if (ib_receives(ep))
         ib_lane_receive_message(&ep->lanes[0], b, (uint32_t)length);
 }
 
-static void ring(struct fuzz_in *in, struct ib_endpoint *ep)
+static void test_ring(struct fuzz_in *in, struct ib_endpoint *ep)
 {
     uint8_t at = fuzz_u8(in), n = fuzz_u8(in);
     for (uint32_t i = 0; i < n && ep->rx_memory; i++)
@@ -379,22 +379,22 @@ static void ring(struct fuzz_in *in, struct ib_endpoint *ep)
     ib_rings_poll(&ib);
 }
 
-static void act(struct fuzz_in *in)
+static void ib_act(struct fuzz_in *in)
 {
     uint8_t what = fuzz_u8(in);
     struct ib_endpoint *ep = &endpoints[1 + (what >> 4) % (PEERS - 1)];
     switch (what % 8) {
     case 0:
-        hello(in, false);
+        test_hello(in, false);
         break;
     case 1:
-        hello(in, true);
+        test_hello(in, true);
         break;
     case 2:
         ib_endpoint_open(ep);
         break;
     case 3:
-        ring(in, ep);
+        test_ring(in, ep);
         break;
     case 4:
         ib_ring_count_candidate(ep);
@@ -402,11 +402,11 @@ static void act(struct fuzz_in *in)
     case 5:
         if (what & 8)
             rails_said(in, ep);
-        else if (receives(ep))
+        else if (ib_receives(ep))
             ib_lane_receive_immediate(&ep->lanes[0], ib_buffer_get(&ib.large), what & 64);
         break;
     default:
-        message(in, ep);
+        test_message(in, ep);
     }
 }
 
@@ -416,7 +416,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     open_world(fuzz_u8(&in));
     if (setjmp(fuzz_end) == 0)
         while (in.left > 0)
-            act(&in);
+            ib_act(&in);
     free(rx);
     rx = NULL;
     for (uint32_t r = 0; r < PEERS; r++) {

@@ -8,13 +8,13 @@
 #include "launcher/plan/plan.h"
 #include "launcher/remote/tree.h"
 
-static void same(struct buf *again, const char *data, size_t len)
+static void link_is_equal(struct buf *again, const char *data, size_t len)
 {
     FUZZ_CHECK(buf_size(again) <= len && memcmp(buf_head(again), data, buf_size(again)) == 0);
     buf_free(again);
 }
 
-static void greeting(const struct frame_head *h, const char *data)
+static void test_greeting(const struct frame_head *h, const char *data)
 {
     struct hello hello;
     struct challenge challenge;
@@ -22,18 +22,18 @@ static void greeting(const struct frame_head *h, const char *data)
     if (h->type == FRAME_HELLO && proof_hello_decode(data, h->len, &hello)) {
         FUZZ_CHECK(strlen(hello.who) < WHO_MAX && strlen(hello.version) < VERSION_MAX);
         proof_hello_encode(&hello, &again);
-        same(&again, data, h->len);
+        link_is_equal(&again, data, h->len);
     } else if (h->type == FRAME_CHALLENGE && proof_challenge_decode(data, h->len, &challenge)) {
         proof_challenge_encode(&challenge, &again);
-        same(&again, data, h->len);
+        link_is_equal(&again, data, h->len);
     }
 }
 
-static void contents(const struct frame_head *h, const char *data)
+static void test_contents(const struct frame_head *h, const char *data)
 {
     struct buf again = {0};
     uint32_t value;
-    greeting(h, data);
+    test_greeting(h, data);
     link_u32(data, h->len, &value);
     struct plan *plan = plan_decode(data, h->len);
     if (plan) {
@@ -49,7 +49,7 @@ static void contents(const struct frame_head *h, const char *data)
 }
 
 /* Sealed: a frame that anybody without the key made is not believed. */
-static void sealed(const struct frame_head *h, const char *frame, size_t size)
+static void test_sealed(const struct frame_head *h, const char *frame, size_t size)
 {
     static const uint8_t key[SHA256_SIZE] = "a key that no input knows";
     struct seal seal;
@@ -68,15 +68,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (link_parse(bytes + at, len - at, max, &h) == LINK_FRAME) {
         FUZZ_CHECK(h.type >= FRAME_HELLO && h.type <= FRAME_LAST && h.len <= max);
         FUZZ_CHECK(h.len <= len - at - FRAME_HEADER);
-        contents(&h, bytes + at + FRAME_HEADER);
-        sealed(&h, bytes + at, len - at);
+        test_contents(&h, bytes + at + FRAME_HEADER);
+        test_sealed(&h, bytes + at, len - at);
         at += FRAME_HEADER + h.len;
     }
     /* The same as if it were one frame's contents, so that lengths need not be guessed first. */
     h = (struct frame_head){FRAME_HELLO, 0, 0, len};
-    contents(&h, bytes);
+    test_contents(&h, bytes);
     h.type = FRAME_CHALLENGE;
-    greeting(&h, bytes);
+    test_greeting(&h, bytes);
     free(bytes);
     return 0;
 }

@@ -194,7 +194,7 @@ static char *packet_of(struct fuzz_in *in, size_t *length)
     return packet;
 }
 
-static void frame(struct fuzz_in *in, uint8_t what)
+static void test_frame(struct fuzz_in *in, uint8_t what)
 {
     struct frame_header h = {.kind = NET_FRAME_GROUP, .context = ID, .aux = fuzz_u8(in) % (MEMBERS + 1)};
     h.tag = fuzz_u8(in) % (MEMBERS + 1);
@@ -207,7 +207,7 @@ static void frame(struct fuzz_in *in, uint8_t what)
 }
 
 /* What a member, or a stranger with its key, writes into the memory of notes. */
-static void note(struct fuzz_in *in, uint8_t what)
+static void mcast_record(struct fuzz_in *in, uint8_t what)
 {
     struct group_note *at = &group->notes->note[fuzz_u8(in) % MEMBERS];
     fuzz_bytes(in, &at->ack, sizeof(at->ack));
@@ -215,7 +215,7 @@ static void note(struct fuzz_in *in, uint8_t what)
 }
 
 /* Several channels at once, each from one of two senders. */
-static void want(unsigned what)
+static void mcast_expect_value(unsigned what)
 {
     struct net_group_want *w = &wants[what / 2 % CHANNELS];
     if (!w->complete)
@@ -227,7 +227,7 @@ static void want(unsigned what)
     net_group_want(group, w);
 }
 
-static void events(struct fuzz_in *in)
+static void test_events(struct fuzz_in *in)
 {
     static const char data[MESSAGE];
     size_t at = MESSAGE;
@@ -239,13 +239,13 @@ static void events(struct fuzz_in *in)
             next = packet_of(in, &next_length);
             break;
         case 2:
-            frame(in, what);
+            test_frame(in, what);
             break;
         case 3:
-            note(in, what);
+            mcast_record(in, what);
             break;
         case 4:
-            want(what >> 3);
+            mcast_expect_value(what >> 3);
             break;
         case 5:
             at = at == MESSAGE ? 0 : at;
@@ -286,7 +286,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_in in = {data, size};
     open_world(fuzz_u8(&in));
     if (setjmp(fuzz_end) == 0)
-        events(&in);
+        test_events(&in);
     free(next);
     next = NULL;
     close_world();

@@ -118,7 +118,7 @@ static struct envelope envelope_of(int source, int tag)
 }
 
 /* Two receives and two sends; each in memory of its own, so that writing beyond it is seen. */
-static void post(void)
+static void p2p_post(void)
 {
     struct request *r;
     struct dtype *byte = dtype_from(MPI_BYTE);
@@ -130,7 +130,7 @@ static void post(void)
     p2p_isend(engine, memory[3], LARGE, byte, &peer, envelope_of(0, 4), SEND_STANDARD, &r);
 }
 
-static void frames(struct fuzz_in *in)
+static void test_frames(struct fuzz_in *in)
 {
     while (in->left > 0) {
         struct frame_header h;
@@ -151,9 +151,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_in in = {data, size};
     open_world(fuzz_u8(&in));
-    post();
+    p2p_post();
     if (setjmp(fuzz_end) == 0)
-        frames(&in);
+        test_frames(&in);
     free(payload);
     payload = NULL;
     p2p_close(engine);

@@ -9,38 +9,38 @@
 
 enum { RANKS = 3 };
 
-static void reply(void *ctx, uint32_t rank, const char *data, size_t len)
+static void pmi_server_reply(void *ctx, uint32_t rank, const char *data, size_t len)
 {
     (void)ctx;
     FUZZ_CHECK(rank < RANKS && len > 0 && data[len - 1] == '\n');
 }
-static void inited(void *ctx, uint32_t rank)
+static void test_inited(void *ctx, uint32_t rank)
 {
     (void)ctx;
     FUZZ_CHECK(rank < RANKS);
 }
-static void aborted(void *ctx, uint32_t rank, int code, const char *msg)
+static void test_aborted(void *ctx, uint32_t rank, int code, const char *msg)
 {
     (void)ctx, (void)code;
     FUZZ_CHECK(rank < RANKS && strlen(msg) < PMI_LINE_MAX);
 }
-static void bad(void *ctx, uint32_t rank, const char *why)
+static void pmi_server_rejects_invalid(void *ctx, uint32_t rank, const char *why)
 {
     bool *ended = ctx;
     FUZZ_CHECK(rank < RANKS && *why);
     ended[rank] = true;
 }
-static void barrier(void *ctx, bool open)
+static void test_barrier(void *ctx, bool open)
 {
     (void)ctx, (void)open;
 }
-static void describe(void *ctx, const bool *arrived, char *out, size_t size)
+static void pmi_server_describe(void *ctx, const bool *arrived, char *out, size_t size)
 {
     (void)ctx, (void)arrived;
     snprintf(out, size, "some ranks");
 }
 
-static unsigned spawn(void *ctx, uint32_t rank, char *lines, char **why)
+static unsigned pmi_server_spawn(void *ctx, uint32_t rank, char *lines, char **why)
 {
     (void)ctx;
     bool even = strlen(lines) % 2 == 0;
@@ -59,8 +59,9 @@ static const char *spawn_state(void *ctx, unsigned number)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct pmi_events events = {reply,   inited,   aborted, bad,
-                                             barrier, describe, spawn,   spawn_state};
+    static const struct pmi_events events = {pmi_server_reply,           test_inited,  test_aborted,
+                                             pmi_server_rejects_invalid, test_barrier, pmi_server_describe,
+                                             pmi_server_spawn,           spawn_state};
     static const uint32_t app_of[RANKS] = {0, 0, 1};
     bool ended[RANKS] = {false};
     struct pmi *s = pmi_new(RANKS, RANKS, "job", "(vector,(0,1,3))", app_of, &events, ended);

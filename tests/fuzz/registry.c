@@ -39,7 +39,7 @@ static int make_file(uint8_t flags, uint32_t magic, uint32_t bytes, uint32_t slo
     return fd;
 }
 
-static bool right(int fd, uint32_t magic, uint32_t bytes, uint32_t slots)
+static bool registry_right(int fd, uint32_t magic, uint32_t bytes, uint32_t slots)
 {
     struct stat st;
     return !fstat(fd, &st) && st.st_size == (off_t)sizeof(struct registry) && magic == SHM_MAGIC &&
@@ -87,10 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (found >= 0) {
         struct stat mine, theirs;
         FUZZ_CHECK(!fstat(fd, &mine) && !fstat(found, &theirs));
-        FUZZ_CHECK(mine.st_ino != theirs.st_ino || right(fd, magic, bytes, slots));
+        FUZZ_CHECK(mine.st_ino != theirs.st_ino || registry_right(fd, magic, bytes, slots));
         close(found);
     } else {
-        FUZZ_CHECK(!named || !right(fd, magic, bytes, slots));
+        FUZZ_CHECK(!named || !registry_right(fd, magic, bytes, slots));
     }
     if (list)
         fclose(list);

@@ -73,7 +73,7 @@ static void open_world(uint8_t bits)
 }
 
 /* A get that waits for its answer, which a frame may bring. */
-static void ask(void)
+static void rma_query(void)
 {
     struct rma_call c = {.kind = RMA_IS_GET, .win = &win};
     into = calloc(1, INTO);
@@ -91,7 +91,7 @@ static void ask(void)
     cookie = op->cookie;
 }
 
-static void frames(struct fuzz_in *in)
+static void test_frames(struct fuzz_in *in)
 {
     while (in->left > 0) {
         struct frame_header h;
@@ -129,9 +129,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct fuzz_in in = {data, size};
     open_world(fuzz_u8(&in));
-    ask();
+    rma_query();
     if (setjmp(fuzz_end) == 0)
-        frames(&in);
+        test_frames(&in);
     free(payload);
     payload = NULL;
     close_world();

@@ -29,7 +29,7 @@ static void read_all(const uint8_t *data, size_t size)
 }
 
 /* A sound sample; the input says which of its bytes become others. */
-static size_t sound(uint8_t *bytes, size_t room)
+static size_t samples_is_consistent(uint8_t *bytes, size_t room)
 {
     static struct sample s;
     struct page *p = &s.page;
@@ -51,7 +51,7 @@ static size_t sound(uint8_t *bytes, size_t room)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t bytes[SAMPLE_WIRE_MAX];
-    const size_t n = sound(bytes, sizeof(bytes));
+    const size_t n = samples_is_consistent(bytes, sizeof(bytes));
     read_all(data, size);
     for (size_t i = 0; i + 2 <= size && n > 0; i += 2)
         bytes[data[i] % n] = data[i + 1];

@@ -6,7 +6,7 @@
 #include "net/frame.h"
 #include "fuzz.h"
 
-static void header(const uint8_t *data)
+static void test_header(const uint8_t *data)
 {
     struct frame f;
     uint8_t again[FRAME_BYTES];
@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size >= FRAME_BYTES) {
         uint8_t *copy = malloc(FRAME_BYTES);
         memcpy(copy, data, FRAME_BYTES);
-        header(copy);
+        test_header(copy);
         free(copy);
     }
     text_of(data, size);

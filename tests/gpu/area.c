@@ -28,7 +28,7 @@ bool area_start(void)
     return true;
 }
 
-static void require(cuda_result result, const char *what, enum area_kind kind)
+static void area_require(cuda_result result, const char *what, enum area_kind kind)
 {
     if (result == CUDA_OK)
         return;
@@ -60,7 +60,7 @@ struct area area_new(enum area_kind kind, size_t size)
     default:
         host = malloc(bytes);
     }
-    require(rc, "allocation", kind);
+    area_require(rc, "allocation", kind);
     a.at = host ? host : (char *)p;
     return a;
 }
@@ -72,8 +72,8 @@ void area_free(struct area *a)
     if (a->kind == AREA_HOST)
         free(a->at);
     else
-        require(a->kind == AREA_PINNED ? cu.free_host(a->at) : cu.free((cuda_pointer)a->at), "release",
-                a->kind);
+        area_require(a->kind == AREA_PINNED ? cu.free_host(a->at) : cu.free((cuda_pointer)a->at), "release",
+                     a->kind);
     a->at = NULL;
 }
 
@@ -87,7 +87,7 @@ void area_write(const struct area *a, size_t at, const void *from, size_t size)
     if (is_reachable(a))
         memcpy(a->at + at, from, size);
     else if (size)
-        require(cu.to_device((cuda_pointer)a->at + at, from, size), "a copy", a->kind);
+        area_require(cu.to_device((cuda_pointer)a->at + at, from, size), "a copy", a->kind);
 }
 
 void area_read(const struct area *a, size_t at, void *to, size_t size)
@@ -95,7 +95,7 @@ void area_read(const struct area *a, size_t at, void *to, size_t size)
     if (is_reachable(a))
         memcpy(to, a->at + at, size);
     else if (size)
-        require(cu.to_host(to, (cuda_pointer)a->at + at, size), "a copy", a->kind);
+        area_require(cu.to_host(to, (cuda_pointer)a->at + at, size), "a copy", a->kind);
 }
 
 void area_pattern(char *out, size_t size, unsigned seed)

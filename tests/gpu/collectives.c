@@ -34,7 +34,7 @@ struct call {
 };
 
 /* Persistent requests run twice: the second time with the result of the first in their buffers. */
-static void finish(const struct call *c, MPI_Request *request)
+static void collectives_finish(const struct call *c, MPI_Request *request)
 {
     if (c->form == BLOCKING)
         return;
@@ -58,7 +58,7 @@ static void finish(const struct call *c, MPI_Request *request)
             MPI_##iname(__VA_ARGS__, c->comm, &request);                      \
         else                                                                  \
             MPI_##name##_init(__VA_ARGS__, c->comm, MPI_INFO_NULL, &request); \
-        finish(c, &request);                                                  \
+        collectives_finish(c, &request);                                      \
     }
 
 DEFINE(bcast, Bcast, Ibcast, c->recv, c->count, c->type, c->root)
@@ -131,7 +131,7 @@ static const struct {
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
 /* Not commutative: twice the left operand plus the right one, for each of the two integers of an element. */
-static void fold(void *in, void *inout, int *count, MPI_Datatype *type)
+static void collectives_fold(void *in, void *inout, int *count, MPI_Datatype *type)
 {
     MPI_Aint lb, extent;
     MPI_Type_get_extent(*type, &lb, &extent);
@@ -162,7 +162,7 @@ static void make_types(void)
     ops[HOLES] = MPI_MAXLOC;
     MPI_Type_vector(2, 1, 2, MPI_UNSIGNED, &reduced[BLOCKS]);
     MPI_Type_commit(&reduced[BLOCKS]);
-    MPI_Op_create(fold, 0, &ops[BLOCKS]);
+    MPI_Op_create(collectives_fold, 0, &ops[BLOCKS]);
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &(int){0}, 0, &grid);
 }
 
@@ -176,7 +176,7 @@ static void free_types(void)
 }
 
 /* Blocks of different sizes, a gap between each two. alltoallv: what a rank sends depends on both ranks. */
-static void describe(struct call *c, int traits, MPI_Aint extent)
+static void collectives_describe(struct call *c, int traits, MPI_Aint extent)
 {
     int send_at = 0, recv_at = 0;
     const int n = traits & NEIGHBORS ? 2 : size;
@@ -195,7 +195,8 @@ static void describe(struct call *c, int traits, MPI_Aint extent)
     }
 }
 
-static void compare(const struct area *got, const struct area *wanted, const char *what, const char *buffer)
+static void collectives_compare(const struct area *got, const struct area *wanted, const char *what,
+                                const char *buffer)
 {
     char *bytes = malloc(got->size);
     area_read(got, 0, bytes, got->size);
@@ -209,8 +210,8 @@ static void compare(const struct area *got, const struct area *wanted, const cha
     free(bytes);
 }
 
-static void test(size_t which, enum form form, int layout, int count, enum area_kind send_kind,
-                 enum area_kind recv_kind, int in_place)
+static void collectives_run_test(size_t which, enum form form, int layout, int count,
+                                 enum area_kind send_kind, enum area_kind recv_kind, int in_place)
 {
     const int traits = calls[which].traits;
     struct call c = {.count = count,
@@ -222,7 +223,7 @@ static void test(size_t which, enum form form, int layout, int count, enum area_
     MPI_Aint lb, extent;
     char what[160];
     MPI_Type_get_extent(c.type, &lb, &extent);
-    describe(&c, traits, extent);
+    collectives_describe(&c, traits, extent);
     const size_t room = (size_t)(extent * (size + 1) * (count + 4)) + 2 * GUARD;
     struct area send = area_new(send_kind, room), recv = area_new(recv_kind, room);
     struct area host_send = area_new(AREA_HOST, room), host_recv = area_new(AREA_HOST, room);
@@ -240,8 +241,8 @@ static void test(size_t which, enum form form, int layout, int count, enum area_
     c.send = here ? MPI_IN_PLACE : host_send.at + GUARD;
     c.recv = host_recv.at + GUARD;
     calls[which].run(&c);
-    compare(&send, &host_send, what, "send");
-    compare(&recv, &host_recv, what, "receive");
+    collectives_compare(&send, &host_send, what, "send");
+    collectives_compare(&recv, &host_recv, what, "receive");
     area_free(&send);
     area_free(&recv);
     area_free(&host_send);
@@ -259,11 +260,11 @@ static void test_all(int count, int layouts)
                 const unsigned turn = seeds + (unsigned)(form + layout);
                 const enum area_kind from = (enum area_kind)((turn + (unsigned)rank) % AREA_KINDS);
                 const enum area_kind to = (enum area_kind)((turn / 3 + 2 * (unsigned)rank + 1) % AREA_KINDS);
-                test(which, (enum form)form, layout, count, AREA_DEVICE, AREA_DEVICE, 0);
-                test(which, (enum form)form, layout, count, from, to, 0);
+                collectives_run_test(which, (enum form)form, layout, count, AREA_DEVICE, AREA_DEVICE, 0);
+                collectives_run_test(which, (enum form)form, layout, count, from, to, 0);
                 if (calls[which].traits & IN_PLACE)
-                    test(which, (enum form)form, layout, count, AREA_HOST, to == AREA_HOST ? AREA_DEVICE : to,
-                         1);
+                    collectives_run_test(which, (enum form)form, layout, count, AREA_HOST,
+                                         to == AREA_HOST ? AREA_DEVICE : to, 1);
             }
 }
 

@@ -18,7 +18,7 @@ enum form { INDEPENDENT, COLLECTIVE, NONBLOCKING, NONBLOCKING_COLLECTIVE, SPLIT,
 static const char *const forms[FORMS] = {"independent", "collective", "nonblocking", "nonblocking collective",
                                          "split"};
 
-static int move(enum form form, int write, MPI_File file, void *buffer, int count, MPI_Datatype type)
+static int files_move(enum form form, int write, MPI_File file, void *buffer, int count, MPI_Datatype type)
 {
     MPI_Request q;
     MPI_Status s;
@@ -56,8 +56,8 @@ static int move(enum form form, int write, MPI_File file, void *buffer, int coun
 }
 
 /* Writes `count` elements and reads one more: the last element of the buffer stays as it is. */
-static void test(const char *name, enum area_kind kind, enum form form, const char *representation, int count,
-                 MPI_Datatype type)
+static void files_run_test(const char *name, enum area_kind kind, enum form form, const char *representation,
+                           int count, MPI_Datatype type)
 {
     MPI_Aint lb, extent;
     MPI_File file;
@@ -78,8 +78,8 @@ static void test(const char *name, enum area_kind kind, enum form form, const ch
             MPI_Abort(MPI_COMM_WORLD, 1);
         MPI_File_set_size(file, 0);
         MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, representation, MPI_INFO_NULL);
-        wrote[i] = move(form, 1, file, out[i].at + GUARD, count, type);
-        got[i] = move(form, 0, file, in[i].at + GUARD, count + 1, type);
+        wrote[i] = files_move(form, 1, file, out[i].at + GUARD, count, type);
+        got[i] = files_move(form, 0, file, in[i].at + GUARD, count + 1, type);
         MPI_File_close(&file);
     }
     snprintf(what, sizeof(what), "%s, %s memory, %s, %d elements of %d bytes", forms[form], area_names[kind],
@@ -156,9 +156,9 @@ int main(int argc, char **argv)
     MPI_Type_commit(&columns);
     for (int kind = 0; kind < AREA_KINDS; kind++) {
         for (int form = 0; form < FORMS; form++) {
-            test(own, (enum area_kind)kind, (enum form)form, "native", 50, columns);
-            test(own, (enum area_kind)kind, (enum form)form, "external32", 300, MPI_DOUBLE);
-            test(own, (enum area_kind)kind, (enum form)form, "native", 100000, MPI_DOUBLE);
+            files_run_test(own, (enum area_kind)kind, (enum form)form, "native", 50, columns);
+            files_run_test(own, (enum area_kind)kind, (enum form)form, "external32", 300, MPI_DOUBLE);
+            files_run_test(own, (enum area_kind)kind, (enum form)form, "native", 100000, MPI_DOUBLE);
         }
         test_together(name, (enum area_kind)kind);
     }

@@ -200,7 +200,7 @@ static void blocks_are_gathered_and_scattered(void)
     free(back);
 }
 
-static void bench(void)
+static void test_bench(void)
 {
     const size_t bytes = (size_t)256 << 20;
     cuda_pointer x = program_alloc(bytes), y = program_alloc(bytes);
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 {
     program_open();
     if (argc > 1 && strcmp(argv[1], "bench") == 0) {
-        bench();
+        test_bench();
     } else {
         TEST_RUN(reductions_agree_with_the_host);
         TEST_RUN(pairs_agree_with_the_host);

@@ -29,7 +29,7 @@ static double ping_pong(const struct area *a, int bytes, int turns)
 }
 
 /* Rank 0 sends: time of one message. */
-static double stream(const struct area *a, int bytes, int turns)
+static double measure_stream(const struct area *a, int bytes, int turns)
 {
     double begun = 0;
     for (int i = -2; i < turns; i++) {
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
             struct area a = area_new(pairs[p][rank], (size_t)sizes[s]);
             area_fill(&a, 1);
             const int n = sizes[s] > 1 << 20 ? turns / 40 + 1 : turns;
-            const double once = ping_pong(&a, sizes[s], n), each = stream(&a, sizes[s], n);
+            const double once = ping_pong(&a, sizes[s], n), each = measure_stream(&a, sizes[s], n);
             if (rank == 0)
                 printf("%-7s %-7s %9d B  latency %10.2f us  stream %10.2f us %9.3f GB/s\n",
                        area_names[pairs[p][0]], area_names[pairs[p][1]], sizes[s], once * 1e6, each * 1e6,

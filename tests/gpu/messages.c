@@ -51,7 +51,7 @@ struct message {
 
 typedef void call(const struct message *m);
 
-static void blocking(const struct message *m)
+static void test_blocking(const struct message *m)
 {
     if (rank == m->from)
         MPI_Send(m->out, m->count, m->type, m->to, TAG, MPI_COMM_WORLD);
@@ -59,7 +59,7 @@ static void blocking(const struct message *m)
         MPI_Recv(m->in, m->count, m->type, m->from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void synchronous(const struct message *m)
+static void test_synchronous(const struct message *m)
 {
     if (rank == m->from)
         MPI_Ssend(m->out, m->count, m->type, m->to, TAG, MPI_COMM_WORLD);
@@ -74,7 +74,7 @@ static void synchronous(const struct message *m)
     }
 }
 
-static void nonblocking(const struct message *m)
+static void test_nonblocking(const struct message *m)
 {
     MPI_Request q[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     if (rank == m->to)
@@ -84,7 +84,7 @@ static void nonblocking(const struct message *m)
     MPI_Waitall(2, q, MPI_STATUSES_IGNORE);
 }
 
-static void matched(const struct message *m)
+static void test_matched(const struct message *m)
 {
     MPI_Request q = MPI_REQUEST_NULL;
     if (rank == m->from)
@@ -97,7 +97,7 @@ static void matched(const struct message *m)
     MPI_Wait(&q, MPI_STATUS_IGNORE);
 }
 
-static void persistent(const struct message *m)
+static void test_persistent(const struct message *m)
 {
     MPI_Request q[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int n = 0;
@@ -113,7 +113,7 @@ static void persistent(const struct message *m)
         MPI_Request_free(&q[--n]);
 }
 
-static void buffered(const struct message *m)
+static void test_buffered(const struct message *m)
 {
     if (rank == m->from)
         MPI_Bsend(m->out, m->count, m->type, m->to, TAG, MPI_COMM_WORLD);
@@ -121,7 +121,7 @@ static void buffered(const struct message *m)
         MPI_Recv(m->in, m->count, m->type, m->from, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void partitioned(const struct message *m)
+static void test_partitioned(const struct message *m)
 {
     MPI_Request q[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     const int parts = m->count % 2 == 0 ? 2 : 1;
@@ -142,7 +142,7 @@ static void partitioned(const struct message *m)
 }
 
 /* Both send: each receives what the other sends. */
-static void exchange(const struct message *m)
+static void messages_exchange(const struct message *m)
 {
     const int peer = rank == m->from ? m->to : m->from;
     if (rank == m->from || rank == m->to)
@@ -155,13 +155,14 @@ static const struct {
     call *run;
     int both; /* both ranks send and receive */
 } calls[] = {
-    {"blocking", blocking, 0},       {"synchronous", synchronous, 0}, {"nonblocking", nonblocking, 0},
-    {"matched", matched, 0},         {"persistent", persistent, 0},   {"buffered", buffered, 0},
-    {"partitioned", partitioned, 0}, {"exchange", exchange, 1},
+    {"blocking", test_blocking, 0},       {"synchronous", test_synchronous, 0},
+    {"nonblocking", test_nonblocking, 0}, {"matched", test_matched, 0},
+    {"persistent", test_persistent, 0},   {"buffered", test_buffered, 0},
+    {"partitioned", test_partitioned, 0}, {"exchange", messages_exchange, 1},
 };
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
-static MPI_Aint span(MPI_Datatype type, int count)
+static MPI_Aint messages_span(MPI_Datatype type, int count)
 {
     MPI_Aint lb, extent, true_lb, true_extent;
     MPI_Type_get_extent(type, &lb, &extent);
@@ -169,8 +170,8 @@ static MPI_Aint span(MPI_Datatype type, int count)
     return count ? true_lb + true_extent + (count - 1) * extent : 0;
 }
 
-static void check(const struct area *in, unsigned before, unsigned sent, const struct message *m,
-                  const char *what)
+static void messages_check(const struct area *in, unsigned before, unsigned sent, const struct message *m,
+                           const char *what)
 {
     char *wanted = malloc(in->size), *got = malloc(in->size), *data = malloc(in->size), *packed;
     int bytes, position = 0;
@@ -195,12 +196,13 @@ static void check(const struct area *in, unsigned before, unsigned sent, const s
     free(packed);
 }
 
-static void test(size_t c, enum area_kind from, enum area_kind to, enum layout layout, size_t bytes)
+static void messages_run_test(size_t c, enum area_kind from, enum area_kind to, enum layout layout,
+                              size_t bytes)
 {
     struct message m = {.from = 0, .to = size - 1};
     char what[128];
     m.type = make_type(layout, bytes, &m.count);
-    const size_t room = (size_t)span(m.type, m.count) + 2 * GUARD;
+    const size_t room = (size_t)messages_span(m.type, m.count) + 2 * GUARD;
     const unsigned sent = ++seeds, before = ++seeds;
     struct area out = area_new(from, room), in = area_new(to, room);
     area_fill(&out, sent);
@@ -211,7 +213,7 @@ static void test(size_t c, enum area_kind from, enum area_kind to, enum layout l
              area_names[to], layouts[layout], bytes);
     calls[c].run(&m);
     if (rank == m.to || (calls[c].both && rank == m.from))
-        check(&in, before, sent, &m, what);
+        messages_check(&in, before, sent, &m, what);
     area_free(&out);
     area_free(&in);
     MPI_Type_free(&m.type);
@@ -222,7 +224,7 @@ static void in_place(enum area_kind kind, size_t bytes)
 {
     struct message m = {.from = 0, .to = size - 1};
     m.type = make_type(COLUMNS, bytes, &m.count);
-    const size_t room = (size_t)span(m.type, m.count) + 2 * GUARD;
+    const size_t room = (size_t)messages_span(m.type, m.count) + 2 * GUARD;
     const unsigned seed = ++seeds, packing = ++seeds;
     struct area a = area_new(kind, room), packed = area_new(kind, 2 * bytes + 100), b = area_new(kind, room);
     int position = 0;
@@ -231,11 +233,12 @@ static void in_place(enum area_kind kind, size_t bytes)
     MPI_Pack(a.at + GUARD, m.count, m.type, packed.at, (int)packed.size, &position, MPI_COMM_WORLD);
     position = 0;
     MPI_Unpack(packed.at, (int)packed.size, &position, b.at + GUARD, m.count, m.type, MPI_COMM_WORLD);
-    check(&b, packing, seed + (unsigned)rank * 1000, &m, "pack and unpack");
+    messages_check(&b, packing, seed + (unsigned)rank * 1000, &m, "pack and unpack");
     const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
     MPI_Sendrecv_replace(a.at + GUARD, m.count, m.type, next, TAG, previous, TAG, MPI_COMM_WORLD,
                          MPI_STATUS_IGNORE);
-    check(&a, seed + (unsigned)rank * 1000, seed + (unsigned)previous * 1000, &m, "sendrecv_replace");
+    messages_check(&a, seed + (unsigned)rank * 1000, seed + (unsigned)previous * 1000, &m,
+                   "sendrecv_replace");
     area_free(&a);
     area_free(&b);
     area_free(&packed);
@@ -260,8 +263,9 @@ int main(int argc, char **argv)
                 for (size_t c = 0; c < CALLS; c++) {
                     const int layout = (int)(seeds / 2 % LAYOUTS);
                     if ((c + (size_t)from + (size_t)to + s) % 4 == 0)
-                        if (size > 1 || (calls[c].run != blocking && calls[c].run != synchronous))
-                            test(c, (enum area_kind)from, (enum area_kind)to, (enum layout)layout, sizes[s]);
+                        if (size > 1 || (calls[c].run != test_blocking && calls[c].run != test_synchronous))
+                            messages_run_test(c, (enum area_kind)from, (enum area_kind)to,
+                                              (enum layout)layout, sizes[s]);
                 }
             in_place((enum area_kind)from, sizes[s]);
         }

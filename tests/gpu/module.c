@@ -22,7 +22,7 @@
 
 #define SIZE ((size_t)3 << 20)
 
-static void fill(unsigned char *bytes, size_t size, unsigned seed)
+static void module_fill(unsigned char *bytes, size_t size, unsigned seed)
 {
     for (size_t i = 0; i < size; i++)
         bytes[i] = (unsigned char)((i * 31 + seed) ^ (i >> 9));
@@ -102,11 +102,11 @@ static void cached_host_memory_is_forgotten(void)
         EXPECT_EQ(cu.free(plain[i]), CUDA_OK);
 }
 
-static void copies(void)
+static void test_copies(void)
 {
     unsigned char *a = malloc(SIZE), *b = calloc(1, SIZE);
     cuda_pointer x = program_alloc(SIZE), y = program_alloc(SIZE);
-    fill(a, SIZE, 1);
+    module_fill(a, SIZE, 1);
     static const size_t sizes[] = {0, 1, 8, 4095, 65536, SIZE};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         const size_t n = sizes[i];
@@ -153,7 +153,7 @@ static void copies(void)
 }
 
 /* The child: gets exports from the parent, reads each, and answers with its first and last byte. */
-static int importer(int from_parent, int to_parent)
+static int module_importer(int from_parent, int to_parent)
 {
     struct gpu_export exported;
     program_load();
@@ -184,7 +184,7 @@ static void memory_of_another_process(int to_child, int from_child)
         struct gpu_range range;
         struct gpu_export exported;
         unsigned char ends[2];
-        fill(a, SIZE, turn);
+        module_fill(a, SIZE, turn);
         EXPECT_EQ(gpu_copy((void *)x, a, SIZE), 0);
         EXPECT_EQ(gpu_find_range((void *)x, &range), 0);
         EXPECT_EQ(gpu_export_range(&range, &exported), 0);
@@ -276,7 +276,7 @@ int main(int argc, char **argv)
     if (child == 0) {
         close(down[1]);
         close(up[0]);
-        _exit(importer(down[0], up[1]));
+        _exit(module_importer(down[0], up[1]));
     }
     close(down[0]);
     close(up[1]);
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
         TEST_RUN(failures_are_errors);
     } else {
         TEST_RUN(kinds_of_memory);
-        TEST_RUN(copies);
+        TEST_RUN(test_copies);
         TEST_RUN(descriptors_for_adapters);
         memory_of_another_process(down[1], up[0]);
         TEST_RUN(cached_host_memory_is_forgotten);

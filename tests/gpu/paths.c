@@ -24,7 +24,7 @@ static void read_counts(unsigned long long out[PROTOCOLS])
 }
 
 /* Rank 0 sends, rank 1 receives and compares. */
-static void transfer(const struct area *a, unsigned seed)
+static void paths_transfer(const struct area *a, unsigned seed)
 {
     char *expected = malloc(a->size), *seen = malloc(a->size);
     if (mpitest_rank == 0) {
@@ -46,7 +46,7 @@ static void expect_protocol(enum area_kind from, enum area_kind to, const char *
     struct area a = area_new(mpitest_rank == 0 ? from : to, BYTES);
     read_counts(before);
     for (unsigned turn = 0; turn < TURNS; turn++)
-        transfer(&a, turn);
+        paths_transfer(&a, turn);
     read_counts(after);
     area_free(&a);
     for (int i = 0; i < PROTOCOLS; i++) {
@@ -65,7 +65,7 @@ static void freed_memory_is_unmapped(void)
                       closed = counter_open("gpu_imports_closed");
     for (unsigned turn = 0; turn < CYCLES; turn++) {
         struct area a = area_new(AREA_DEVICE, 20000 + turn * 4096);
-        transfer(&a, turn);
+        paths_transfer(&a, turn);
         area_free(&a);
     }
     EXPECT(counter(opened) - counter(closed) <= 32);

@@ -9,7 +9,7 @@
 
 struct program_cuda cu;
 
-static void require(cuda_result result, const char *what)
+static void program_require(cuda_result result, const char *what)
 {
     if (result != CUDA_OK) {
         printf("%s returned %d\n", what, result);
@@ -60,20 +60,20 @@ cuda_context program_start(void)
         printf("no GPU\n");
         exit(77);
     }
-    require(cu.get(&device, 0), "cu.get");
-    require(cu.retain(&context, device), "cu.retain");
-    require(cu.set_current(context), "cu.set_current");
+    program_require(cu.get(&device, 0), "cu.get");
+    program_require(cu.retain(&context, device), "cu.retain");
+    program_require(cu.set_current(context), "cu.set_current");
     return context;
 }
 
 cuda_pointer program_alloc(size_t size)
 {
     cuda_pointer p = 0;
-    require(cu.alloc(&p, size), "cuMemAlloc");
+    program_require(cu.alloc(&p, size), "cuMemAlloc");
     return p;
 }
 
 void program_free(cuda_pointer address)
 {
-    require(cu.free(address), "cuMemFree");
+    program_require(cu.free(address), "cuMemFree");
 }

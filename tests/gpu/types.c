@@ -72,7 +72,7 @@ static size_t random_part(size_t left)
     return random_in(0, 1) || part > left ? left : part;
 }
 
-static void check(const struct made *m, int64_t count)
+static void types_check(const struct made *m, int64_t count)
 {
     const size_t bytes = (size_t)(m->type->size * count);
     struct area a = area_for(&m->model, count);
@@ -114,7 +114,7 @@ static void random_types_agree_with_the_model(void)
         const int64_t count = random_in(0, 4);
         const int before = test_failures;
         dtype_commit(m.type);
-        check(&m, count);
+        types_check(&m, count);
         if (test_failures > before)
             printf("round %d\n", i);
         made_free(&m);

@@ -21,22 +21,22 @@ struct call {
     int target;
 };
 
-static void put(const struct call *c)
+static void windows_put(const struct call *c)
 {
     MPI_Put(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, c->window);
 }
 
-static void get(const struct call *c)
+static void windows_get(const struct call *c)
 {
     MPI_Get(c->result, c->count, c->type, c->target, c->at, c->count, c->type, c->window);
 }
 
-static void accumulate(const struct call *c)
+static void test_accumulate(const struct call *c)
 {
     MPI_Accumulate(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, MPI_SUM, c->window);
 }
 
-static void replace(const struct call *c)
+static void windows_replace(const struct call *c)
 {
     MPI_Accumulate(c->origin, c->count, c->type, c->target, c->at, c->count, c->type, MPI_REPLACE, c->window);
 }
@@ -60,7 +60,7 @@ static void fetch_and_op(const struct call *c)
 }
 
 /* The first compares with a value that the window does not have, the second with the one that it has. */
-static void swap(const struct call *c)
+static void windows_swap(const struct call *c)
 {
     MPI_Compare_and_swap(c->origin, (char *)c->origin + 8, c->result, MPI_INT64_T, c->target, c->at,
                          c->window);
@@ -97,19 +97,20 @@ static const struct {
     const char *name;
     void (*run)(const struct call *c);
 } calls[] = {
-    {"put", put},
-    {"get", get},
-    {"accumulate", accumulate},
-    {"replace", replace},
+    {"put", windows_put},
+    {"get", windows_get},
+    {"accumulate", test_accumulate},
+    {"replace", windows_replace},
     {"get_accumulate", get_accumulate},
     {"get_accumulate with MPI_NO_OP", read_atomically},
     {"fetch_and_op", fetch_and_op},
-    {"compare_and_swap", swap},
+    {"compare_and_swap", windows_swap},
     {"operations with requests", with_requests},
 };
 #define CALLS (sizeof(calls) / sizeof(*calls))
 
-static void compare(const struct area *got, const struct area *wanted, const char *what, const char *buffer)
+static void windows_compare(const struct area *got, const struct area *wanted, const char *what,
+                            const char *buffer)
 {
     char *bytes = malloc(got->size);
     area_read(got, 0, bytes, got->size);
@@ -124,8 +125,8 @@ static void compare(const struct area *got, const struct area *wanted, const cha
 }
 
 /* The same memory and the same operation twice: in memory of the kinds to be tested, and in host memory. */
-static void run(size_t which, const struct area *memory, const struct area *origin, const struct area *result,
-                struct call c, int dynamic)
+static void windows_run(size_t which, const struct area *memory, const struct area *origin,
+                        const struct area *result, struct call c, int dynamic)
 {
     MPI_Aint base = 0, bases[16];
     if (dynamic) {
@@ -148,8 +149,8 @@ static void run(size_t which, const struct area *memory, const struct area *orig
     MPI_Win_free(&c.window);
 }
 
-static void test(size_t which, int count, MPI_Datatype type, enum area_kind window, enum area_kind buffers,
-                 int dynamic)
+static void windows_run_test(size_t which, int count, MPI_Datatype type, enum area_kind window,
+                             enum area_kind buffers, int dynamic)
 {
     struct call c = {.count = count, .type = type};
     MPI_Aint lb, extent;
@@ -166,13 +167,13 @@ static void test(size_t which, int count, MPI_Datatype type, enum area_kind wind
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 3; k++)
             area_fill(all[i][k], seed + 20 * (unsigned)k);
-        run(which, all[i][0], all[i][1], all[i][2], c, dynamic);
+        windows_run(which, all[i][0], all[i][1], all[i][2], c, dynamic);
     }
     snprintf(what, sizeof(what), "%s, %s window%s, %s buffers, %d elements", calls[which].name,
              area_names[window], dynamic ? " (dynamic)" : "", area_names[buffers], count);
-    compare(&memory, &host_memory, what, "window");
-    compare(&origin, &host_origin, what, "origin buffer");
-    compare(&result, &host_result, what, "result buffer");
+    windows_compare(&memory, &host_memory, what, "window");
+    windows_compare(&origin, &host_origin, what, "origin buffer");
+    windows_compare(&result, &host_result, what, "result buffer");
     for (int i = 0; i < 2; i++)
         for (int k = 0; k < 3; k++)
             area_free((struct area *)all[i][k]);
@@ -195,9 +196,9 @@ int main(int argc, char **argv)
     MPI_Type_commit(&columns);
     for (size_t which = 0; which < CALLS; which++)
         for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
-            test(which, 10, MPI_INT, kinds[k][0], kinds[k][1], 0);
-            test(which, 30000, MPI_INT, kinds[k][0], kinds[k][1], k % 2 == 1);
-            test(which, 700, columns, kinds[k][0], kinds[k][1], k % 2 == 0);
+            windows_run_test(which, 10, MPI_INT, kinds[k][0], kinds[k][1], 0);
+            windows_run_test(which, 30000, MPI_INT, kinds[k][0], kinds[k][1], k % 2 == 1);
+            windows_run_test(which, 700, columns, kinds[k][0], kinds[k][1], k % 2 == 0);
         }
     MPI_Type_free(&columns);
     MPI_Finalize();

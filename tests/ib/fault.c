@@ -25,13 +25,13 @@ enum { MESSAGES = 240, LONGEST = 3000, LARGE = 1 << 20 };
 
 static const int sizes[] = {0, 8, 1000, 2500, LONGEST};
 
-static void fill(unsigned char *at, int length, int seed)
+static void fault_fill(unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
         at[i] = (unsigned char)(seed + i * 3 + (i >> 8));
 }
 
-static void check(const unsigned char *at, int length, int seed)
+static void fault_check(const unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
         if (at[i] != (unsigned char)(seed + i * 3 + (i >> 8))) {
@@ -46,7 +46,7 @@ static int length_of(int k)
 }
 
 /* Keeps the processor from MPI. */
-static void look_away(double seconds)
+static void fault_sleep_outside_mpi(double seconds)
 {
     for (double end = MPI_Wtime() + seconds; MPI_Wtime() < end;)
         usleep(1000);
@@ -77,7 +77,7 @@ static void storm_send(void)
     static unsigned char out[MESSAGES][LONGEST];
     MPI_Request requests[MESSAGES];
     for (int k = 0; k < MESSAGES; k++) {
-        fill(out[k], length_of(k), k + mpitest_rank);
+        fault_fill(out[k], length_of(k), k + mpitest_rank);
         MPI_Isend(out[k], length_of(k), MPI_BYTE, 0, k, MPI_COMM_WORLD, &requests[k]);
     }
     MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
@@ -107,17 +107,17 @@ static void storm_receive(void)
         MPI_Status s;
         int count;
         if (n % 100 == 0)
-            look_away(0.05);
+            fault_sleep_outside_mpi(0.05);
         MPI_Recv(in, LONGEST, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &s);
         MPI_Get_count(&s, MPI_BYTE, &count);
         EXPECT_EQ(s.MPI_TAG, next[s.MPI_SOURCE]); /* in order */
         next[s.MPI_SOURCE] = s.MPI_TAG + 1;
         EXPECT_EQ(count, length_of(s.MPI_TAG));
-        check(in, count, s.MPI_TAG + s.MPI_SOURCE);
+        fault_check(in, count, s.MPI_TAG + s.MPI_SOURCE);
     }
 }
 
-static void storm(void)
+static void fault_many_messages(void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0)
@@ -135,9 +135,9 @@ static int exchange_begin(int round, MPI_Request *requests)
 {
     int n = 0, partner = 1 - mpitest_rank;
     memset(in, 0, sizeof(in));
-    fill(out, LARGE, round + mpitest_rank);
+    fault_fill(out, LARGE, round + mpitest_rank);
     for (int k = 0; k < 16; k++) {
-        fill(small_out[k], LONGEST, round + k + mpitest_rank);
+        fault_fill(small_out[k], LONGEST, round + k + mpitest_rank);
         MPI_Irecv(small_in[k], LONGEST, MPI_BYTE, partner, k, MPI_COMM_WORLD, &requests[n++]);
     }
     MPI_Irecv(in, LARGE, MPI_BYTE, partner, 16, MPI_COMM_WORLD, &requests[n++]);
@@ -152,70 +152,70 @@ static void exchange_end(int round, MPI_Request *requests, int n)
     int partner = 1 - mpitest_rank;
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     for (int k = 0; k < 16; k++)
-        check(small_in[k], length_of(k), round + k + partner);
-    check(in, LARGE, round + partner);
+        fault_check(small_in[k], length_of(k), round + k + partner);
+    fault_check(in, LARGE, round + partner);
 }
 
-static void exchange(int round)
+static void fault_exchange(int round)
 {
     MPI_Request requests[34];
     exchange_end(round, requests, exchange_begin(round, requests));
 }
 
-static void port(const char *state)
+static void test_port(const char *state)
 {
     char command[512];
     snprintf(command, sizeof(command), "%s ctl port %s node1/hca0/1", getenv("SOFTIB"), state);
     EXPECT_EQ(system(command), 0);
 }
 
-static void down(int early)
+static void fault_port_down(int early)
 {
     if (!early)
-        exchange(0);
+        fault_exchange(0);
     if (mpitest_rank == 0)
-        port("down");
-    exchange(1); /* not to return */
+        test_port("down");
+    fault_exchange(1); /* not to return */
     printf("rank %d got through a port that is down\n", mpitest_rank);
 }
 
-static void flap(void)
+static void fault_port_flap(void)
 {
     for (int round = 0; round < 6; round++) {
         int sent = round, got = -1;
         MPI_Request requests[2];
-        exchange(round);
+        fault_exchange(round);
         if (mpitest_rank == 0)
-            port("down");
+            test_port("down");
         MPI_Irecv(&got, 1, MPI_INT, 1 - mpitest_rank, 99, MPI_COMM_WORLD, &requests[0]);
         MPI_Isend(&sent, 1, MPI_INT, 1 - mpitest_rank, 99, MPI_COMM_WORLD, &requests[1]);
         if (mpitest_rank == 0)
-            port("up");
+            test_port("up");
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
         EXPECT_EQ(got, round);
     }
 }
 
 /* In the middle of an exchange, until the connection has failed and is asked for again. */
-static void away(void)
+static void fault_leave_mpi(void)
 {
     counters_begin();
     MPI_T_pvar_handle hellos = counter_open("ib_hellos_sent");
     for (int round = 0; round < 8; round += 2) {
         MPI_Request requests[34];
-        exchange(round);
+        fault_exchange(round);
         int n = exchange_begin(round + 1, requests);
         if (mpitest_rank == 0) {
             unsigned long long before = counter(hellos);
             MPI_Request more[2];
             int got, done = 0, sent = round;
-            port("down");
+            test_port("down");
             MPI_Irecv(&got, 1, MPI_INT, 1, 99, MPI_COMM_WORLD, &more[0]);
             MPI_Isend(&sent, 1, MPI_INT, 1, 99, MPI_COMM_WORLD, &more[1]);
             while (counter(hellos) == before && !done)
                 MPI_Testall(2, more, &done, MPI_STATUSES_IGNORE);
             EXPECT(!done);
-            port("up");
+            test_port("up");
             MPI_Waitall(2, more, MPI_STATUSES_IGNORE);
             EXPECT_EQ(got, round);
         } else {
@@ -229,7 +229,7 @@ static void away(void)
 }
 
 /* Several processes on each of two nodes: connections that share queue pairs fail together, in the middle of messages of all to all. */
-static void together(void)
+static void fault_synchronise(void)
 {
     enum { LENGTHS = sizeof(sizes) / sizeof(sizes[0]), MOST = 16 };
     static unsigned char to[MOST][LENGTHS][LONGEST], from[MOST][LENGTHS][LONGEST];
@@ -241,11 +241,11 @@ static void together(void)
         for (int r = 0; r < mpitest_size; r++)
             for (int k = 0; k < LENGTHS; k++) {
                 memset(from[r][k], 0, LONGEST);
-                fill(to[r][k], sizes[k], 100 * round + 10 * mpitest_rank + k);
+                fault_fill(to[r][k], sizes[k], 100 * round + 10 * mpitest_rank + k);
                 MPI_Irecv(from[r][k], LONGEST, MPI_BYTE, r, k, MPI_COMM_WORLD, &requests[n++]);
             }
         if (mpitest_rank == 0 && round % 2)
-            port("down");
+            test_port("down");
         unsigned long long before = counter(hellos);
         for (int r = 0; r < mpitest_size; r++)
             for (int k = 0; k < LENGTHS; k++)
@@ -253,18 +253,18 @@ static void together(void)
         if (mpitest_rank == 0 && round % 2) {
             for (int done = 0; counter(hellos) == before && !done;)
                 MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
-            port("up");
+            test_port("up");
         }
         MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
         for (int r = 0; r < mpitest_size; r++)
             for (int k = 0; k < LENGTHS; k++)
-                check(from[r][k], sizes[k], 100 * round + 10 * r + k);
+                fault_check(from[r][k], sizes[k], 100 * round + 10 * r + k);
     }
     counters_end();
 }
 
 /* Rank 0 puts words into the memory of rank 1, which waits in a barrier, and reads them again. */
-static void window(void)
+static void test_window(void)
 {
     enum { WORDS = 64 };
     long long *memory, out_words[WORDS], in_words[WORDS];
@@ -281,12 +281,12 @@ static void window(void)
         }
         MPI_Put(out_words, 1, MPI_LONG_LONG, 1, 0, 1, MPI_LONG_LONG, w);
         MPI_Win_flush(1, w);
-        port("down");
+        test_port("down");
         for (int i = 0; i < WORDS; i++)
             MPI_Put(&out_words[i], 1, MPI_LONG_LONG, 1, i, 1, MPI_LONG_LONG, w);
         for (int flag; counter(hellos) == before;)
             MPI_Iprobe(1, 99, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-        port("up");
+        test_port("up");
         MPI_Win_flush(1, w);
         MPI_Get(in_words, WORDS, MPI_LONG_LONG, 1, 0, WORDS, MPI_LONG_LONG, w);
         MPI_Win_flush(1, w);
@@ -302,18 +302,18 @@ static void window(void)
 static void kill_one(int early)
 {
     if (!early)
-        exchange(0);
+        fault_exchange(0);
     if (mpitest_rank == 1)
         raise(SIGKILL);
-    exchange(1); /* not to return */
+    fault_exchange(1); /* not to return */
     printf("rank %d got through to the dead\n", mpitest_rank);
 }
 
-static void strike(void)
+static void fault_kill_process(void)
 {
     if (mpitest_rank == 1)
-        look_away(3);
-    exchange(0);
+        fault_sleep_outside_mpi(3);
+    fault_exchange(0);
 }
 
 int main(int argc, char **argv)
@@ -321,21 +321,21 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     mpitest_begin(&argc, &argv);
     if (strcmp(what, "storm") == 0)
-        storm();
+        fault_many_messages();
     else if (strcmp(what, "down") == 0 || strcmp(what, "down-early") == 0)
-        down(what[4] != '\0');
+        fault_port_down(what[4] != '\0');
     else if (strcmp(what, "flap") == 0)
-        flap();
+        fault_port_flap();
     else if (strcmp(what, "window") == 0)
-        window();
+        test_window();
     else if (strcmp(what, "away") == 0)
-        away();
+        fault_leave_mpi();
     else if (strcmp(what, "together") == 0)
-        together();
+        fault_synchronise();
     else if (strcmp(what, "kill") == 0 || strcmp(what, "kill-early") == 0)
         kill_one(what[4] != '\0');
     else if (strcmp(what, "strike") == 0)
-        strike();
+        fault_kill_process();
     else
         MPI_Abort(MPI_COMM_WORLD, 2);
     return mpitest_end();

@@ -22,7 +22,7 @@ static void start_counting(void)
     MPI_T_pvar_start(session, handle);
 }
 
-static unsigned long long counted(void)
+static unsigned long long fresh_counted(void)
 {
     unsigned long long mine = 0, all = 0;
     MPI_T_pvar_read(session, handle, &mine);
@@ -30,7 +30,7 @@ static unsigned long long counted(void)
     return all;
 }
 
-static char *memory(void)
+static char *fresh_memory(void)
 {
     char *p = mmap(NULL, BYTES + SHIFT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT(p != MAP_FAILED);
@@ -38,7 +38,7 @@ static char *memory(void)
 }
 
 /* There and back; the sender's data is not at the beginning of a page. */
-static void exchange(char *out, char *in, int round)
+static void fresh_exchange(char *out, char *in, int round)
 {
     const int other = 1 - mpitest_rank;
     int wrong = 0;
@@ -58,21 +58,21 @@ int main(int argc, char **argv)
 {
     start_counting();
     mpitest_begin(&argc, &argv);
-    const unsigned long long none = counted();
+    const unsigned long long none = fresh_counted();
     for (int round = 0; round < ROUNDS; round++) {
-        char *out = memory(), *in = memory();
-        exchange(out, in, round);
+        char *out = fresh_memory(), *in = fresh_memory();
+        fresh_exchange(out, in, round);
         munmap(out, BYTES + SHIFT);
         munmap(in, BYTES + SHIFT);
     }
-    const unsigned long long cold = counted();
-    char *out = memory(), *in = memory();
+    const unsigned long long cold = fresh_counted();
+    char *out = fresh_memory(), *in = fresh_memory();
     for (int round = 0; round < ROUNDS; round++)
-        exchange(out, in, round);
-    const unsigned long long warm = counted();
+        fresh_exchange(out, in, round);
+    const unsigned long long warm = fresh_counted();
     for (int round = 0; round < ROUNDS; round++)
-        exchange(out, in, round);
-    const unsigned long long late = counted();
+        fresh_exchange(out, in, round);
+    const unsigned long long late = fresh_counted();
     if (mpitest_rank == 0)
         printf("new %llu again %llu later %llu\n", cold - none, warm - cold, late - warm);
     MPI_T_pvar_session_free(&session);

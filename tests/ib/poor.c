@@ -29,7 +29,7 @@
 
 #define USER_MAX 1024
 
-static long limit(const char *name, long otherwise)
+static long poor_limit(const char *name, long otherwise)
 {
     const char *text = getenv(name);
     return text ? atol(text) : otherwise;
@@ -37,7 +37,7 @@ static long limit(const char *name, long otherwise)
 
 static int at_most(int value, const char *name)
 {
-    long most = limit(name, value);
+    long most = poor_limit(name, value);
     return most < value ? (int)most : value;
 }
 
@@ -57,7 +57,7 @@ EXPORT int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, u
     int (*query)(struct ibv_context *, uint8_t, int, union ibv_gid *) = real("ibv_query_gid");
     int rc = query(context, port, index, gid);
     const char *name = context->device->name; /* softib0, softib1 */
-    if (rc == 0 && limit("POOR_RAILS", 0))
+    if (rc == 0 && poor_limit("POOR_RAILS", 0))
         gid->raw[7] = (uint8_t)name[strlen(name) - 1];
     return rc;
 }
@@ -132,7 +132,7 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, vo
     struct ibv_cq *(*create)(struct ibv_context *, int, void *, struct ibv_comp_channel *, int) =
         real("ibv_create_cq");
     static long made;
-    if (made++ >= limit("POOR_CQS", LONG_MAX)) {
+    if (made++ >= poor_limit("POOR_CQS", LONG_MAX)) {
         errno = EMFILE;
         return NULL;
     }
@@ -142,7 +142,7 @@ EXPORT struct ibv_cq *ibv_create_cq(struct ibv_context *context, int entries, vo
 EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *a)
 {
     struct ibv_qp *(*create)(struct ibv_pd *, struct ibv_qp_init_attr *) = real("ibv_create_qp");
-    long inlined = limit("POOR_INLINE", 1 << 20), entries = limit("POOR_QP_WR", 1 << 20);
+    long inlined = poor_limit("POOR_INLINE", 1 << 20), entries = poor_limit("POOR_QP_WR", 1 << 20);
     if (a->cap.max_inline_data > inlined || a->cap.max_send_wr > entries || a->cap.max_recv_wr > entries) {
         errno = EINVAL;
         return NULL;
@@ -156,7 +156,7 @@ EXPORT struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *
 EXPORT struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *a)
 {
     struct ibv_srq *(*create)(struct ibv_pd *, struct ibv_srq_init_attr *) = real("ibv_create_srq");
-    if (a->attr.max_wr > limit("POOR_SRQ_WR", 1 << 20)) {
+    if (a->attr.max_wr > poor_limit("POOR_SRQ_WR", 1 << 20)) {
         errno = EINVAL;
         return NULL;
     }
@@ -169,9 +169,9 @@ static long buffers;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A place for one more, or NULL. */
-static struct ibv_mr **room(void)
+static struct ibv_mr **poor_room(void)
 {
-    long most = limit("POOR_USER", USER_MAX);
+    long most = poor_limit("POOR_USER", USER_MAX);
     for (long i = 0; i < most && i < USER_MAX; i++)
         if (!user[i])
             return &user[i];
@@ -185,7 +185,7 @@ EXPORT struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length
     struct ibv_mr *mr = NULL, **place = NULL;
     pthread_mutex_lock(&lock);
     errno = ENOMEM;
-    if (mine ? (place = room()) != NULL : buffers < limit("POOR_BUFFERS", LONG_MAX))
+    if (mine ? (place = poor_room()) != NULL : buffers < poor_limit("POOR_BUFFERS", LONG_MAX))
         mr = reg(pd, address, length, access);
     if (mr && place)
         *place = mr;

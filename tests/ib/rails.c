@@ -36,7 +36,7 @@ static unsigned char byte_of(int from, int to, int round, int i)
     return (unsigned char)(from * 31 + to * 17 + round * 7 + i * 3 + (i >> 8) + (i >> 16));
 }
 
-static void port(const char *state, const char *name)
+static void test_port(const char *state, const char *name)
 {
     char command[512];
     int remove = strcmp(state, "remove") == 0;
@@ -45,7 +45,7 @@ static void port(const char *state, const char *name)
     EXPECT_EQ(system(command), 0);
 }
 
-static int begin(int round, MPI_Request *requests)
+static int rails_begin(int round, MPI_Request *requests)
 {
     int n = 0;
     for (int r = 0; r < mpitest_size; r++)
@@ -63,12 +63,12 @@ static int begin(int round, MPI_Request *requests)
 }
 
 /* In the middle of it rank 0 may change the state of a port. */
-static void exchange(int round, const char *state, const char *name)
+static void rails_exchange(int round, const char *state, const char *name)
 {
     MPI_Request requests[2 * RANKS_MAX * SIZES];
-    int n = begin(round, requests);
+    int n = rails_begin(round, requests);
     if (state && mpitest_rank == 0)
-        port(state, name);
+        test_port(state, name);
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     for (int r = 0; r < mpitest_size; r++)
         for (int k = 0; k < SIZES && r != mpitest_rank; k++) {
@@ -80,7 +80,7 @@ static void exchange(int round, const char *state, const char *name)
 }
 
 /* What all ranks have counted since the start. */
-static long long counted(MPI_T_pvar_handle handle)
+static long long rails_counted(MPI_T_pvar_handle handle)
 {
     long long value = (long long)counter(handle), sum = 0;
     MPI_Allreduce(&value, &sum, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
@@ -88,21 +88,21 @@ static long long counted(MPI_T_pvar_handle handle)
 }
 
 /* Exchanges until the counter has grown: the rail is used again, or its loss was seen. */
-static void until(MPI_T_pvar_handle handle, long long before, int *round)
+static void rails_poll_until(MPI_T_pvar_handle handle, long long before, int *round)
 {
     int tries = 0;
-    while (counted(handle) == before && tries++ < PATIENCE)
-        exchange((*round)++, NULL, NULL);
+    while (rails_counted(handle) == before && tries++ < PATIENCE)
+        rails_exchange((*round)++, NULL, NULL);
     EXPECT(tries < PATIENCE);
 }
 
 /* Until it has dropped what goes through its port. */
-static void lose(const char *name, MPI_T_pvar_handle losses)
+static void rails_lose(const char *name, MPI_T_pvar_handle losses)
 {
     const unsigned long long before = counter(losses);
     const double end = MPI_Wtime() + 60;
     int flag;
-    port("down", name);
+    test_port("down", name);
     while (counter(losses) == before && MPI_Wtime() < end)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     EXPECT(counter(losses) > before);
@@ -110,16 +110,16 @@ static void lose(const char *name, MPI_T_pvar_handle losses)
 
 /* Rank 0 was told by its adapter that they have arrived, and has forgotten them. Where it loses a port of its own before, the last
  * rank makes no call until all are there: what it finds first is that. */
-static void unseen(const char *name, const char *other, MPI_T_pvar_handle losses)
+static void test_unseen(const char *name, const char *other, MPI_T_pvar_handle losses)
 {
     int last = mpitest_size - 1, length = sizes[1];
     if (other) {
         MPI_Barrier(MPI_COMM_WORLD);
         if (mpitest_rank == 0)
-            lose(other, losses);
+            rails_lose(other, losses);
         if (mpitest_rank == last) {
             sleep(1);
-            port("down", name);
+            test_port("down", name);
             usleep(100 * 1000);
         }
     }
@@ -131,14 +131,14 @@ static void unseen(const char *name, const char *other, MPI_T_pvar_handle losses
         MPI_Recv(in[0][1], length, MPI_BYTE, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         EXPECT(in[0][1][0] == i + 1 && in[0][1][length - 1] == i + 1);
         if (i == 0 && !other)
-            port("down", name);
+            test_port("down", name);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* The barrier sets flags by silent writes, which complete unseen. Nothing follows them that could tell: each rank looks on until
  * its connection has moved. */
-static void freed(const char *name, MPI_T_pvar_handle moved)
+static void test_freed(const char *name, MPI_T_pvar_handle moved)
 {
     MPI_Comm other;
     int flag;
@@ -149,13 +149,13 @@ static void freed(const char *name, MPI_T_pvar_handle moved)
         MPI_Barrier(other);
     MPI_Comm_free(&other);
     if (mpitest_rank == 0)
-        port("down", name);
+        test_port("down", name);
     while (counter(moved) == before && MPI_Wtime() < end)
         MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     EXPECT(counter(moved) > before);
 }
 
-static void ping(int other)
+static void test_ping(int other)
 {
     int word = 0;
     if (mpitest_rank == 0)
@@ -169,23 +169,23 @@ static void ping(int other)
 }
 
 /* Rank 0 may have one connection: that to rank 2 takes the place of that to rank 1, which makes no call until it was asked. */
-static void closed(const char *name)
+static void test_closed(const char *name)
 {
     MPI_T_pvar_handle closes = counter_open("ib_connections_closed");
-    ping(1);
+    test_ping(1);
     if (mpitest_rank == 1) {
         const unsigned long long before = counter(closes);
         const double end = MPI_Wtime() + 60;
         int flag;
         sleep(1);
-        port("down", name);
+        test_port("down", name);
         while (counter(closes) == before && MPI_Wtime() < end)
             MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
         EXPECT(counter(closes) > before);
-        port("up", name);
+        test_port("up", name);
     }
-    ping(2);
-    ping(1);
+    test_ping(2);
+    test_ping(1);
 }
 
 int main(int argc, char **argv)
@@ -202,11 +202,11 @@ int main(int argc, char **argv)
             in[r][k] = malloc((size_t)sizes[k]);
         }
     if (argc > 2 && strcmp(argv[1], "closed") == 0) { /* before there are other connections */
-        closed(argv[2]);
+        test_closed(argv[2]);
         return mpitest_end();
     }
     for (int i = 0; i < ROUNDS; i++)
-        exchange(round++, NULL, NULL);
+        rails_exchange(round++, NULL, NULL);
     for (int a = 1; a < argc; a++) {
         if (strcmp(argv[a], "dead") == 0) {
             dead = 1;
@@ -227,44 +227,44 @@ int main(int argc, char **argv)
             continue;
         }
         if (strcmp(argv[a], "late") == 0) {
-            long long before = counted(joins);
-            exchange(round++, "up", argv[++a]);
+            long long before = rails_counted(joins);
+            rails_exchange(round++, "up", argv[++a]);
             if (a + 1 == argc)
-                until(joins, before, &round);
-            exchange(round++, NULL, NULL);
+                rails_poll_until(joins, before, &round);
+            rails_exchange(round++, NULL, NULL);
             continue;
         }
-        until(joins, 0, &round);
+        rails_poll_until(joins, 0, &round);
         if (strcmp(argv[a], "joined") == 0) {
-            exchange(round++, NULL, NULL);
+            rails_exchange(round++, NULL, NULL);
             continue;
         }
         if (strcmp(argv[a], "freed") == 0) {
-            freed(argv[++a], again);
-            exchange(round++, NULL, NULL);
+            test_freed(argv[++a], again);
+            rails_exchange(round++, NULL, NULL);
             continue;
         }
         if (strcmp(argv[a], "unseen") == 0) {
-            unseen(argv[++a], NULL, losses);
+            test_unseen(argv[++a], NULL, losses);
             continue;
         }
         if (strcmp(argv[a], "told") == 0) {
             a += 2;
-            unseen(argv[a], argv[a - 1], losses);
+            test_unseen(argv[a], argv[a - 1], losses);
             continue;
         }
         if (home)
             losses = joins = moves;
-        long long failures = counted(losses);
-        exchange(round++, down, argv[a]);
-        until(losses, failures, &round);
-        exchange(round++, NULL, NULL);
+        long long failures = rails_counted(losses);
+        rails_exchange(round++, down, argv[a]);
+        rails_poll_until(losses, failures, &round);
+        rails_exchange(round++, NULL, NULL);
         if (dead)
             continue;
-        long long joined = counted(joins);
-        exchange(round++, "up", argv[a]);
-        until(joins, joined, &round);
-        exchange(round++, NULL, NULL);
+        long long joined = rails_counted(joins);
+        rails_exchange(round++, "up", argv[a]);
+        rails_poll_until(joins, joined, &round);
+        rails_exchange(round++, NULL, NULL);
     }
     return mpitest_end();
 }

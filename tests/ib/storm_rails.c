@@ -20,7 +20,7 @@ enum { MESSAGES = 4, MOST = 512 * 1024, BLOCK = 128 * 1024 };
 static int rank, size;
 static unsigned long long wrong;
 
-static uint64_t mix(uint64_t x)
+static uint64_t storm_rails_mix(uint64_t x)
 {
     x = (x ^ x >> 31) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 29) * 0xd1b54a32d192ed03u;
@@ -29,24 +29,25 @@ static uint64_t mix(uint64_t x)
 
 static uint64_t name_of(uint64_t seed, uint64_t round, int from, int to, int nth)
 {
-    return mix(seed + mix(round * 4096 + (uint64_t)from * 64 + (uint64_t)to + ((uint64_t)nth << 40)));
+    return storm_rails_mix(
+        seed + storm_rails_mix(round * 4096 + (uint64_t)from * 64 + (uint64_t)to + ((uint64_t)nth << 40)));
 }
 
 /* Mostly small, some large enough for every protocol. */
 static int length_of(uint64_t name)
 {
     static const int most[] = {16, 1024, 16 * 1024, 64 * 1024, 128 * 1024, MOST};
-    return (int)(mix(name) % (uint64_t)most[name % 6]);
+    return (int)(storm_rails_mix(name) % (uint64_t)most[name % 6]);
 }
 
-static void fill(uint64_t *p, int bytes, uint64_t name)
+static void storm_rails_fill(uint64_t *p, int bytes, uint64_t name)
 {
     for (int i = 0; i < bytes / 8; i++)
         p[i] = name + (uint64_t)i * 0x9e3779b97f4a7c15u;
     memset((char *)p + bytes / 8 * 8, (int)(name & 0xff), (size_t)(bytes % 8));
 }
 
-static void check(const uint64_t *p, int bytes, uint64_t name, uint64_t round, int from)
+static void storm_rails_check(const uint64_t *p, int bytes, uint64_t name, uint64_t round, int from)
 {
     unsigned long long bad = 0;
     for (int i = 0; i < bytes / 8; i++)
@@ -69,7 +70,7 @@ static bool my_turn(uint64_t round)
 }
 
 /* Several messages to every rank, whose order is theirs: each length and content belongs to one place in it. */
-static void exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **in)
+static void storm_rails_exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **in)
 {
     MPI_Request *requests = malloc(sizeof(*requests) * (size_t)(2 * size * MESSAGES));
     MPI_Status status;
@@ -80,7 +81,7 @@ static void exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **i
     for (int r = 0; r < size; r++)
         for (int k = 0; k < MESSAGES; k++) {
             uint64_t name = name_of(seed, round, rank, r, k);
-            fill(out[r * MESSAGES + k], length_of(name), name);
+            storm_rails_fill(out[r * MESSAGES + k], length_of(name), name);
             MPI_Isend(out[r * MESSAGES + k], length_of(name), MPI_BYTE, r, 7, MPI_COMM_WORLD, &requests[n++]);
             if (r == size / 2 && k == 0 && my_turn(round))
                 damage_now();
@@ -96,7 +97,7 @@ static void exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **i
                     rank, (unsigned long long)round, from, bytes, length_of(name));
             wrong++;
         } else {
-            check(in[i], bytes, name, round, from);
+            storm_rails_check(in[i], bytes, name, round, from);
         }
     }
     MPI_Waitall(n - size * MESSAGES, requests + size * MESSAGES, MPI_STATUSES_IGNORE);
@@ -104,13 +105,14 @@ static void exchange(uint64_t seed, uint64_t round, uint64_t **out, uint64_t **i
 }
 
 /* The same block to everybody and from everybody, by the library's own collective. */
-static void collective(uint64_t seed, uint64_t round, uint64_t *out, uint64_t *in, int block)
+static void test_collective(uint64_t seed, uint64_t round, uint64_t *out, uint64_t *in, int block)
 {
     for (int r = 0; r < size; r++)
-        fill(out + (size_t)r * (size_t)block / 8, block, name_of(seed, round, rank, r, 9));
+        storm_rails_fill(out + (size_t)r * (size_t)block / 8, block, name_of(seed, round, rank, r, 9));
     MPI_Alltoall(out, block, MPI_BYTE, in, block, MPI_BYTE, MPI_COMM_WORLD);
     for (int r = 0; r < size; r++)
-        check(in + (size_t)r * (size_t)block / 8, block, name_of(seed, round, r, rank, 9), round, r);
+        storm_rails_check(in + (size_t)r * (size_t)block / 8, block, name_of(seed, round, r, rank, 9), round,
+                          r);
 }
 
 static int put_length(uint64_t name)
@@ -120,15 +122,15 @@ static int put_length(uint64_t name)
 
 /* Everybody puts a block into everybody's memory, reads it back and counts; then all take the lock of one, which keeps a number that
  * is no atomic. In each window: a block for each rank, the count, the number. */
-static void windows(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t **out,
-                    uint64_t **in)
+static void test_windows(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t **out,
+                         uint64_t **in)
 {
     const MPI_Aint counts = (MPI_Aint)size * BLOCK, one_of = (MPI_Aint)(round % (uint64_t)size);
     long one = 1, old, number;
     MPI_Win_lock_all(0, win);
     for (int r = 0; r < size; r++) {
         uint64_t name = name_of(seed, round, rank, r, 10);
-        fill(out[r], put_length(name), name);
+        storm_rails_fill(out[r], put_length(name), name);
         MPI_Put(out[r], put_length(name), MPI_BYTE, r, (MPI_Aint)rank * BLOCK, put_length(name), MPI_BYTE,
                 win);
         MPI_Fetch_and_op(&one, &old, MPI_LONG, r, counts, MPI_SUM, win);
@@ -141,7 +143,7 @@ static void windows(uint64_t seed, uint64_t round, MPI_Win win, const char *memo
     MPI_Win_unlock_all(win);
     for (int r = 0; r < size; r++) {
         uint64_t name = name_of(seed, round, rank, r, 10);
-        check(in[r], put_length(name), name, round, r);
+        storm_rails_check(in[r], put_length(name), name, round, r);
     }
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (int)one_of, 0, win);
     MPI_Get(&number, 1, MPI_LONG, (int)one_of, counts + 8, 1, MPI_LONG, win);
@@ -152,14 +154,14 @@ static void windows(uint64_t seed, uint64_t round, MPI_Win win, const char *memo
     MPI_Barrier(MPI_COMM_WORLD);
     for (int from = 0; from < size; from++) {
         uint64_t name = name_of(seed, round, from, rank, 10);
-        check((const uint64_t *)(const void *)(memory + (size_t)from * BLOCK), put_length(name), name, round,
-              from);
+        storm_rails_check((const uint64_t *)(const void *)(memory + (size_t)from * BLOCK), put_length(name),
+                          name, round, from);
     }
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* The two other ways to synchronise: everybody puts a block to the next rank between fences, and between post and wait. */
-static void epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t *out)
+static void test_epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t *out)
 {
     const int next = (rank + 1) % size, before = (rank + size - 1) % size;
     MPI_Group all, to, from;
@@ -169,7 +171,7 @@ static void epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *memor
     for (int fences = 0; fences < 2; fences++) {
         const uint64_t name = name_of(seed, round, rank, next, 11 + fences);
         const uint64_t comes = name_of(seed, round, before, rank, 11 + fences);
-        fill(out, put_length(name), name);
+        storm_rails_fill(out, put_length(name), name);
         if (fences) {
             MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
         } else {
@@ -184,8 +186,8 @@ static void epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *memor
             MPI_Win_complete(win);
             MPI_Win_wait(win);
         }
-        check((const uint64_t *)(const void *)(memory + (size_t)before * BLOCK), put_length(comes), comes,
-              round, before);
+        storm_rails_check((const uint64_t *)(const void *)(memory + (size_t)before * BLOCK),
+                          put_length(comes), comes, round, before);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Group_free(&all);
@@ -229,10 +231,10 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
     double end = MPI_Wtime() + seconds;
     for (; more; round++) {
-        exchange(seed, round, out, in);
-        collective(seed, round, all_out, all_in, 8 << (mix(seed + round) % 14));
-        windows(seed, round, win, memory, out, in);
-        epochs(seed, round, win, memory, out[0]);
+        storm_rails_exchange(seed, round, out, in);
+        test_collective(seed, round, all_out, all_in, 8 << (storm_rails_mix(seed + round) % 14));
+        test_windows(seed, round, win, memory, out, in);
+        test_epochs(seed, round, win, memory, out[0]);
         more = (rounds == 0 || round + 1 < rounds) && (seconds <= 0 || MPI_Wtime() < end);
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }

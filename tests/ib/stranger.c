@@ -73,7 +73,7 @@ static void send_packet(struct ibv_ah *ah, uint32_t qpn, uint32_t length)
     EXPECT_EQ(wc.status, IBV_WC_SUCCESS);
 }
 
-static void molest(struct ibv_ah *ah, uint32_t qpn)
+static void stranger_disturb(struct ibv_ah *ah, uint32_t qpn)
 {
     static const uint32_t lengths[] = {1, 40, 136, 137, 176, 1000, PACKET};
     uint32_t words[] = {MAGIC, 1};
@@ -95,13 +95,13 @@ static void molest_everybody(void)
         struct ibv_ah *ah = ibv_create_ah(pd, &route);
         for (int rank = 0; ah && rank < mpitest_size; rank++)
             for (uint32_t k = 1; k <= QPS; k++)
-                molest(ah, last[rank] - k);
+                stranger_disturb(ah, last[rank] - k);
         if (ah)
             ibv_destroy_ah(ah);
     }
 }
 
-static unsigned long long dropped(void)
+static unsigned long long stranger_dropped(void)
 {
     static MPI_T_pvar_session session;
     static MPI_T_pvar_handle handle;
@@ -123,7 +123,7 @@ int main(int argc, char **argv)
     int provided;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     mpitest_begin(&argc, &argv);
-    EXPECT_EQ(dropped(), 0);
+    EXPECT_EQ(stranger_dropped(), 0);
     open_device();
     molest_everybody();
     for (int round = 0; round < 20; round++) {
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
         MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         EXPECT_EQ(sum, mpitest_size);
     }
-    EXPECT(dropped() > 0);
+    EXPECT(stranger_dropped() > 0);
     close_device();
     MPI_T_finalize();
     return mpitest_end();

@@ -21,7 +21,7 @@ static int class_of(int rc)
 }
 
 /* One write a line: lines of several ranks do not mix. */
-static void tell(const char *line)
+static void lost_report(const char *line)
 {
     int fd = open(up, O_WRONLY);
     EXPECT(fd >= 0 && write(fd, line, strlen(line)) == (ssize_t)strlen(line));
@@ -56,7 +56,7 @@ static void expect_failed(int argc, char **argv)
 }
 
 /* Those who are left; whoever was lost on the way of the first attempt is so in the second. */
-static MPI_Comm shrunk(int size)
+static MPI_Comm lost_shrunk(int size)
 {
     MPI_Comm left = MPI_COMM_WORLD;
     int n;
@@ -82,16 +82,16 @@ int main(int argc, char **argv)
     EXPECT_EQ(MPI_Barrier(MPI_COMM_WORLD), MPI_SUCCESS);
     snprintf(host, sizeof(host), "%s", getenv("FISHPLATE_HOST") ? getenv("FISHPLATE_HOST") : "-");
     snprintf(line, sizeof(line), "%d %d %s\n", mpitest_rank, (int)getpid(), host);
-    tell(line);
+    lost_report(line);
     while ((rc = MPI_Barrier(MPI_COMM_WORLD)) == MPI_SUCCESS) {
     }
     EXPECT_EQ(class_of(rc), MPIX_ERR_PROC_FAILED);
-    MPI_Comm left = shrunk(mpitest_size - (argc - 3));
+    MPI_Comm left = lost_shrunk(mpitest_size - (argc - 3));
     expect_failed(argc, argv);
     MPI_Comm_rank(left, &rank);
     if (rank == 0) {
         snprintf(line, sizeof(line), "on %d\n", mpitest_size - (argc - 3));
-        tell(line);
+        lost_report(line);
         wait_for_line();
     }
     EXPECT_EQ(MPI_Barrier(left), MPI_SUCCESS);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void end(const char *how)
+static void printer_end(const char *how)
 {
     static volatile int *nowhere;
     if (strcmp(how, "abort") == 0)
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     printf("rank %d was here\n", rank);
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0)
-        end(argc > 1 ? argv[1] : "");
+        printer_end(argc > 1 ? argv[1] : "");
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 0;

@@ -49,7 +49,7 @@ static int is_spawned_child(char **argv)
 }
 
 /* Under -enable-recovery: the receives fail when those of the other side are dead, one after the other. */
-static void survive(MPI_Comm comm)
+static void test_survive(MPI_Comm comm)
 {
     int nothing, others;
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
@@ -59,9 +59,9 @@ static void survive(MPI_Comm comm)
         MPI_Recv(&nothing, 1, MPI_INT, i, 1, comm, MPI_STATUS_IGNORE);
 }
 
-static void inherit(char **argv, MPI_Comm parent)
+static void spawner_inherit(char **argv, MPI_Comm parent)
 {
-    survive(parent);
+    test_survive(parent);
     if (strcmp(argv[0], "die") == 0)
         raise(SIGKILL);
     printf("child %d of %d goes on\n", rank, size);
@@ -82,7 +82,7 @@ static MPI_Info spawn_info(char **argv)
     return info;
 }
 
-static void spawn(char **argv, const char *program)
+static void test_spawn(char **argv, const char *program)
 {
     MPI_Comm children;
     MPI_Info info = spawn_info(argv);
@@ -96,7 +96,7 @@ static void spawn(char **argv, const char *program)
         raise(SIGKILL);
     }
     if (strcmp(argv[0], "lose") == 0) {
-        survive(children);
+        test_survive(children);
         printf("parent %d of %d goes on\n", rank, size);
         MPI_Comm_free(&children);
         return;
@@ -156,7 +156,7 @@ static void check_ancestors(void)
 static void be_child(char **argv, MPI_Comm parent)
 {
     if (is_spawned_child(argv)) {
-        inherit(argv, parent);
+        spawner_inherit(argv, parent);
         return;
     }
     if (strcmp(argv[0], "lose") == 0) {
@@ -180,7 +180,7 @@ static void be_child(char **argv, MPI_Comm parent)
     MPI_Comm_disconnect(&parent);
 }
 
-static void serve(const char *name)
+static void spawner_serve(const char *name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm client;
@@ -203,7 +203,7 @@ static void serve(const char *name)
     }
 }
 
-static void ask(const char *name)
+static void spawner_query(const char *name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm server;
@@ -215,7 +215,7 @@ static void ask(const char *name)
     MPI_Comm_disconnect(&server);
 }
 
-static void guess(const char *name)
+static void spawner_guess(const char *name)
 {
     char port[MPI_MAX_PORT_NAME], *key;
     MPI_Comm server;
@@ -228,7 +228,7 @@ static void guess(const char *name)
     printf("%s\n", class == MPI_ERR_PORT ? "refused" : "let in");
 }
 
-static void universe(void)
+static void test_universe(void)
 {
     int *value, flag;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_UNIVERSE_SIZE, &value, &flag);
@@ -249,15 +249,15 @@ int main(int argc, char **argv)
     if (parent != MPI_COMM_NULL)
         be_child(argv + 1, parent);
     else if (strcmp(argv[1], "serve") == 0)
-        serve(argv[2]);
+        spawner_serve(argv[2]);
     else if (strcmp(argv[1], "ask") == 0)
-        ask(argv[2]);
+        spawner_query(argv[2]);
     else if (strcmp(argv[1], "guess") == 0)
-        guess(argv[2]);
+        spawner_guess(argv[2]);
     else if (strcmp(argv[1], "universe") == 0)
-        universe();
+        test_universe();
     else
-        spawn(argv + 1, argv[0]);
+        test_spawn(argv + 1, argv[0]);
     MPI_Finalize();
     return 0;
 }

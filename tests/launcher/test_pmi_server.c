@@ -78,7 +78,7 @@ static const char *on_spawn_state(void *ctx, unsigned number)
 static const struct pmi_events events = {on_reply,   on_inited,   on_aborted, on_bad,
                                          on_barrier, on_describe, on_spawn,   on_spawn_state};
 
-static struct pmi *fresh(uint32_t size)
+static struct pmi *pmi_server_new_objects(uint32_t size)
 {
     buf_free(&answers);
     aborts = bads = 0;
@@ -86,7 +86,7 @@ static struct pmi *fresh(uint32_t size)
 }
 
 /* What came back for this request, without the newline. */
-static const char *ask(struct pmi *s, uint32_t rank, const char *request)
+static const char *pmi_server_query(struct pmi *s, uint32_t rank, const char *request)
 {
     buf_free(&answers);
     pmi_input(s, rank, request, strlen(request));
@@ -97,56 +97,65 @@ static const char *ask(struct pmi *s, uint32_t rank, const char *request)
     return answers.data;
 }
 
-static void commands(void)
+static void test_commands(void)
 {
-    struct pmi *s = fresh(2);
-    EXPECT_STR(ask(s, 0, "cmd=init pmi_version=1 pmi_subversion=1\n"),
+    struct pmi *s = pmi_server_new_objects(2);
+    EXPECT_STR(pmi_server_query(s, 0, "cmd=init pmi_version=1 pmi_subversion=1\n"),
                "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0");
     EXPECT(pmi_inited(s, 0) && !pmi_inited(s, 1));
-    EXPECT(strstr(ask(s, 0, "cmd=get_maxes\n"), "vallen_max=1024"));
-    EXPECT(strstr(ask(s, 0, "cmd=get_universe_size\n"), "size=3"));
-    EXPECT(strstr(ask(s, 0, "cmd=get_appnum\n"), "appnum=0"));
-    EXPECT(strstr(ask(s, 0, "cmd=get_my_kvsname\n"), "kvsname=job1"));
-    EXPECT_STR(ask(s, 0, "cmd=put kvsname=job1 key=k value=a=b\n"), "cmd=put_result rc=0 msg=success");
-    EXPECT_STR(ask(s, 1, "key=k  kvsname=job1 cmd=get \n"), "cmd=get_result rc=0 msg=success value=a=b");
-    EXPECT(strstr(ask(s, 1, "cmd=get kvsname=other key=k\n"), "rc=-1"));
-    EXPECT(strstr(ask(s, 1, "cmd=get kvsname=job1 key=none\n"), "rc=-1"));
-    EXPECT(strstr(ask(s, 0, "cmd=get kvsname=job1 key=PMI_process_mapping\n"), "value=(vector,(0,1,2))"));
-    EXPECT_STR(ask(s, 0, "cmd=put kvsname=job1 key=q value=1 quiet=1\n"), "");
-    EXPECT(strstr(ask(s, 0, "cmd=publish_name service=s port=p\n"), "rc=0"));
-    EXPECT(strstr(ask(s, 1, "cmd=lookup_name service=s\n"), "port=p"));
-    EXPECT(strstr(ask(s, 0, "cmd=unpublish_name service=s\n"), "rc=0"));
-    EXPECT(strstr(ask(s, 1, "cmd=lookup_name service=s\n"), "rc=-1"));
-    EXPECT_STR(ask(s, 0, "mcmd=spawn\nnprocs=1\nexecname=x y\nendcmd\n"), "cmd=spawn_result rc=0 jobid=7");
-    EXPECT_STR(ask(s, 0, "mcmd=spawn\nnprocs=1\nexecname=z\nendcmd\n"),
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=get_maxes\n"), "vallen_max=1024"));
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=get_universe_size\n"), "size=3"));
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=get_appnum\n"), "appnum=0"));
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=get_my_kvsname\n"), "kvsname=job1"));
+    EXPECT_STR(pmi_server_query(s, 0, "cmd=put kvsname=job1 key=k value=a=b\n"),
+               "cmd=put_result rc=0 msg=success");
+    EXPECT_STR(pmi_server_query(s, 1, "key=k  kvsname=job1 cmd=get \n"),
+               "cmd=get_result rc=0 msg=success value=a=b");
+    EXPECT(strstr(pmi_server_query(s, 1, "cmd=get kvsname=other key=k\n"), "rc=-1"));
+    EXPECT(strstr(pmi_server_query(s, 1, "cmd=get kvsname=job1 key=none\n"), "rc=-1"));
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=get kvsname=job1 key=PMI_process_mapping\n"),
+                  "value=(vector,(0,1,2))"));
+    EXPECT_STR(pmi_server_query(s, 0, "cmd=put kvsname=job1 key=q value=1 quiet=1\n"), "");
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=publish_name service=s port=p\n"), "rc=0"));
+    EXPECT(strstr(pmi_server_query(s, 1, "cmd=lookup_name service=s\n"), "port=p"));
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=unpublish_name service=s\n"), "rc=0"));
+    EXPECT(strstr(pmi_server_query(s, 1, "cmd=lookup_name service=s\n"), "rc=-1"));
+    EXPECT_STR(pmi_server_query(s, 0, "mcmd=spawn\nnprocs=1\nexecname=x y\nendcmd\n"),
+               "cmd=spawn_result rc=0 jobid=7");
+    EXPECT_STR(pmi_server_query(s, 0, "mcmd=spawn\nnprocs=1\nexecname=z\nendcmd\n"),
                "cmd=spawn_result rc=-1 msg=not%20that%20one");
     /* Two programs, one answer. */
-    EXPECT_STR(ask(s, 1, "mcmd=spawn\nnprocs=1\nexecname=x y\ntotspawns=2\nspawnssofar=1\nendcmd\n"), "");
-    EXPECT_STR(ask(s, 1, "mcmd=spawn\nnprocs=1\nexecname=b\ntotspawns=2\nspawnssofar=2\nendcmd\n"),
-               "cmd=spawn_result rc=0 jobid=7");
-    EXPECT(strstr(ask(s, 0, "cmd=spawn_state jobid=7\n"), "rc=0"));
-    EXPECT_STR(ask(s, 0, "cmd=spawn_state jobid=8\n"), "cmd=spawn_state_result rc=-1 msg=it%20has%20gone");
+    EXPECT_STR(
+        pmi_server_query(s, 1, "mcmd=spawn\nnprocs=1\nexecname=x y\ntotspawns=2\nspawnssofar=1\nendcmd\n"),
+        "");
+    EXPECT_STR(
+        pmi_server_query(s, 1, "mcmd=spawn\nnprocs=1\nexecname=b\ntotspawns=2\nspawnssofar=2\nendcmd\n"),
+        "cmd=spawn_result rc=0 jobid=7");
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=spawn_state jobid=7\n"), "rc=0"));
+    EXPECT_STR(pmi_server_query(s, 0, "cmd=spawn_state jobid=8\n"),
+               "cmd=spawn_state_result rc=-1 msg=it%20has%20gone");
     pmi_preput(s, "later=a=b");
-    EXPECT(strstr(ask(s, 0, "cmd=get kvsname=job1 key=later\n"), "value=a=b"));
-    EXPECT_STR(ask(s, 0, "cmd=barrier_in\n"), "");
-    EXPECT_STR(ask(s, 0, "cmd=missing\n"), "cmd=missing_result msg=rank%201%20on%20host%20a%20b");
-    ask(s, 1, "cmd=barrier_in\n");
+    EXPECT(strstr(pmi_server_query(s, 0, "cmd=get kvsname=job1 key=later\n"), "value=a=b"));
+    EXPECT_STR(pmi_server_query(s, 0, "cmd=barrier_in\n"), "");
+    EXPECT_STR(pmi_server_query(s, 0, "cmd=missing\n"),
+               "cmd=missing_result msg=rank%201%20on%20host%20a%20b");
+    pmi_server_query(s, 1, "cmd=barrier_in\n");
     EXPECT_EQ(buf_size(&answers), 2 * strlen("cmd=barrier_out rc=0\n") + 1);
     EXPECT(pmi_waiting(s) == NULL);
-    ask(s, 1, "cmd=abort exitcode=-3 msg=no%20luck\n");
+    pmi_server_query(s, 1, "cmd=abort exitcode=-3 msg=no%20luck\n");
     EXPECT_EQ(aborts, 1);
     EXPECT_EQ(abort_code, -3);
     EXPECT_STR(abort_msg, "no luck");
-    ask(s, 0, "cmd=finalize\n");
+    pmi_server_query(s, 0, "cmd=finalize\n");
     EXPECT(pmi_finalized(s, 0) && !pmi_finalized(s, 1));
     EXPECT_EQ(bads, 0);
     pmi_free(s);
 }
 
-static void pieces(void)
+static void test_pieces(void)
 {
     static const char text[] = "cmd=init pmi_version=1 pmi_subversion=1\ncmd=get_maxes\ncmd=finalize\n";
-    struct pmi *s = fresh(1);
+    struct pmi *s = pmi_server_new_objects(1);
     for (size_t i = 0; i < sizeof(text) - 1; i++)
         pmi_input(s, 0, text + i, 1);
     EXPECT(pmi_finalized(s, 0));
@@ -154,19 +163,19 @@ static void pieces(void)
     pmi_free(s);
 }
 
-static void refuses(void)
+static void test_refuses(void)
 {
     static const char *const lines[] = {"nonsense\n",   "cmd=unknown\n", "\n",  "=x\n", "cmd=init \x01\n",
                                         "mcmd=other\n", "cmd=\n",        " \n", "cmd\n"};
     for (size_t i = 0; i < COUNT_OF(lines); i++) {
-        struct pmi *s = fresh(1);
-        ask(s, 0, lines[i]);
+        struct pmi *s = pmi_server_new_objects(1);
+        pmi_server_query(s, 0, lines[i]);
         EXPECT_EQ(bads, 1);
-        ask(s, 0, "cmd=get_maxes\n"); /* not listened to any more */
+        pmi_server_query(s, 0, "cmd=get_maxes\n"); /* not listened to any more */
         EXPECT_EQ(buf_size(&answers), 1);
         pmi_free(s);
     }
-    struct pmi *s = fresh(1);
+    struct pmi *s = pmi_server_new_objects(1);
     char *lots = xcalloc(1, 200000);
     memset(lots, 'a', 200000);
     pmi_input(s, 0, lots, 200000);
@@ -176,7 +185,7 @@ static void refuses(void)
 }
 
 /* Requests that are right but for a few bytes: whatever comes, it comes back from here. */
-static void fuzz(void)
+static void test_fuzz(void)
 {
     static const char *const seeds[] = {"cmd=init pmi_version=1 pmi_subversion=1\n",
                                         "cmd=put kvsname=job1 key=key value=value\n",
@@ -187,7 +196,7 @@ static void fuzz(void)
                                         "cmd=missing\n"};
     srand(7);
     for (int round = 0; round < 20000; round++) {
-        struct pmi *s = fresh(2);
+        struct pmi *s = pmi_server_new_objects(2);
         for (int k = 0; k < 4; k++) {
             char line[128];
             size_t len = strlen(seeds[(size_t)rand() % COUNT_OF(seeds)]);
@@ -204,10 +213,10 @@ static void fuzz(void)
 
 int main(void)
 {
-    TEST_RUN(commands);
-    TEST_RUN(pieces);
-    TEST_RUN(refuses);
-    TEST_RUN(fuzz);
+    TEST_RUN(test_commands);
+    TEST_RUN(test_pieces);
+    TEST_RUN(test_refuses);
+    TEST_RUN(test_fuzz);
     buf_free(&answers);
     return test_result();
 }

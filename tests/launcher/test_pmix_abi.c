@@ -15,7 +15,7 @@
         EXPECT_EQ(sizeof((struct ours){0}.member), sizeof((theirs){0}.member)); \
     } while (0)
 
-static void layouts(void)
+static void test_layouts(void)
 {
     EXPECT_EQ(sizeof(struct px_proc), sizeof(pmix_proc_t));
     SAME_PLACE(px_proc, pmix_proc_t, nspace);
@@ -51,7 +51,7 @@ static void layouts(void)
     EXPECT_EQ(sizeof(pmix_status_t), sizeof(int));
 }
 
-static void numbers(void)
+static void test_numbers(void)
 {
     EXPECT_EQ(PX_SUCCESS, PMIX_SUCCESS);
     EXPECT_EQ(PX_ERR_NOT_FOUND, PMIX_ERR_NOT_FOUND);
@@ -74,7 +74,7 @@ static void numbers(void)
     EXPECT_EQ(PX_PROC_RANK, PMIX_PROC_RANK);
 }
 
-static void names(void)
+static void test_names(void)
 {
     EXPECT_STR(PX_JOB_SIZE, PMIX_JOB_SIZE);
     EXPECT_STR(PX_UNIV_SIZE, PMIX_UNIV_SIZE);
@@ -90,9 +90,9 @@ static void names(void)
 
 int main(void)
 {
-    TEST_RUN(layouts);
-    TEST_RUN(numbers);
-    TEST_RUN(names);
+    TEST_RUN(test_layouts);
+    TEST_RUN(test_numbers);
+    TEST_RUN(test_names);
     return test_result();
 }
 

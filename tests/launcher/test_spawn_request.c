@@ -11,13 +11,13 @@
 
 static char *lines;
 
-static const char *parse(const char *text, struct spawn_request *r)
+static const char *spawn_request_spawn_request_parse(const char *text, struct spawn_request *r)
 {
     lines = xstrdup(text);
     return spawn_request_parse(lines, r);
 }
 
-static void drop(struct spawn_request *r)
+static void spawn_request_drop(struct spawn_request *r)
 {
     spawn_request_free(r);
     memset(lines, '#', strlen(lines));
@@ -27,10 +27,11 @@ static void drop(struct spawn_request *r)
 static void whole_request(void)
 {
     struct spawn_request r;
-    EXPECT(parse("mcmd=spawn\nnprocs=2\nexecname=./a\nargcnt=1\narg1=-x\ninfo_num=2\ninfo_key_0=env\n"
-                 "info_val_0=NAME=value\ninfo_key_1=host\ninfo_val_1=far:2\npreput_num=1\npreput_key_0=port\n"
-                 "preput_val_0=here\nmcmd=spawn\nnprocs=1\nexecname=b\n",
-                 &r) == NULL);
+    EXPECT(spawn_request_spawn_request_parse(
+               "mcmd=spawn\nnprocs=2\nexecname=./a\nargcnt=1\narg1=-x\ninfo_num=2\ninfo_key_0=env\n"
+               "info_val_0=NAME=value\ninfo_key_1=host\ninfo_val_1=far:2\npreput_num=1\npreput_key_0=port\n"
+               "preput_val_0=here\nmcmd=spawn\nnprocs=1\nexecname=b\n",
+               &r) == NULL);
     EXPECT_EQ(r.n, 2);
     EXPECT_EQ(spawn_request_ranks(&r), 3);
     EXPECT_STR(r.programs[0].command, "./a");
@@ -39,36 +40,38 @@ static void whole_request(void)
     EXPECT_STR(r.programs[0].env.v[0], "NAME=value");
     EXPECT_STR(r.preputs.v[0], "port=here");
     EXPECT(r.programs[1].host == NULL && r.programs[1].env.n == 0);
-    drop(&r);
+    spawn_request_drop(&r);
 }
 
 static void escaped_values(void)
 {
     struct spawn_request r;
-    EXPECT(
-        parse("escaped=1\nmcmd=spawn\nnprocs=1\nexecname=a%20b\ninfo_key_0=env\ninfo_val_0=A=1%0AB=2%0A=3\n",
-              &r) == NULL);
+    EXPECT(spawn_request_spawn_request_parse(
+               "escaped=1\nmcmd=spawn\nnprocs=1\nexecname=a%20b\ninfo_key_0=env\ninfo_val_0=A=1%0AB=2%0A=3\n",
+               &r) == NULL);
     EXPECT_STR(r.programs[0].command, "a b");
     EXPECT_EQ(r.programs[0].env.n, 2);
     EXPECT_STR(r.programs[0].env.v[1], "B=2");
-    drop(&r);
+    spawn_request_drop(&r);
 }
 
 /* A value without its key means nothing, whatever keys an earlier request or program had. */
 static void values_without_keys(void)
 {
     struct spawn_request r;
-    EXPECT(parse("mcmd=spawn\nnprocs=1\nexecname=a\ninfo_key_0=env\ninfo_val_0=A=1\npreput_key_0=port\n"
-                 "preput_val_0=first\n",
-                 &r) == NULL);
-    drop(&r);
-    EXPECT(parse("mcmd=spawn\nnprocs=1\nexecname=a\ninfo_val_0=A=1\npreput_val_0=second\n"
-                 "info_key_0=wdir\nmcmd=spawn\nnprocs=1\nexecname=b\ninfo_val_0=/tmp\n",
-                 &r) == NULL);
+    EXPECT(spawn_request_spawn_request_parse(
+               "mcmd=spawn\nnprocs=1\nexecname=a\ninfo_key_0=env\ninfo_val_0=A=1\npreput_key_0=port\n"
+               "preput_val_0=first\n",
+               &r) == NULL);
+    spawn_request_drop(&r);
+    EXPECT(spawn_request_spawn_request_parse(
+               "mcmd=spawn\nnprocs=1\nexecname=a\ninfo_val_0=A=1\npreput_val_0=second\n"
+               "info_key_0=wdir\nmcmd=spawn\nnprocs=1\nexecname=b\ninfo_val_0=/tmp\n",
+               &r) == NULL);
     EXPECT_EQ(r.preputs.n, 0);
     EXPECT_EQ(r.programs[0].env.n, 0);
     EXPECT(r.programs[1].wdir == NULL);
-    drop(&r);
+    spawn_request_drop(&r);
 }
 
 static void incomplete_requests(void)
@@ -81,8 +84,8 @@ static void incomplete_requests(void)
                                       "mcmd=spawn\nnprocs=1\nexecname=\n"};
     for (size_t i = 0; i < COUNT_OF(bad); i++) {
         struct spawn_request r;
-        EXPECT(parse(bad[i], &r) != NULL);
-        drop(&r);
+        EXPECT(spawn_request_spawn_request_parse(bad[i], &r) != NULL);
+        spawn_request_drop(&r);
     }
 }
 

@@ -91,7 +91,7 @@ static const struct tree_spec spec = {.shell = {"ssh", "my shell"},
                                       .numbers = numbers,
                                       .names = names};
 
-static void trees(void)
+static void test_trees(void)
 {
     struct buf bytes = {0};
     tree_encode(&spec, 1, 2, &bytes);
@@ -148,7 +148,7 @@ static void host_lists(void)
 }
 
 /* A frame is there when all of it is, and not before; one that cannot be is refused with its head. */
-static void frames(void)
+static void test_frames(void)
 {
     struct buf bytes = {0};
     struct frame_head h;
@@ -165,7 +165,7 @@ static void frames(void)
     buf_free(&bytes);
 }
 
-static void hellos(void)
+static void wire_hello_frames(void)
 {
     struct hello h = {{1, 2, 3}, "17", "0.1.0"}, back;
     struct challenge c = {{4}, {5}}, c_back;
@@ -186,7 +186,7 @@ static void hellos(void)
 }
 
 /* Codes depend on everything that was said, on the cookie, and on the side. */
-static void sessions(void)
+static void test_sessions(void)
 {
     const char *cookie = "0123456789abcdef0123456789abcdef", *other = "0123456789abcdef0123456789abcdee";
     struct hello h = {{1}, "1", "0.1.0"}, changed = {{1}, "10", ".1.0"};
@@ -202,7 +202,7 @@ static void sessions(void)
     EXPECT(memcmp(s.down, t.down, SHA256_SIZE) != 0);
 }
 
-static void seals(void)
+static void test_seals(void)
 {
     uint8_t key[SHA256_SIZE] = {7}, code[SEAL_SIZE];
     struct seal from, to;
@@ -226,11 +226,11 @@ int main(void)
     TEST_RUN(round_trip);
     TEST_RUN(short_bytes);
     TEST_RUN(damaged_bytes);
-    TEST_RUN(trees);
+    TEST_RUN(test_trees);
     TEST_RUN(host_lists);
-    TEST_RUN(frames);
-    TEST_RUN(hellos);
-    TEST_RUN(sessions);
-    TEST_RUN(seals);
+    TEST_RUN(test_frames);
+    TEST_RUN(wire_hello_frames);
+    TEST_RUN(test_sessions);
+    TEST_RUN(test_seals);
     return test_result();
 }

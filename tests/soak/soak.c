@@ -20,7 +20,7 @@ enum { LARGEST = 1 << 20, FLOOD = 40 };
 static uint64_t state;
 static unsigned long long bytes;
 
-static uint32_t draw(uint32_t below)
+static uint32_t soak_draw(uint32_t below)
 {
     state ^= state << 13;
     state ^= state >> 7;
@@ -31,11 +31,11 @@ static uint32_t draw(uint32_t below)
 /* As many small ones as large ones. */
 static int draw_size(void)
 {
-    uint32_t size = 1u << draw(21);
-    return (int)(size / 2 + draw(size) / 2);
+    uint32_t size = 1u << soak_draw(21);
+    return (int)(size / 2 + soak_draw(size) / 2);
 }
 
-static unsigned char *make(int length, int seed)
+static unsigned char *soak_make(int length, int seed)
 {
     unsigned char *at = malloc((size_t)length + 1);
     if (!at)
@@ -45,7 +45,7 @@ static unsigned char *make(int length, int seed)
     return at;
 }
 
-static void check(const unsigned char *at, int length, int seed)
+static void soak_check(const unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
         if (at[i] != (unsigned char)(seed * 13 + i * 3 + (i >> 8))) {
@@ -56,29 +56,29 @@ static void check(const unsigned char *at, int length, int seed)
 }
 
 /* Everybody sends to the rank so far away. */
-static void shift(int seed)
+static void test_shift(int seed)
 {
-    int distance = 1 + (int)draw((uint32_t)mpitest_size - 1), length = draw_size();
+    int distance = 1 + (int)soak_draw((uint32_t)mpitest_size - 1), length = draw_size();
     int to = (mpitest_rank + distance) % mpitest_size;
     int from = (mpitest_rank + mpitest_size - distance) % mpitest_size;
-    unsigned char *out = make(length, seed + mpitest_rank), *in = make(length, 0);
+    unsigned char *out = soak_make(length, seed + mpitest_rank), *in = soak_make(length, 0);
     MPI_Sendrecv(out, length, MPI_BYTE, to, 1, in, length, MPI_BYTE, from, 1, MPI_COMM_WORLD,
                  MPI_STATUS_IGNORE);
-    check(in, length, seed + from);
+    soak_check(in, length, seed + from);
     free(out);
     free(in);
 }
 
 /* Everybody sends to one. The tag keeps those who are ahead, and flood it anew, apart. */
-static void flood(int seed)
+static void soak_flood(int seed)
 {
-    int target = (int)draw((uint32_t)mpitest_size), length = draw_size() % 4096;
-    unsigned char *out = make(length, seed), *in = make(length, 0);
+    int target = (int)soak_draw((uint32_t)mpitest_size), length = draw_size() % 4096;
+    unsigned char *out = soak_make(length, seed), *in = soak_make(length, 0);
     MPI_Request requests[FLOOD];
     if (mpitest_rank == target)
         for (int i = 0; i < FLOOD * (mpitest_size - 1); i++) {
             MPI_Recv(in, length, MPI_BYTE, MPI_ANY_SOURCE, 10 + seed, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            check(in, length, seed);
+            soak_check(in, length, seed);
         }
     else {
         for (int i = 0; i < FLOOD; i++)
@@ -89,16 +89,16 @@ static void flood(int seed)
     free(in);
 }
 
-static void collective(int seed)
+static void test_collective(int seed)
 {
-    int length = draw_size(), root = (int)draw((uint32_t)mpitest_size), each = length / mpitest_size;
-    unsigned char *data = make(length, mpitest_rank == root ? seed : 0);
+    int length = draw_size(), root = (int)soak_draw((uint32_t)mpitest_size), each = length / mpitest_size;
+    unsigned char *data = soak_make(length, mpitest_rank == root ? seed : 0);
     int mine = mpitest_rank + seed, sum = 0;
     MPI_Bcast(data, length, MPI_BYTE, root, MPI_COMM_WORLD);
-    check(data, length, seed);
+    soak_check(data, length, seed);
     MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     EXPECT_EQ(sum, mpitest_size * seed + mpitest_size * (mpitest_size - 1) / 2);
-    unsigned char *out = make(each * mpitest_size, 0), *in = make(each * mpitest_size, 1);
+    unsigned char *out = soak_make(each * mpitest_size, 0), *in = soak_make(each * mpitest_size, 1);
     memset(out, mpitest_rank, (size_t)each * (size_t)mpitest_size);
     MPI_Alltoall(out, each, MPI_BYTE, in, each, MPI_BYTE, MPI_COMM_WORLD);
     for (int i = 0; i < each * mpitest_size; i += 97)
@@ -109,7 +109,7 @@ static void collective(int seed)
 }
 
 /* Communicators, and a datatype with holes. */
-static void objects(int seed)
+static void test_objects(int seed)
 {
     MPI_Comm part;
     MPI_Datatype column;
@@ -130,11 +130,11 @@ static void objects(int seed)
 }
 
 /* A window that is made, written by the left neighbour and freed. */
-static void windows(int seed)
+static void test_windows(int seed)
 {
     const int length = draw_size(), right = (mpitest_rank + 1) % mpitest_size;
-    const int left = (mpitest_rank + mpitest_size - 1) % mpitest_size, ours = (int)draw(2);
-    unsigned char *out = make(length, seed + mpitest_rank), *in = ours ? NULL : make(length, 0);
+    const int left = (mpitest_rank + mpitest_size - 1) % mpitest_size, ours = (int)soak_draw(2);
+    unsigned char *out = soak_make(length, seed + mpitest_rank), *in = ours ? NULL : soak_make(length, 0);
     MPI_Win win;
     if (ours)
         MPI_Win_allocate(length, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &in, &win);
@@ -143,7 +143,7 @@ static void windows(int seed)
     MPI_Win_fence(MPI_MODE_NOPRECEDE, win);
     MPI_Put(out, length, MPI_BYTE, right, 0, length, MPI_BYTE, win);
     MPI_Win_fence(MPI_MODE_NOSUCCEED, win);
-    check(in, length, seed + left);
+    soak_check(in, length, seed + left);
     MPI_Win_free(&win);
     free(out);
     if (!ours)
@@ -168,7 +168,7 @@ static void start_counting(void)
 }
 
 /* Of all ranks together. */
-static unsigned long long counted(int which)
+static unsigned long long soak_counted(int which)
 {
     unsigned long long value = 0, sum = 0;
     MPI_T_pvar_read(session, counters[which], &value);
@@ -179,7 +179,7 @@ static unsigned long long counted(int which)
 enum { RESIDENT, LIVE, HOLES, MEASURES };
 
 /* Resident memory of this process without what it shares with others, in KiB. */
-static long resident(void)
+static long soak_resident(void)
 {
     long pages = 0, shared = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -192,7 +192,7 @@ static long resident(void)
 
 /* The heap, in KiB: what malloc has given out, and what was freed but cannot go back to the system, since something in
  * use lies behind it. 0 where the C library does not tell. */
-static void heap(long *live, long *holes)
+static void test_heap(long *live, long *holes)
 {
     *live = *holes = 0;
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
@@ -203,13 +203,13 @@ static void heap(long *live, long *holes)
 }
 
 /* Nobody has a message under way when memory is looked at. */
-static void report(double since, int rounds)
+static void soak_report(double since, int rounds)
 {
     long mine[MEASURES], all[256 * MEASURES] = {0};
     MPI_Barrier(MPI_COMM_WORLD);
-    mine[RESIDENT] = resident();
-    heap(&mine[LIVE], &mine[HOLES]);
-    unsigned long long total = 0, opened = counted(OPENED), closed = counted(CLOSED);
+    mine[RESIDENT] = soak_resident();
+    test_heap(&mine[LIVE], &mine[HOLES]);
+    unsigned long long total = 0, opened = soak_counted(OPENED), closed = soak_counted(CLOSED);
     MPI_Reduce(&bytes, &total, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Gather(mine, MEASURES, MPI_LONG, all, MEASURES, MPI_LONG, 0, MPI_COMM_WORLD);
     if (mpitest_rank != 0)
@@ -223,20 +223,21 @@ static void report(double since, int rounds)
 
 int main(int argc, char **argv)
 {
-    static void (*const kinds[])(int) = {shift, shift, shift, shift, flood, collective, objects, windows};
+    static void (*const kinds[])(int) = {test_shift, test_shift,      test_shift,   test_shift,
+                                         soak_flood, test_collective, test_objects, test_windows};
     double seconds = argc > 1 ? atof(argv[1]) : 60, lines = argc > 2 ? atof(argv[2]) : 60;
     state = 88172645463325252ull ^ (uint64_t)(argc > 3 ? atoll(argv[3]) : 1) << 32;
     start_counting();
     mpitest_begin(&argc, &argv);
     double began = MPI_Wtime(), next = seconds / lines, now = 0;
     for (int round = 0; now < seconds; round++) {
-        kinds[draw(sizeof(kinds) / sizeof(kinds[0]))](round % 1000);
+        kinds[soak_draw(sizeof(kinds) / sizeof(kinds[0]))](round % 1000);
         if (round % 16 != 0)
             continue;
         now = MPI_Wtime() - began;
         MPI_Bcast(&now, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
         if (now >= next) {
-            report(now, round);
+            soak_report(now, round);
             next = now + seconds / lines;
         }
     }

@@ -55,10 +55,10 @@ static cuda_result run_copy(const struct cuda_copy_2d *c)
 }
 
 /* With the lock held. Streams wait for what the default stream was given, unless they are non-blocking. */
-static cuda_result run(struct cuda_stream *s)
+static cuda_result copy_run(struct cuda_stream *s)
 {
     if (s != &legacy && !(s->flags & CUDA_STREAM_NON_BLOCKING))
-        run(&legacy);
+        copy_run(&legacy);
     while (s->first) {
         struct operation *it = s->first;
         if (!(s->first = it->next))
@@ -83,7 +83,7 @@ void softcuda_run_default(void)
     pthread_mutex_lock(&softcuda_lock);
     for (struct cuda_stream *s = streams; s; s = s->next_stream)
         if (!(s->flags & CUDA_STREAM_NON_BLOCKING))
-            run(s);
+            copy_run(s);
     pthread_mutex_unlock(&softcuda_lock);
 }
 
@@ -97,7 +97,7 @@ static struct operation *new_operation(const struct cuda_copy_2d *copy, cuda_eve
     return it;
 }
 
-static cuda_result append(cuda_stream stream, struct operation *it)
+static cuda_result copy_append(cuda_stream stream, struct operation *it)
 {
     if (!it)
         return CUDA_OUT_OF_MEMORY;
@@ -114,16 +114,16 @@ static cuda_result append(cuda_stream stream, struct operation *it)
     return CUDA_OK;
 }
 
-static cuda_result issue(cuda_stream stream, const struct cuda_copy_2d *copy, cuda_event event)
+static cuda_result copy_issue(cuda_stream stream, const struct cuda_copy_2d *copy, cuda_event event)
 {
-    return append(stream, new_operation(copy, event, 0));
+    return copy_append(stream, new_operation(copy, event, 0));
 }
 
 /* A query of an operation in `s`: true if it has run. */
-static bool query(struct cuda_stream *s)
+static bool copy_query(struct cuda_stream *s)
 {
     if (s->first && ++s->queries >= softcuda_setting("SOFTCUDA_LAZY", 2))
-        run(s);
+        copy_run(s);
     return !s->first;
 }
 
@@ -147,7 +147,7 @@ EXPORT cuda_result cuStreamCreate(cuda_stream *out, unsigned flags)
 EXPORT cuda_result cuStreamDestroy_v2(cuda_stream stream)
 {
     pthread_mutex_lock(&softcuda_lock);
-    run(stream);
+    copy_run(stream);
     for (struct cuda_stream **at = &streams->next_stream; *at; at = &(*at)->next_stream)
         if (*at == stream) {
             *at = stream->next_stream;
@@ -164,7 +164,7 @@ EXPORT cuda_result cuStreamSynchronize(cuda_stream stream)
         return CUDA_INVALID_VALUE;
     pthread_mutex_lock(&softcuda_lock);
     struct cuda_stream *s = get_stream(stream);
-    const cuda_result result = run(s);
+    const cuda_result result = copy_run(s);
     s->result = CUDA_OK;
     pthread_mutex_unlock(&softcuda_lock);
     return result;
@@ -173,7 +173,7 @@ EXPORT cuda_result cuStreamSynchronize(cuda_stream stream)
 EXPORT cuda_result cuStreamQuery(cuda_stream stream)
 {
     pthread_mutex_lock(&softcuda_lock);
-    const bool done = query(get_stream(stream));
+    const bool done = copy_query(get_stream(stream));
     pthread_mutex_unlock(&softcuda_lock);
     return done ? CUDA_OK : CUDA_NOT_READY;
 }
@@ -182,7 +182,7 @@ EXPORT cuda_result cuCtxSynchronize(void)
 {
     pthread_mutex_lock(&softcuda_lock);
     for (struct cuda_stream *s = streams; s; s = s->next_stream)
-        run(s);
+        copy_run(s);
     pthread_mutex_unlock(&softcuda_lock);
     return CUDA_OK;
 }
@@ -208,7 +208,7 @@ EXPORT cuda_result cuEventDestroy_v2(cuda_event event)
 
 EXPORT cuda_result cuEventRecord(cuda_event event, cuda_stream stream)
 {
-    return issue(stream, NULL, event);
+    return copy_issue(stream, NULL, event);
 }
 
 EXPORT cuda_result cuEventQuery(cuda_event event)
@@ -216,7 +216,7 @@ EXPORT cuda_result cuEventQuery(cuda_event event)
     if (softcuda_fails(__func__))
         return CUDA_INVALID_CONTEXT;
     pthread_mutex_lock(&softcuda_lock);
-    const bool done = !event->stream || query(event->stream);
+    const bool done = !event->stream || copy_query(event->stream);
     const cuda_result result = event->result;
     pthread_mutex_unlock(&softcuda_lock);
     return done ? result : CUDA_NOT_READY;
@@ -226,14 +226,14 @@ EXPORT cuda_result cuEventSynchronize(cuda_event event)
 {
     pthread_mutex_lock(&softcuda_lock);
     if (event->stream)
-        run(event->stream);
+        copy_run(event->stream);
     const cuda_result result = event->result;
     pthread_mutex_unlock(&softcuda_lock);
     return result;
 }
 
 /* Addresses are unified: whatever is not known is host memory. */
-static struct cuda_copy_2d bytes(cuda_pointer to, cuda_pointer from, size_t size)
+static struct cuda_copy_2d copy_bytes(cuda_pointer to, cuda_pointer from, size_t size)
 {
     return (struct cuda_copy_2d){
         .source_type = CUDA_MEMORY_DEVICE,
@@ -251,8 +251,8 @@ EXPORT cuda_result cuMemcpyAsync(cuda_pointer to, cuda_pointer from, size_t size
         return CUDA_INVALID_CONTEXT;
     if (softcuda_fails(__func__))
         return CUDA_INVALID_VALUE;
-    const struct cuda_copy_2d copy = bytes(to, from, size);
-    return issue(stream, &copy, NULL);
+    const struct cuda_copy_2d copy = copy_bytes(to, from, size);
+    return copy_issue(stream, &copy, NULL);
 }
 
 EXPORT cuda_result cuMemcpy2DAsync_v2(const struct cuda_copy_2d *copy, cuda_stream stream)
@@ -262,13 +262,13 @@ EXPORT cuda_result cuMemcpy2DAsync_v2(const struct cuda_copy_2d *copy, cuda_stre
     if (softcuda_fails(__func__) || (copy->source_pitch && copy->width > copy->source_pitch) ||
         (copy->target_pitch && copy->width > copy->target_pitch))
         return CUDA_INVALID_VALUE;
-    return issue(stream, copy, NULL);
+    return copy_issue(stream, copy, NULL);
 }
 
 /* A synchronous copy waits for the streams that block with the default stream. */
 EXPORT cuda_result cuMemcpy(cuda_pointer to, cuda_pointer from, size_t size)
 {
-    const struct cuda_copy_2d copy = bytes(to, from, size);
+    const struct cuda_copy_2d copy = copy_bytes(to, from, size);
     softcuda_run_default();
     pthread_mutex_lock(&softcuda_lock);
     const cuda_result result = run_copy(&copy);
@@ -293,10 +293,10 @@ EXPORT cuda_result cuMemcpyHtoD_v2(cuda_pointer to, const void *from, size_t siz
     softcuda_run_default();
     struct operation *it = new_operation(NULL, NULL, size);
     if (it) {
-        it->copy = bytes(to, (cuda_pointer)it->source, size);
+        it->copy = copy_bytes(to, (cuda_pointer)it->source, size);
         memcpy(it->source, from, size);
     }
-    return append(NULL, it);
+    return copy_append(NULL, it);
 }
 
 EXPORT cuda_result cuMemcpyDtoD_v2(cuda_pointer to, cuda_pointer from, size_t size)

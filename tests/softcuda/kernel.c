@@ -114,7 +114,7 @@ EXPORT cuda_result cuModuleGetFunction(cuda_function *function, cuda_module modu
 }
 
 /* A kernel cannot access host memory that the driver does not know. */
-static char *reach(uintptr_t address, uint64_t size)
+static char *kernel_reach(uintptr_t address, uint64_t size)
 {
     pthread_mutex_lock(&softcuda_lock);
     char *it = softcuda_find(address, size) ? softcuda_translate(address, size) : NULL;
@@ -126,12 +126,12 @@ static cuda_result run_move(bool gathers, void **arguments)
 {
     const uintptr_t base = *(uintptr_t *)arguments[0], dense = *(uintptr_t *)arguments[1];
     const uint64_t count = *(uint64_t *)arguments[3];
-    const struct gpu_segment *s = (void *)reach(*(uintptr_t *)arguments[2], count * sizeof(*s));
+    const struct gpu_segment *s = (void *)kernel_reach(*(uintptr_t *)arguments[2], count * sizeof(*s));
     if (!s)
         return CUDA_ILLEGAL_ADDRESS;
     for (uint64_t i = 0; i < count; i++) {
-        char *block = reach(base + (uintptr_t)s[i].offset, s[i].length),
-             *bytes = reach(dense + s[i].start, s[i].length);
+        char *block = kernel_reach(base + (uintptr_t)s[i].offset, s[i].length),
+             *bytes = kernel_reach(dense + s[i].start, s[i].length);
         if (!block || !bytes)
             return CUDA_ILLEGAL_ADDRESS;
         memcpy(gathers ? bytes : block, gathers ? block : bytes, s[i].length);
@@ -157,7 +157,7 @@ EXPORT cuda_result cuLaunchKernel(cuda_function function, unsigned grid_x, unsig
     const uint64_t count = *(uint64_t *)arguments[3], size = count * function->size;
     char *operands[3];
     for (int i = 0; i < 3; i++)
-        if (!(operands[i] = reach(*(uintptr_t *)arguments[i], size)))
+        if (!(operands[i] = kernel_reach(*(uintptr_t *)arguments[i], size)))
             return CUDA_ILLEGAL_ADDRESS;
     function->reduce(operands[0], operands[1], operands[2], count);
     return CUDA_OK;

@@ -132,7 +132,7 @@ static cuda_result alloc_host(void **out, size_t size, enum memory_kind kind)
 
 /* `kinds`: bits of the kinds of memory that the calling function frees. */
 /* Waits for copies under way, except to memory of pools. */
-static cuda_result release(uintptr_t address, unsigned kinds)
+static cuda_result memory_release(uintptr_t address, unsigned kinds)
 {
     pthread_mutex_lock(&softcuda_lock);
     struct allocation *it = softcuda_find(address, 1);
@@ -212,29 +212,29 @@ EXPORT cuda_result cuMemHostRegister_v2(void *memory, size_t size, unsigned flag
 
 EXPORT cuda_result cuMemHostUnregister(void *memory)
 {
-    return release((uintptr_t)memory, 1u << MEMORY_REGISTERED);
+    return memory_release((uintptr_t)memory, 1u << MEMORY_REGISTERED);
 }
 
 EXPORT cuda_result cuMemFree_v2(cuda_pointer address)
 {
-    return release(address, 1u << MEMORY_DEVICE | 1u << MEMORY_MANAGED | 1u << MEMORY_POOL);
+    return memory_release(address, 1u << MEMORY_DEVICE | 1u << MEMORY_MANAGED | 1u << MEMORY_POOL);
 }
 
 EXPORT cuda_result cuMemFreeAsync(cuda_pointer address, cuda_stream stream)
 {
     (void)stream;
     softcuda_run_default(); /* the release is ordered behind them */
-    return release(address, 1u << MEMORY_POOL);
+    return memory_release(address, 1u << MEMORY_POOL);
 }
 
 EXPORT cuda_result cuMemFreeHost(void *memory)
 {
-    return release((uintptr_t)memory, 1u << MEMORY_HOST);
+    return memory_release((uintptr_t)memory, 1u << MEMORY_HOST);
 }
 
 EXPORT cuda_result cuIpcCloseMemHandle(cuda_pointer address)
 {
-    return release(address, 1u << MEMORY_IMPORTED);
+    return memory_release(address, 1u << MEMORY_IMPORTED);
 }
 
 /* ---- attributes ---- */

@@ -104,7 +104,7 @@ static struct ibv_context *open_one(struct ibv_device **list, bool wires)
     return NULL;
 }
 
-static int pass(const struct calls *c, void *b)
+static int barrier_hosts_pass(const struct calls *c, void *b)
 {
     int r = c->enter(b);
     while (!r && !c->test(b))
@@ -112,7 +112,7 @@ static int pass(const struct calls *c, void *b)
     return r;
 }
 
-static int host(const struct calls *c, int rank, struct shared *s)
+static int barrier_hosts_host(const struct calls *c, int rank, struct shared *s)
 {
     const char *nodes = getenv("VERBS_NODES");
     char node[16];
@@ -145,7 +145,7 @@ static int host(const struct calls *c, int rank, struct shared *s)
         sched_yield();
     for (int r = 0; r < ROUNDS; r++) {
         atomic_fetch_add(&s->count[r], 1);
-        if (pass(c, b))
+        if (barrier_hosts_pass(c, b))
             return 4;
         if (atomic_load(&s->count[r]) != HOSTS)
             atomic_fetch_add(&s->bad, 1);
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < HOSTS; i++)
         if (!fork()) {
             alarm(120);
-            _exit(host(c, i, s));
+            _exit(barrier_hosts_host(c, i, s));
         }
     while (wait(&status) > 0)
         if (status) {

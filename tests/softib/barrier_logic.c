@@ -29,7 +29,7 @@ enum { TO_SWITCH, TO_HOST, TO_TOP, TO_LEAF, WAYS };
 static struct softib_packet wire[WAYS][WIRE];
 static int on_wire[WAYS];
 
-static unsigned rnd(unsigned n)
+static unsigned barrier_logic_random(unsigned n)
 {
     rng ^= rng << 13;
     rng ^= rng >> 7;
@@ -37,29 +37,29 @@ static unsigned rnd(unsigned n)
     return (unsigned)(rng >> 33) % n;
 }
 
-static void put(int way, const struct softib_packet *p)
+static void barrier_logic_put(int way, const struct softib_packet *p)
 {
-    for (unsigned copies = rnd(10) ? 1 : 2; copies; copies--)
-        if (rnd(100) >= 20 && on_wire[way] < WIRE) /* a fifth is lost */
+    for (unsigned copies = barrier_logic_random(10) ? 1 : 2; copies; copies--)
+        if (barrier_logic_random(100) >= 20 && on_wire[way] < WIRE) /* a fifth is lost */
             wire[way][on_wire[way]++] = *p;
 }
 
-static void emit(void *arg, const struct softib_packet *p)
+static void barrier_logic_emit(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    put(1, p);
+    barrier_logic_put(1, p);
 }
 
-static void up(void *arg, const struct softib_packet *p)
+static void barrier_logic_is_up(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    put(TO_TOP, p);
+    barrier_logic_put(TO_TOP, p);
 }
 
-static void down(void *arg, const struct softib_packet *p)
+static void barrier_logic_port_down(void *arg, const struct softib_packet *p)
 {
     (void)arg;
-    put(TO_LEAF, p);
+    barrier_logic_put(TO_LEAF, p);
 }
 
 struct host {
@@ -84,7 +84,7 @@ static void host_packet(const struct softib_packet *p)
         if (p->type != SOFTIB_BARRIER_READY)
             continue;
         struct softib_packet ack = {SOFTIB_BARRIER_READY_ACK, p->id, p->port, p->round};
-        put(0, &ack);
+        barrier_logic_put(0, &ack);
         if (!h->inside[g] || p->round != h->round[g])
             continue;
         if (entered[g][p->round] != size[g])
@@ -106,31 +106,31 @@ static void host_step(unsigned n)
         for (unsigned k = 0; k < HOSTS; k++)
             all_joined &= host[k].id[g] < 0 || host[k].joined[g];
         if (h->joined[g]) {
-            if (!all_joined || h->round[g] == ROUNDS || (!h->inside[g] && rnd(4)))
+            if (!all_joined || h->round[g] == ROUNDS || (!h->inside[g] && barrier_logic_random(4)))
                 continue;
             if (!h->inside[g])
                 entered[g][h->round[g]]++;
             h->inside[g] = true;
             p.type = SOFTIB_BARRIER_REACHED;
         }
-        put(0, &p);
+        barrier_logic_put(0, &p);
         h->repeat_at[g] = now + SOFTIB_SWITCH_REPEAT_NS;
     }
 }
 
-static void carry(int way)
+static void barrier_logic_carry(int way)
 {
     if (!on_wire[way])
         return;
-    int k = (int)rnd((unsigned)on_wire[way]); /* any of them: the wire reorders */
+    int k = (int)barrier_logic_random((unsigned)on_wire[way]); /* any of them: the wire reorders */
     struct softib_packet p = wire[way][k];
     wire[way][k] = wire[way][--on_wire[way]];
     if (way == TO_SWITCH && leaves)
-        softib_leaf_packet(&leaf[p.port % leaves], &p, now, emit, up, NULL);
+        softib_leaf_packet(&leaf[p.port % leaves], &p, now, barrier_logic_emit, barrier_logic_is_up, NULL);
     else if (way == TO_SWITCH || way == TO_TOP)
-        softib_switch_packet(&sw, &p, now, leaves ? down : emit, NULL);
+        softib_switch_packet(&sw, &p, now, leaves ? barrier_logic_port_down : barrier_logic_emit, NULL);
     else if (way == TO_LEAF)
-        softib_leaf_answer(&leaf[p.port], &p, now, emit, up, NULL);
+        softib_leaf_answer(&leaf[p.port], &p, now, barrier_logic_emit, barrier_logic_is_up, NULL);
     else if (p.type != SOFTIB_GET_ID_ACK)
         host_packet(&p);
 }
@@ -149,7 +149,7 @@ static int get_id(uint16_t port, uint32_t serial)
     return allotted;
 }
 
-static bool finished(void)
+static bool barrier_logic_finished(void)
 {
     for (int n = 0; n < HOSTS; n++)
         for (int g = 0; g < GROUPS; g++)
@@ -173,27 +173,27 @@ static void one_seed(void)
         if (get_id(0, 1000u + (uint32_t)g) != group_id[g])
             FAIL("a repeated getId got another barrier");
         for (int n = 0; n < HOSTS; n++) {
-            host[n].id[g] = rnd(3) ? group_id[g] : -1;
+            host[n].id[g] = barrier_logic_random(3) ? group_id[g] : -1;
             size[g] += host[n].id[g] >= 0;
         }
     }
-    for (uint64_t steps = 0; !finished(); steps++) {
+    for (uint64_t steps = 0; !barrier_logic_finished(); steps++) {
         if (steps > 3000000)
             FAIL("the barrier does not end");
         now += 2000;
-        host_step(rnd(HOSTS));
+        host_step(barrier_logic_random(HOSTS));
         for (int way = 0; way < WAYS; way++)
-            carry(way);
+            barrier_logic_carry(way);
         if (steps % 64)
             continue;
-        softib_switch_tick(&sw, now, leaves ? down : emit, NULL);
+        softib_switch_tick(&sw, now, leaves ? barrier_logic_port_down : barrier_logic_emit, NULL);
         for (unsigned i = 0; i < leaves; i++)
-            softib_leaf_tick(&leaf[i], now, emit, up, NULL);
+            softib_leaf_tick(&leaf[i], now, barrier_logic_emit, barrier_logic_is_up, NULL);
     }
 }
 
 /* All barriers taken: the next getId is told so; a freed one comes back. */
-static void exhaustion(void)
+static void test_exhaustion(void)
 {
     softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
     for (unsigned i = 0; i < SOFTIB_SWITCH_BARRIERS; i++)
@@ -211,7 +211,7 @@ static void exhaustion(void)
     softib_switch_packet(&sw, &junk, now, take_id, NULL);
 }
 
-static void leave(unsigned id, uint16_t port)
+static void barrier_logic_leave(unsigned id, uint16_t port)
 {
     struct softib_packet p = {SOFTIB_LEAVE, (uint8_t)id, port, 0};
     softib_switch_packet(&sw, &p, now, take_id, NULL);
@@ -220,7 +220,7 @@ static void leave(unsigned id, uint16_t port)
 }
 
 /* A barrier is free when the last one has left it, and a repeated packet takes it from nobody. */
-static void leaving(void)
+static void test_leaving(void)
 {
     softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
     const unsigned id = (unsigned)get_id(1, 1);
@@ -228,17 +228,17 @@ static void leaving(void)
         struct softib_packet p = {SOFTIB_WANT_PARTICIPATE, (uint8_t)id, port, 0};
         softib_switch_packet(&sw, &p, now, take_id, NULL);
     }
-    leave(id, 2);
-    leave(id, 2);
-    leave(id, 1);
+    barrier_logic_leave(id, 2);
+    barrier_logic_leave(id, 2);
+    barrier_logic_leave(id, 1);
     if (!sw.used[id])
         FAIL("a barrier with a host in it is free");
-    leave(id, 3);
+    barrier_logic_leave(id, 3);
     if (sw.used[id])
         FAIL("a barrier that all have left is not free");
     if (get_id(7, 2) != (int)id)
         FAIL("the barrier that all have left is not used again");
-    leave(id, 3);
+    barrier_logic_leave(id, 3);
     if (!sw.used[id])
         FAIL("a repeated packet freed a barrier that another has taken");
 }
@@ -298,8 +298,8 @@ int main(void)
             one_seed();
     leaves = 0;
     leaving_two_levels();
-    exhaustion();
-    leaving();
+    test_exhaustion();
+    test_leaving();
     printf("40 seeds, one switch and two levels, %d hosts, %d barriers at once, %d rounds: right\n", HOSTS,
            GROUPS, ROUNDS);
     return 0;

@@ -12,7 +12,7 @@
 
 static uint64_t rng = 0xabcdef;
 
-static uint32_t rnd(uint32_t n)
+static uint32_t post_random(uint32_t n)
 {
     return (uint32_t)(rng_next(&rng) >> 32) % n;
 }
@@ -24,48 +24,49 @@ struct field {
 
 static uint64_t any_addr(const struct field *f)
 {
-    switch (rnd(8)) {
+    switch (post_random(8)) {
     case 0:
-        return (uint64_t)rnd(UINT32_MAX) << rnd(33);
+        return (uint64_t)post_random(UINT32_MAX) << post_random(33);
     case 1:
-        return (uintptr_t)f->mine - 1 - rnd(100);
+        return (uintptr_t)f->mine - 1 - post_random(100);
     case 2:
-        return (uintptr_t)f->mine + ARENA - rnd(100);
+        return (uintptr_t)f->mine + ARENA - post_random(100);
     default:
-        return (uintptr_t)f->mine + rnd(ARENA / 2);
+        return (uintptr_t)f->mine + post_random(ARENA / 2);
     }
 }
 
 static uint32_t any_length(void)
 {
     static const uint32_t odd[] = {0, 1, UINT32_MAX, 0x80000000u, 1u << 30, ARENA, ARENA + 1};
-    return rnd(4) ? rnd(3000) : odd[rnd(7)];
+    return post_random(4) ? post_random(3000) : odd[post_random(7)];
 }
 
-static void post(struct vt *t, struct vt_qp *q, const struct field *f, struct ibv_ah *ah)
+static void post_post(struct vt *t, struct vt_qp *q, const struct field *f, struct ibv_ah *ah)
 {
     struct ibv_sge s[40];
     struct ibv_send_wr wr = {.wr_id = 1,
                              .sg_list = s,
-                             .num_sge = rnd(6) ? (int)rnd(5) : (int)rnd(40) - 2,
-                             .opcode = rnd(10) ? (enum ibv_wr_opcode)rnd(11)
-                                               : (enum ibv_wr_opcode)(rnd(1000) - 500),
-                             .send_flags = rnd(2) ? IBV_SEND_SIGNALED : rnd(4096)},
+                             .num_sge = post_random(6) ? (int)post_random(5) : (int)post_random(40) - 2,
+                             .opcode = post_random(10) ? (enum ibv_wr_opcode)post_random(11)
+                                                       : (enum ibv_wr_opcode)(post_random(1000) - 500),
+                             .send_flags = post_random(2) ? IBV_SEND_SIGNALED : post_random(4096)},
                        *bad;
-    struct ibv_recv_wr rr = {.wr_id = 2, .sg_list = s, .num_sge = (int)rnd(5)}, *rbad;
+    struct ibv_recv_wr rr = {.wr_id = 2, .sg_list = s, .num_sge = (int)post_random(5)}, *rbad;
     (void)t;
     for (int i = 0; i < 40; i++)
-        s[i] = (struct ibv_sge){any_addr(f), any_length(), rnd(5) ? f->mr->lkey : rnd(UINT32_MAX)};
+        s[i] = (struct ibv_sge){any_addr(f), any_length(),
+                                post_random(5) ? f->mr->lkey : post_random(UINT32_MAX)};
     if (wr.send_flags & IBV_SEND_INLINE) /* the program vouches for the addresses of inline data */
         for (int i = 0; i < 40; i++)
-            s[i] = (struct ibv_sge){(uintptr_t)f->mine, rnd(200), 0};
+            s[i] = (struct ibv_sge){(uintptr_t)f->mine, post_random(200), 0};
     if (q->qp->qp_type == IBV_QPT_UD) {
-        wr.wr.ud.ah = rnd(10) ? ah : NULL;
-        wr.wr.ud.remote_qpn = rnd(5) ? q->peer.qpn : rnd(UINT32_MAX);
+        wr.wr.ud.ah = post_random(10) ? ah : NULL;
+        wr.wr.ud.remote_qpn = post_random(5) ? q->peer.qpn : post_random(UINT32_MAX);
         wr.wr.ud.remote_qkey = 0x1111;
     } else {
         wr.wr.rdma.remote_addr = any_addr(f);
-        wr.wr.rdma.rkey = rnd(5) ? f->mr->rkey : rnd(UINT32_MAX);
+        wr.wr.rdma.rkey = post_random(5) ? f->mr->rkey : post_random(UINT32_MAX);
         if (wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD || wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
             wr.wr.atomic.remote_addr = any_addr(f);
             wr.wr.atomic.rkey = f->mr->rkey;
@@ -100,7 +101,7 @@ static void loop_back(struct vt *t, struct vt_opts o, struct vt_qp *q)
     CHECK(!ibv_modify_qp(q->qp, &b, mask));
 }
 
-static void test(struct vt *t)
+static void post_run_test(struct vt *t)
 {
     static const enum ibv_qp_type kinds[] = {IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD};
     struct field f = {.all =
@@ -114,10 +115,10 @@ static void test(struct vt *t)
     struct ibv_ah *ah = vt_ah(t, &self);
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct vt_qp q;
-        struct vt_opts o = vt_defaults(kinds[rnd(3)]);
+        struct vt_opts o = vt_defaults(kinds[post_random(3)]);
         loop_back(t, o, &q);
-        for (unsigned k = 0, n = 1 + rnd(6); k < n; k++)
-            post(t, &q, &f, ah);
+        for (unsigned k = 0, n = 1 + post_random(6); k < n; k++)
+            post_post(t, &q, &f, ah);
         while (ibv_poll_cq(t->cq, 1, &wc))
             CHECK(wc.qp_num == q.qp->qp_num && (wc.wr_id == 1 || wc.wr_id == 2));
         vt_qp_end(&q);
@@ -133,5 +134,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(post_run_test);
 }

@@ -17,12 +17,12 @@
 static uint64_t rng = 0x1234567;
 static struct fabric fab;
 
-static uint32_t rnd(void)
+static uint32_t wire_random(void)
 {
     return (uint32_t)(rng_next(&rng) >> 32);
 }
 
-static struct sockaddr_in target(uint32_t qpn)
+static struct sockaddr_in wire_target(uint32_t qpn)
 {
     return (struct sockaddr_in){.sin_family = AF_INET,
                                 .sin_addr = fab.port[0].addr[0],
@@ -35,49 +35,50 @@ static void well_formed(uint8_t *p, const struct vt_qp *q, bool datagram)
                                   IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM,
                                   IBV_WR_RDMA_READ,  IBV_WR_ATOMIC_FETCH_AND_ADD};
     struct frame f = {
-        .type = (uint8_t)(datagram && rnd() % 4 ? FRAME_DATAGRAM_DATA : 1 + rnd() % (FRAME_TYPES - 1)),
-        .flags = (uint8_t)(rnd() % 4),
-        .opcode = ops[rnd() % 6],
+        .type = (uint8_t)(datagram && wire_random() % 4 ? FRAME_DATAGRAM_DATA
+                                                        : 1 + wire_random() % (FRAME_TYPES - 1)),
+        .flags = (uint8_t)(wire_random() % 4),
+        .opcode = ops[wire_random() % 6],
         .qp_type = (uint8_t)(datagram ? IBV_QPT_UD : IBV_QPT_RC),
-        .dst_qpn = rnd() % 4 ? q->peer.qpn : rnd() & 0xffffff,
-        .src_qpn = rnd() % 4 ? q->me.qpn : rnd() & 0xffffff,
-        .seq = rnd() % 2 ? (q->me.psn + rnd() % 8) & 0xffffff : rnd() & 0xffffff,
-        .rkey = rnd(),
+        .dst_qpn = wire_random() % 4 ? q->peer.qpn : wire_random() & 0xffffff,
+        .src_qpn = wire_random() % 4 ? q->me.qpn : wire_random() & 0xffffff,
+        .seq = wire_random() % 2 ? (q->me.psn + wire_random() % 8) & 0xffffff : wire_random() & 0xffffff,
+        .rkey = wire_random(),
         .raddr = q->peer.buf + GUARD,
         .slid = q->me.lid,
         .dlid = q->peer.lid,
-        .arg = rnd() % 8,
-        .imm = rnd()};
-    f.total = f.type == FRAME_ATOMIC ? 16 : f.type == FRAME_ATOMIC_RESULT ? 8 : rnd() % 2000;
+        .arg = wire_random() % 8,
+        .imm = wire_random()};
+    f.total = f.type == FRAME_ATOMIC ? 16 : f.type == FRAME_ATOMIC_RESULT ? 8 : wire_random() % 2000;
     f.length = f.type == FRAME_READ || f.type == FRAME_ACK || f.type == FRAME_NAK ? 0 : f.total;
     if (f.type == FRAME_ACK || f.type == FRAME_NAK || f.type >= FRAME_HELLO)
         f.total = f.length = 0;
     if (f.type == FRAME_SWITCH) { /* packets to and from the switch that nobody asked for */
         f.qp_type = IBV_QPT_UD;
-        f.opcode = (uint8_t)(1 + rnd() % 12);
-        f.arg = rnd() % 129;
+        f.opcode = (uint8_t)(1 + wire_random() % 12);
+        f.arg = wire_random() % 129;
     }
     frame_encode(&f, (uint32_t)fab.id, p);
 }
 
-static void attack(const struct vt_qp *q)
+static void wire_attack(const struct vt_qp *q)
 {
-    struct sockaddr_in to = target(q->peer.qpn);
+    struct sockaddr_in to = wire_target(q->peer.qpn);
     uint8_t buf[4096];
     int udp = socket(AF_INET, SOCK_DGRAM, 0);
     for (int i = 0; i < ROUNDS; i++) {
         int tcp = socket(AF_INET, SOCK_STREAM, 0);
         CHECK(!connect(tcp, (struct sockaddr *)&to, sizeof(to)));
-        for (unsigned k = 0, frames = 1 + rnd() % 5; k < frames; k++) {
+        for (unsigned k = 0, frames = 1 + wire_random() % 5; k < frames; k++) {
             for (unsigned b = 0; b < sizeof(buf); b++)
-                buf[b] = (uint8_t)rnd();
-            if (rnd() % 4)
+                buf[b] = (uint8_t)wire_random();
+            if (wire_random() % 4)
                 well_formed(buf, q, false);
-            if (send(tcp, buf, 1 + rnd() % sizeof(buf), MSG_NOSIGNAL) < 0)
+            if (send(tcp, buf, 1 + wire_random() % sizeof(buf), MSG_NOSIGNAL) < 0)
                 break; /* it hung up on us: quite right */
-            if (rnd() % 3)
+            if (wire_random() % 3)
                 well_formed(buf, q, true);
-            sendto(udp, buf, rnd() % sizeof(buf), 0, (struct sockaddr *)&to, sizeof(to));
+            sendto(udp, buf, wire_random() % sizeof(buf), 0, (struct sockaddr *)&to, sizeof(to));
         }
         close(tcp);
     }
@@ -98,7 +99,7 @@ static bool some_bytes(struct line *l, int flags)
 {
     static uint8_t junk[65536];
     memset(junk, 0x77, sizeof(junk));
-    size_t n = 1 + rnd() % sizeof(junk);
+    size_t n = 1 + wire_random() % sizeof(junk);
     n = n < l->left ? n : l->left;
     ssize_t r = send(l->fd, junk, n, MSG_NOSIGNAL | flags);
     if (r >= 0)
@@ -108,11 +109,11 @@ static bool some_bytes(struct line *l, int flags)
 
 static void begin_frame(struct line *l, const struct vt_qp *q, uint64_t at, uint32_t rkey, bool rightly)
 {
-    struct frame f = wc_frame(q, rightly || rnd() % 4 ? FRAME_DATA : FRAME_READ, rnd() % 3);
+    struct frame f = wc_frame(q, rightly || wire_random() % 4 ? FRAME_DATA : FRAME_READ, wire_random() % 3);
     uint8_t head[FRAME_BYTES];
-    f.rkey = rightly || rnd() % 8 ? rkey : rnd();
-    f.raddr = at + rnd() % 1000;
-    f.total = 1 + rnd() % (REGION - 1000);
+    f.rkey = rightly || wire_random() % 8 ? rkey : wire_random();
+    f.raddr = at + wire_random() % 1000;
+    f.total = 1 + wire_random() % (REGION - 1000);
     f.length = f.type == FRAME_READ ? 0 : f.total < FRAME_SEGMENT ? f.total : FRAME_SEGMENT;
     f.seq = rightly ? q->me.psn & 0xffffff : f.seq;
     frame_encode(&f, (uint32_t)fab.id, head);
@@ -121,7 +122,7 @@ static void begin_frame(struct line *l, const struct vt_qp *q, uint64_t at, uint
 }
 
 /* Side 0 takes the region away in the middle of it. */
-static void storm(struct vt *t)
+static void wire_many_messages(struct vt *t)
 {
     struct vt_qp q;
     uint64_t mine[2] = {0}, theirs[2];
@@ -152,7 +153,7 @@ static void storm(struct vt *t)
         }
         vt_sync(t);
         for (unsigned i = 0; i < 200; i++) {
-            struct line *l = &lines[rnd() % LINES];
+            struct line *l = &lines[wire_random() % LINES];
             if (l->left)
                 some_bytes(l, MSG_DONTWAIT);
             else
@@ -174,7 +175,7 @@ static void storm(struct vt *t)
     vt_qp_end(&q);
 }
 
-static void exchange(struct vt *t, struct vt_qp *q, unsigned seed)
+static void wire_exchange(struct vt *t, struct vt_qp *q, unsigned seed)
 {
     if (t->side == 0)
         vt_recv(q, t, 3, 0, 1u << 20);
@@ -190,7 +191,7 @@ static void exchange(struct vt *t, struct vt_qp *q, unsigned seed)
     vt_sync(t);
 }
 
-static void test(struct vt *t)
+static void wire_run_test(struct vt *t)
 {
     struct vt_qp good, prey;
     wc_setup(&fab);
@@ -198,11 +199,11 @@ static void test(struct vt *t)
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &prey);
     memset(t->buf + GUARD, 0x77, 1u << 20);
     for (int round = 0; round < 2; round++) {
-        exchange(t, &good, 1 + (unsigned)round);
+        wire_exchange(t, &good, 1 + (unsigned)round);
         if (t->side == 1 && !round)
-            attack(&prey);
+            wire_attack(&prey);
         for (int i = 0; i < STORMS && !round; i++)
-            storm(t);
+            wire_many_messages(t);
         vt_sync(t);
     }
     for (size_t i = 0; i < 1u << 20; i++)
@@ -214,5 +215,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(wire_run_test);
 }

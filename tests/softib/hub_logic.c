@@ -20,14 +20,14 @@ struct state {
 
 static unsigned long steps;
 
-static void fail(const char *what)
+static void hub_logic_fail(const char *what)
 {
     printf("FAILED after %lu steps: %s\n", steps, what);
     exit(1);
 }
 
 /* A host enters, finds that all are there, or leaves for good. False: it can only wait. */
-static bool step(struct state *s, int h)
+static bool hub_logic_step(struct state *s, int h)
 {
     const bool level = s->round[h] % 2 == 0; /* that it waits for */
     if (s->gone[h])
@@ -45,28 +45,28 @@ static bool step(struct state *s, int h)
         return false;
     for (int k = 0; k < HOSTS; k++)
         if (s->round[k] < s->round[h] || (s->round[k] == s->round[h] && !s->inside[k]))
-            fail("a host left a barrier that another had not entered");
+            hub_logic_fail("a host left a barrier that another had not entered");
     s->inside[h] = false;
     s->round[h]++;
     return true;
 }
 
-static void explore(const struct state *s)
+static void hub_logic_explore(const struct state *s)
 {
     int moved = 0, gone = 0;
     for (int h = 0; h < HOSTS; h++) {
         struct state next = *s;
         steps++;
         gone += s->gone[h];
-        if (!step(&next, h))
+        if (!hub_logic_step(&next, h))
             continue;
         moved++;
-        explore(&next);
+        hub_logic_explore(&next);
     }
     if (!moved && gone < HOSTS)
-        fail("nobody can go on");
+        hub_logic_fail("nobody can go on");
     if (gone == HOSTS && (s->hub.job || s->hub.released))
-        fail("the hub is not free when all have left it");
+        hub_logic_fail("the hub is not free when all have left it");
 }
 
 int main(void)
@@ -74,7 +74,7 @@ int main(void)
     struct state s = {.hub.job = 5};
     for (int h = 0; h < HOSTS; h++)
         softib_hub_wire(&s.hub, port[h], true);
-    explore(&s);
+    hub_logic_explore(&s);
     printf("%d hosts, %d barriers, every order (%lu steps): right\n", HOSTS, ROUNDS, steps);
     return 0;
 }

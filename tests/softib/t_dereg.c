@@ -20,7 +20,7 @@
 static struct fabric fab;
 static uint8_t data[FRAME_SEGMENT];
 
-static struct vt_opts patient(void)
+static struct vt_opts dereg_long_timeout(void)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 0;
@@ -28,7 +28,7 @@ static struct vt_opts patient(void)
 }
 
 /* The victim, side 0, offers a region of its own; side 1 hears of it in q->peer. */
-static struct ibv_mr *offer(struct vt *t, struct vt_qp *q, unsigned char **p, size_t n)
+static struct ibv_mr *dereg_offer(struct vt *t, struct vt_qp *q, unsigned char **p, size_t n)
 {
     struct ibv_mr *mr = NULL;
     struct vt_addr me = {0}, other;
@@ -60,14 +60,14 @@ static void wait_byte(const volatile unsigned char *p, unsigned char want)
         CHECK(time(NULL) < end, "the first bytes did not arrive");
 }
 
-static void still(const unsigned char *p, size_t n, unsigned char want)
+static void dereg_is_stopped(const unsigned char *p, size_t n, unsigned char want)
 {
     for (size_t i = 0; i < n; i++)
         CHECK(p[i] == want, "byte %zu was written after ibv_dereg_mr", i);
 }
 
 /* The stalled frame goes on to its end, and nothing of it may be seen where the region was. */
-static void go_on(struct vt *t, const struct vt_qp *q, int fd, unsigned char *p, unsigned char want)
+static void dereg_continue(struct vt *t, const struct vt_qp *q, int fd, unsigned char *p, unsigned char want)
 {
     if (t->side == 1) {
         CHECK(send(fd, data + FIRST, BYTES - FIRST, MSG_NOSIGNAL) == (ssize_t)(BYTES - FIRST));
@@ -76,7 +76,7 @@ static void go_on(struct vt *t, const struct vt_qp *q, int fd, unsigned char *p,
     }
     vt_sync(t);
     if (t->side == 0) {
-        still(p, BYTES, want);
+        dereg_is_stopped(p, BYTES, want);
         munmap(p, BYTES);
     }
 }
@@ -99,15 +99,15 @@ static void half_a_frame(struct vt *t)
 {
     struct vt_qp q;
     unsigned char *p = NULL;
-    vt_qp_make(t, patient(), &q);
-    struct ibv_mr *mr = offer(t, &q, &p, BYTES);
+    vt_qp_make(t, dereg_long_timeout(), &q);
+    struct ibv_mr *mr = dereg_offer(t, &q, &p, BYTES);
     const int fd = first_part(t, &q, p);
     if (t->side == 0) {
         CHECK(!ibv_dereg_mr(mr));
         memset(p, 0x11, BYTES);
     }
     vt_sync(t);
-    go_on(t, &q, fd, p, 0x11);
+    dereg_continue(t, &q, fd, p, 0x11);
     vt_qp_end(&q);
 }
 
@@ -117,8 +117,8 @@ static void two_connections(struct vt *t)
     struct vt_qp q;
     unsigned char *p = NULL;
     int second = -1;
-    vt_qp_make(t, patient(), &q);
-    struct ibv_mr *mr = offer(t, &q, &p, BYTES);
+    vt_qp_make(t, dereg_long_timeout(), &q);
+    struct ibv_mr *mr = dereg_offer(t, &q, &p, BYTES);
     const struct frame f = write_of(&q, 0);
     const int fd = first_part(t, &q, p);
     vt_sync(t);
@@ -134,7 +134,7 @@ static void two_connections(struct vt *t)
         memset(p, 0x22, BYTES);
     }
     vt_sync(t);
-    go_on(t, &q, fd, p, 0x22);
+    dereg_continue(t, &q, fd, p, 0x22);
     close(second);
     vt_qp_end(&q);
 }
@@ -145,8 +145,8 @@ static void unread_answers(struct vt *t)
     struct vt_qp q;
     unsigned char *p = NULL;
     int fd = -1;
-    vt_qp_make(t, patient(), &q);
-    struct ibv_mr *mr = offer(t, &q, &p, READS);
+    vt_qp_make(t, dereg_long_timeout(), &q);
+    struct ibv_mr *mr = dereg_offer(t, &q, &p, READS);
     if (t->side == 1) {
         fd = wc_greet(&fab, &q);
         for (uint32_t i = 0; i < 8; i++) {
@@ -212,7 +212,7 @@ static bool all_stand(pid_t pid)
 }
 
 /* A signal takes effect when each thread gets to it: until then the other's engine may still take what we send. */
-static void stop(pid_t pid)
+static void dereg_stop(pid_t pid)
 {
     time_t end = time(NULL) + 60;
     CHECK(!kill(pid, SIGSTOP));
@@ -225,7 +225,7 @@ static void stopped_peer(struct vt *t)
 {
     struct vt_qp q;
     pid_t me = getpid(), other;
-    vt_qp_make(t, patient(), &q);
+    vt_qp_make(t, dereg_long_timeout(), &q);
     vt_swap(t, &me, &other, sizeof(me));
     memset(t->buf, 0x33, BUF_BYTES);
     vt_sync(t);
@@ -244,7 +244,7 @@ static void stopped_peer(struct vt *t)
                            *bad;
         CHECK(!ibv_post_send(q.qp, &wr, &bad));
         vt_wc(t->cq, IBV_WC_SUCCESS);
-        stop(other);
+        dereg_stop(other);
         s.length = BUF_BYTES;
         int posted = ibv_post_send(q.qp, &wr, &bad);
         int gone = ibv_dereg_mr(mr);
@@ -261,7 +261,7 @@ static void stopped_peer(struct vt *t)
     vt_qp_end(&q);
 }
 
-static void test(struct vt *t)
+static void dereg_run_test(struct vt *t)
 {
     wc_setup(&fab);
     memset(data, 0xaa, sizeof(data));
@@ -274,5 +274,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(dereg_run_test);
 }

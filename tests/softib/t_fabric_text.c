@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void good(void)
+static void fabric_text_accepts_valid(void)
 {
     struct fabric f;
     char err[256];
@@ -39,7 +39,7 @@ static void good(void)
 
 /* The GID tables of all ports have no entry in common, and each entry leads back to its port from a port in the same
  * network. */
-static void gids(void)
+static void test_gids(void)
 {
     struct fabric f;
     struct gid g, other;
@@ -61,7 +61,7 @@ static void gids(void)
 }
 
 /* A port that stands for an interface has its addresses. */
-static void interfaces(void)
+static void test_interfaces(void)
 {
     struct fabric f;
     struct gid g;
@@ -85,7 +85,7 @@ static void interfaces(void)
 }
 
 /* A node's list of addresses is that of all its ports, each on a rail of its own; a port may have its own. */
-static void addresses(void)
+static void test_addresses(void)
 {
     struct fabric f;
     char err[256];
@@ -107,7 +107,7 @@ static void addresses(void)
 }
 
 /* Between two ports there is one wire: its latency is counted once, and the slower port names it. */
-static void latency(void)
+static void test_latency(void)
 {
     struct fabric f;
     char err[256];
@@ -117,13 +117,13 @@ static void latency(void)
     fabric_free(&f);
 }
 
-static bool lacks(const struct fabric *f, uint32_t linear, enum fab_feature what)
+static bool fabric_text_lacks(const struct fabric *f, uint32_t linear, enum fab_feature what)
 {
     return fabric_lacks(f, linear, what);
 }
 
 /* A list with commas, each adapter its own; all ports of an adapter lack the same. */
-static void features(void)
+static void test_features(void)
 {
     struct fabric f;
     char err[256];
@@ -132,14 +132,16 @@ static void features(void)
     EXPECT(
         fabric_parse("nodes=2,ports=2,without=xrc,mw,mtu=2048 node1/hca0/2: without=srq, atomics rate=1GB/s",
                      &f, err, sizeof(err)));
-    EXPECT(lacks(&f, 0, FEATURE_XRC) && lacks(&f, 0, FEATURE_MW) && !lacks(&f, 0, FEATURE_SRQ));
-    EXPECT(lacks(&f, 2, FEATURE_SRQ) && lacks(&f, 3, FEATURE_ATOMICS) && lacks(&f, 3, FEATURE_XRC));
+    EXPECT(fabric_text_lacks(&f, 0, FEATURE_XRC) && fabric_text_lacks(&f, 0, FEATURE_MW) &&
+           !fabric_text_lacks(&f, 0, FEATURE_SRQ));
+    EXPECT(fabric_text_lacks(&f, 2, FEATURE_SRQ) && fabric_text_lacks(&f, 3, FEATURE_ATOMICS) &&
+           fabric_text_lacks(&f, 3, FEATURE_XRC));
     EXPECT(f.port[0].mtu == 2048 && f.port[3].rate == 1000000000 && !f.port[2].rate);
     fabric_free(&f);
 }
 
 /* Ports of both kinds in one fabric; an Ethernet's MTU is what is left beside the headers. */
-static void links(void)
+static void test_links(void)
 {
     struct fabric f;
     char err[256];
@@ -161,7 +163,7 @@ static void links(void)
     }
 }
 
-static void bad(const char *text, const char *names)
+static void fabric_text_rejects_invalid(const char *text, const char *names)
 {
     struct fabric f;
     char err[256] = "";
@@ -173,59 +175,60 @@ static void bad(const char *text, const char *names)
 
 int main(void)
 {
-    good();
-    gids();
-    interfaces();
-    addresses();
-    latency();
-    features();
-    links();
-    bad("without=srqs", "did you mean srq?");
-    bad("without=mw,atomic", "did you mean atomics?");
-    bad("without=", "without=");
-    bad("lnik=ethernet", "did you mean link?");
-    bad("node=2", "did you mean nodes?");
-    bad("latancy=5us", "did you mean latency?");
-    bad("latency", "did you mean latency=?");
-    bad("without=xrc nodes=2", "nodes=2");
-    bad("without=xrc node0: srq", "srq");
-    bad("node0: seed=3", "before the first node0:");
-    bad("addr=10.0.0.1", "of one node");
-    bad("link=token-ring", "link=token-ring");
-    bad("vlan=4095 link=ethernet", "vlan=4095");
-    bad("vlan=3", "link=ethernet");
-    bad("mtu=9000", "mtu=9000");
-    bad("link=ethernet mtu=300", "mtu=300");
-    bad("nodes=2 link=ethernet netdev=eth0", "two ports");
-    bad("link=ethernet netdev=a/b", "netdev=a/b");
-    bad("nodes=0", "nodes=0");
-    bad("nodes=x", "nodes=x");
-    bad("nodes=-1", "nodes=-1");
-    bad("colour=red", "colour=red");
-    bad("nodes", "nodes");
-    bad("mtu=1000", "mtu=1000");
-    bad("rate=5", "rate=5");
-    bad("rate=-1GB/s", "rate=-1GB/s");
-    bad("latency=5", "latency=5");
-    bad("bus=5", "bus=5");
-    bad("pin=5", "pin=5");
-    bad("ud_loss=1.5", "ud_loss=1.5");
-    bad("ud_loss=nan", "ud_loss=nan");
-    bad("ud_drop=2", "ud_drop=2");
-    bad("nodes=2 node2: rate=1GB/s", "node2");
-    bad("nodes=2 node1/hca1/1: rate=1GB/s", "node1/hca1/1");
-    bad("nodes=2 node1/hca0/0: rate=1GB/s", "node1/hca0/0");
-    bad("hcas=2 hca2: rate=1GB/s", "hca2");
-    bad("hcas=2 hca: rate=1GB/s", "hca");
-    bad("hcas=2 hca1/2: rate=1GB/s", "hca1/2");
-    bad("hcas=2 hca1: addr=10.0.0.1", "one node");
-    bad("hcas=2 hca1: base=5000", "one node");
-    bad("rate=1GB/s nodes=2", "nodes=2");
-    bad("nodes=1024 lmc=7", "LIDs");
-    bad("nodes=1000 hcas=16", "LIDs");
-    bad("wire=carrier-pigeon", "wire=carrier-pigeon");
-    bad("nodes=2 node1: addr=localhost", "addr=localhost");
-    bad("nodes=1 node0: addr=1.1.1.1 addr=1.1.1.2 addr=1.1.1.3 addr=1.1.1.4 addr=1.1.1.5 addr=1.1.1.6 "
+    fabric_text_accepts_valid();
+    test_gids();
+    test_interfaces();
+    test_addresses();
+    test_latency();
+    test_features();
+    test_links();
+    fabric_text_rejects_invalid("without=srqs", "did you mean srq?");
+    fabric_text_rejects_invalid("without=mw,atomic", "did you mean atomics?");
+    fabric_text_rejects_invalid("without=", "without=");
+    fabric_text_rejects_invalid("lnik=ethernet", "did you mean link?");
+    fabric_text_rejects_invalid("node=2", "did you mean nodes?");
+    fabric_text_rejects_invalid("latancy=5us", "did you mean latency?");
+    fabric_text_rejects_invalid("latency", "did you mean latency=?");
+    fabric_text_rejects_invalid("without=xrc nodes=2", "nodes=2");
+    fabric_text_rejects_invalid("without=xrc node0: srq", "srq");
+    fabric_text_rejects_invalid("node0: seed=3", "before the first node0:");
+    fabric_text_rejects_invalid("addr=10.0.0.1", "of one node");
+    fabric_text_rejects_invalid("link=token-ring", "link=token-ring");
+    fabric_text_rejects_invalid("vlan=4095 link=ethernet", "vlan=4095");
+    fabric_text_rejects_invalid("vlan=3", "link=ethernet");
+    fabric_text_rejects_invalid("mtu=9000", "mtu=9000");
+    fabric_text_rejects_invalid("link=ethernet mtu=300", "mtu=300");
+    fabric_text_rejects_invalid("nodes=2 link=ethernet netdev=eth0", "two ports");
+    fabric_text_rejects_invalid("link=ethernet netdev=a/b", "netdev=a/b");
+    fabric_text_rejects_invalid("nodes=0", "nodes=0");
+    fabric_text_rejects_invalid("nodes=x", "nodes=x");
+    fabric_text_rejects_invalid("nodes=-1", "nodes=-1");
+    fabric_text_rejects_invalid("colour=red", "colour=red");
+    fabric_text_rejects_invalid("nodes", "nodes");
+    fabric_text_rejects_invalid("mtu=1000", "mtu=1000");
+    fabric_text_rejects_invalid("rate=5", "rate=5");
+    fabric_text_rejects_invalid("rate=-1GB/s", "rate=-1GB/s");
+    fabric_text_rejects_invalid("latency=5", "latency=5");
+    fabric_text_rejects_invalid("bus=5", "bus=5");
+    fabric_text_rejects_invalid("pin=5", "pin=5");
+    fabric_text_rejects_invalid("ud_loss=1.5", "ud_loss=1.5");
+    fabric_text_rejects_invalid("ud_loss=nan", "ud_loss=nan");
+    fabric_text_rejects_invalid("ud_drop=2", "ud_drop=2");
+    fabric_text_rejects_invalid("nodes=2 node2: rate=1GB/s", "node2");
+    fabric_text_rejects_invalid("nodes=2 node1/hca1/1: rate=1GB/s", "node1/hca1/1");
+    fabric_text_rejects_invalid("nodes=2 node1/hca0/0: rate=1GB/s", "node1/hca0/0");
+    fabric_text_rejects_invalid("hcas=2 hca2: rate=1GB/s", "hca2");
+    fabric_text_rejects_invalid("hcas=2 hca: rate=1GB/s", "hca");
+    fabric_text_rejects_invalid("hcas=2 hca1/2: rate=1GB/s", "hca1/2");
+    fabric_text_rejects_invalid("hcas=2 hca1: addr=10.0.0.1", "one node");
+    fabric_text_rejects_invalid("hcas=2 hca1: base=5000", "one node");
+    fabric_text_rejects_invalid("rate=1GB/s nodes=2", "nodes=2");
+    fabric_text_rejects_invalid("nodes=1024 lmc=7", "LIDs");
+    fabric_text_rejects_invalid("nodes=1000 hcas=16", "LIDs");
+    fabric_text_rejects_invalid("wire=carrier-pigeon", "wire=carrier-pigeon");
+    fabric_text_rejects_invalid("nodes=2 node1: addr=localhost", "addr=localhost");
+    fabric_text_rejects_invalid(
+        "nodes=1 node0: addr=1.1.1.1 addr=1.1.1.2 addr=1.1.1.3 addr=1.1.1.4 addr=1.1.1.5 addr=1.1.1.6 "
         "addr=1.1.1.7 addr=1.1.1.8 addr=1.1.1.9",
         "addr=1.1.1.9");
     return failures != 0;

@@ -6,7 +6,7 @@
 
 #define SENT 3000
 
-static void receive(struct vt *t, struct vt_qp *q)
+static void faults_receive(struct vt *t, struct vt_qp *q)
 {
     static unsigned copies[SENT];
     unsigned got = 0, once = 0, twice = 0, late = 0, last = 0;
@@ -32,7 +32,7 @@ static void receive(struct vt *t, struct vt_qp *q)
     (void)got;
 }
 
-static void test(struct vt *t)
+static void faults_run_test(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_UD);
@@ -59,12 +59,12 @@ static void test(struct vt *t)
     }
     vt_sync(t);
     if (t->side == 0)
-        receive(t, &q);
+        faults_receive(t, &q);
     CHECK(!ibv_destroy_ah(ah));
     vt_qp_end(&q);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(faults_run_test);
 }

@@ -26,7 +26,7 @@ enum { BYTES = 4096, NOBODY = 65534, LIMIT = 256, REGIONS = 200, OTHERS = 100 };
 static struct ibv_pd *pd;
 
 /* Descriptors of the same file that are open. */
-static int descriptors(const struct stat *file)
+static int files_descriptors(const struct stat *file)
 {
     struct stat st;
     int n = 0;
@@ -35,7 +35,7 @@ static int descriptors(const struct stat *file)
     return n;
 }
 
-static char *memory(int *fd, struct stat *file)
+static char *files_memory(int *fd, struct stat *file)
 {
     *fd = memfd_create("t_files", MFD_CLOEXEC);
     CHECK(*fd >= 0 && !ftruncate(*fd, BYTES) && !fstat(*fd, file));
@@ -45,10 +45,10 @@ static char *memory(int *fd, struct stat *file)
 }
 
 /* Registered while its file is open, behind `others` files that were opened later; closed then by the program. */
-static struct ibv_mr *registered(int others, struct stat *file)
+static struct ibv_mr *files_registered(int others, struct stat *file)
 {
     int fd, later[OTHERS];
-    char *at = memory(&fd, file);
+    char *at = files_memory(&fd, file);
     for (int i = 0; i < others; i++)
         CHECK((later[i] = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0);
     struct ibv_mr *mr = ibv_reg_mr(pd, at, BYTES, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
@@ -59,14 +59,14 @@ static struct ibv_mr *registered(int others, struct stat *file)
     return mr;
 }
 
-static void found(int others)
+static void test_found(int others)
 {
     struct stat file;
-    struct ibv_mr *mr = registered(others, &file);
+    struct ibv_mr *mr = files_registered(others, &file);
     void *at = mr->addr;
-    CHECK(descriptors(&file) == 1);
+    CHECK(files_descriptors(&file) == 1);
     CHECK(!ibv_dereg_mr(mr));
-    CHECK(descriptors(&file) == 0);
+    CHECK(files_descriptors(&file) == 0);
     munmap(at, BYTES);
 }
 
@@ -76,8 +76,8 @@ static void room_is_left(void)
     struct stat file;
     int kept = 0, free_ones = 0;
     for (int i = 0; i < REGIONS; i++) {
-        mr[i] = registered(0, &file);
-        kept += descriptors(&file);
+        mr[i] = files_registered(0, &file);
+        kept += files_descriptors(&file);
     }
     CHECK(kept > LIMIT / 4 && kept <= LIMIT * 3 / 4);
     for (int i = 0; i < LIMIT; i++)
@@ -100,9 +100,9 @@ int main(void)
     CHECK(list && list[0]);
     struct ibv_context *context = ibv_open_device(list[0]);
     CHECK(context && (pd = ibv_alloc_pd(context)));
-    found(0);
-    found(3);
-    found(OTHERS);
+    test_found(0);
+    test_found(3);
+    test_found(OTHERS);
     room_is_left();
     CHECK(!ibv_dealloc_pd(pd) && !ibv_close_device(context));
     ibv_free_device_list(list);

@@ -23,7 +23,7 @@ static int huge_pages_here(void)
     return line[0] && !strstr(line, "[never]");
 }
 
-static int failed(const char *what)
+static int heap_failed(const char *what)
 {
     fprintf(stderr, "t_heap: %s\n", what);
     return 1;
@@ -35,24 +35,24 @@ int main(void)
     struct ibv_device **list = ibv_get_device_list(&n);
     struct ibv_context *context = list && n > 0 ? ibv_open_device(list[0]) : NULL;
     if (!context)
-        return failed("no device");
+        return heap_failed("no device");
     struct mallinfo2 before = mallinfo2();
     if (!huge_pages_here() || before.arena + before.hblks == 0) /* or another malloc: a sanitizer's */
         return 77;
     char *block = malloc(BYTES);
     if (!block)
-        return failed("no memory");
+        return heap_failed("no memory");
     memset(block, 1, BYTES);
     int mapped = mallinfo2().hblks > before.hblks;
     if (mapped != (getenv("SOFTIB_MALLOC") != NULL))
-        return failed(mapped ? "a large block was mapped by itself" : "malloc was not left alone");
+        return heap_failed(mapped ? "a large block was mapped by itself" : "malloc was not left alone");
     struct ibv_pd *pd = ibv_alloc_pd(context);
     struct ibv_mr *mr = pd ? ibv_reg_mr(pd, block, BYTES, IBV_ACCESS_LOCAL_WRITE) : NULL;
     if (!mr)
-        return failed("no region");
+        return heap_failed("no region");
     for (size_t i = 0; i < BYTES; i++)
         if (block[i] != 1)
-            return failed("the memory has changed");
+            return heap_failed("the memory has changed");
     ibv_dereg_mr(mr);
     ibv_dealloc_pd(pd);
     free(block);

@@ -25,7 +25,7 @@ static void *let_go(void *arg)
     return NULL;
 }
 
-static unsigned char *shared(int *fd)
+static unsigned char *hold_shared(int *fd)
 {
     *fd = memfd_create("t_hold", MFD_CLOEXEC);
     CHECK(*fd >= 0 && !ftruncate(*fd, BYTES));
@@ -71,7 +71,7 @@ static void end_writes(enum call call, struct vt_qp *q, struct ibv_mr **mr)
         *mr = NULL;
 }
 
-static void stopped(struct vt *t, enum call call)
+static void test_stopped(struct vt *t, enum call call)
 {
     struct vt_qp q;
     struct vt_addr me = {0}, other;
@@ -80,7 +80,7 @@ static void stopped(struct vt *t, enum call call)
     unsigned char *p = NULL;
     int fd = -1;
     if (t->side == 0) {
-        p = shared(&fd);
+        p = hold_shared(&fd);
         CHECK((mr = ibv_reg_mr(t->pd, p, BYTES, ALL_ACCESS)));
         me.buf = (uintptr_t)p;
         me.rkey = mr->rkey;
@@ -118,13 +118,13 @@ static void stopped(struct vt *t, enum call call)
     vt_qp_end(&q);
 }
 
-static void test(struct vt *t)
+static void hold_run_test(struct vt *t)
 {
     for (int i = 0; i < 2; i++) /* where the copy is when it is stopped differs */
-        stopped(t, DEREG), stopped(t, RESET);
+        test_stopped(t, DEREG), test_stopped(t, RESET);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(hold_run_test);
 }

@@ -38,7 +38,7 @@ static long huge_kib(const void *p)
     return kib;
 }
 
-static int failed(const char *what)
+static int huge_failed(const char *what)
 {
     fprintf(stderr, "t_huge: %s\n", what);
     return 1;
@@ -147,18 +147,18 @@ static int use_again(void)
     struct ibv_mr *target =
         to ? ibv_reg_mr(pd, to, HUGE, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE) : NULL;
     if (!source || !target)
-        return failed("no region");
+        return huge_failed("no region");
     if (write_region(source, target) || memcmp(from, to, HUGE) != 0)
-        return failed("a write failed");
+        return huge_failed("a write failed");
     if (huge_kib(to))
-        return failed("memory that was used once is brought together");
+        return huge_failed("memory that was used once is brought together");
     for (int i = 0; i < 3; i++)
         if (write_region(source, target))
-            return failed("a write failed");
+            return huge_failed("a write failed");
     for (int i = 0; i < ENOUGH && !huge_kib(to); i++)
         sched_yield();
     if (!huge_kib(to) || memcmp(from, to, HUGE) != 0)
-        return failed("memory that is used again is not brought together");
+        return huge_failed("memory that is used again is not brought together");
     ibv_dereg_mr(source);
     ibv_dereg_mr(target);
     return 0;
@@ -171,20 +171,20 @@ int main(void)
     struct ibv_context *context = list && n > 0 ? ibv_open_device(list[0]) : NULL;
     pd = context ? ibv_alloc_pd(context) : NULL;
     if (!pd)
-        return failed("no device");
+        return huge_failed("no device");
     if (!huge_pages_can_be_had())
         return 77;
     if (register_new(REGIONS) != 0)
-        return failed("memory that is used for the first time is brought together");
+        return huge_failed("memory that is used for the first time is brought together");
     if (connect_qp(context))
-        return failed("no queue pair");
+        return huge_failed("no queue pair");
     if (use_again())
         return 1;
     n = register_new(REGIONS);
     if (n <= 0)
-        return failed("new memory is not brought together although other memory was used again");
+        return huge_failed("new memory is not brought together although other memory was used again");
     if (n == REGIONS)
-        return failed("memory that is never used again is still brought together");
+        return huge_failed("memory that is never used again is still brought together");
     ibv_destroy_qp(qp);
     ibv_destroy_cq(cq);
     ibv_dealloc_pd(pd);

@@ -16,7 +16,7 @@
 #define JOINERS 6
 #define NOBODY  65534
 
-static int die(const char *what)
+static int join_fail(const char *what)
 {
     fprintf(stderr, "FAILED: %s: %s\n", what, strerror(errno));
     exit(1);
@@ -28,21 +28,21 @@ static int take_name(int kind, uint64_t key, const char *rest)
     socklen_t len = abstract_name(&a, "softib/%016llx/%s", (unsigned long long)key, rest);
     int fd = socket(AF_UNIX, kind, 0);
     if (fd < 0 || bind(fd, (struct sockaddr *)&a, len) || (kind == SOCK_STREAM && listen(fd, 1)))
-        die(rest);
+        join_fail(rest);
     return fd;
 }
 
 /* Everything about its registry is right, but for the owner. */
-static void stranger(uint64_t key, int ready, int go)
+static void test_stranger(uint64_t key, int ready, int go)
 {
     char name[64], c = 1;
     if (setgid(NOBODY) || setuid(NOBODY))
-        die("setuid");
+        join_fail("setuid");
     prctl(PR_SET_DUMPABLE, 1);
     int fd = shared_create("softib-registry", sizeof(struct registry));
     struct registry *r = fd < 0 ? NULL : registry_map(fd);
     if (!r)
-        die("a registry");
+        join_fail("a registry");
     r->bytes = sizeof(*r);
     r->magic = SHM_MAGIC;
     snprintf(name, sizeof(name), "%d.%d.0000000000000001", getpid(), fd);
@@ -50,7 +50,7 @@ static void stranger(uint64_t key, int ready, int go)
     take_name(SOCK_STREAM, key, "lock.0"); /* listens, and never answers */
     take_name(SOCK_DGRAM, key, "lock.1");  /* does not even listen */
     if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
-        die("the test");
+        join_fail("the test");
     for (uint32_t m = 0; m < MEMBERS; m++)
         if (atomic_load(&r->member[m].gen)) {
             fprintf(stderr, "FAILED: a process of another user joined the stranger's registry\n");
@@ -59,22 +59,22 @@ static void stranger(uint64_t key, int ready, int go)
     exit(0);
 }
 
-static void joiner(int ready, int go)
+static void test_joiner(int ready, int go)
 {
     char c = 1;
     struct ibv_device **list = ibv_get_device_list(NULL);
     if (!list || !list[0] || !ibv_open_device(list[0]))
-        die("joining");
+        join_fail("joining");
     if (write(ready, &c, 1) != 1 || read(go, &c, 1) != 1)
-        die("the test");
+        join_fail("the test");
     _exit(0);
 }
 
-static void heard(int fd, int n)
+static void join_received(int fd, int n)
 {
     for (char c; n; n--)
         if (read(fd, &c, 1) != 1)
-            die("a process ended");
+            join_fail("a process ended");
 }
 
 int main(void)
@@ -88,21 +88,21 @@ int main(void)
     }
     alarm(100);
     if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)) || pipe(ready) || pipe(go))
-        die("setting up");
+        join_fail("setting up");
     uint64_t key = registry_key(&f);
     if (!fork()) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        stranger(key, ready[1], go[0]);
+        test_stranger(key, ready[1], go[0]);
     }
-    heard(ready[0], 1);
+    join_received(ready[0], 1);
     for (int i = 0; i < JOINERS; i++)
         if (!fork()) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             close(ready[0]);
-            joiner(ready[1], go[0]);
+            test_joiner(ready[1], go[0]);
         }
     close(ready[1]);
-    heard(ready[0], JOINERS);
+    join_received(ready[0], JOINERS);
     int fd = registry_find(key);
     struct registry *r = fd < 0 ? NULL : registry_map(fd);
     uint32_t live = 0;
@@ -114,7 +114,7 @@ int main(void)
     }
     for (int i = 0; i <= JOINERS; i++)
         if (write(go[1], "", 1) != 1)
-            die("the test");
+            join_fail("the test");
     while (wait(&status) > 0)
         bad |= status != 0;
     fabric_free(&f);

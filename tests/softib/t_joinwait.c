@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int failed(const char *what, const char *more)
+static int joinwait_failed(const char *what, const char *more)
 {
     fprintf(stderr, "FAILED: %s%s\n", what, more);
     return 1;
@@ -49,20 +49,20 @@ int main(void)
     struct sockaddr_un a;
     char text[4096], err[256], name[96];
     if (!fabric_parse(getenv("SOFTIB_FABRIC"), &f, err, sizeof(err)))
-        return failed("the fabric: ", err);
+        return joinwait_failed("the fabric: ", err);
     socklen_t len = abstract_name(&a, "softib/%016llx/lock.0", (unsigned long long)registry_key(&f));
     int lock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (lock < 0 || bind(lock, (struct sockaddr *)&a, len) || listen(lock, 64))
-        return failed("cannot hold the lock", "");
+        return joinwait_failed("cannot hold the lock", "");
     int got = join_apart(text, sizeof(text));
     if (got != ETIMEDOUT)
-        return failed("joining did not give up; it said: ", text);
+        return joinwait_failed("joining did not give up; it said: ", text);
     snprintf(name, sizeof(name), "cannot join the fabric: process %d has been joining it for 1 s", getpid());
     if (!strstr(text, name))
-        return failed("it did not say for whom it waited, but: ", text);
+        return joinwait_failed("it did not say for whom it waited, but: ", text);
     close(lock);
     if (join_apart(text, sizeof(text)))
-        return failed("the lock is free, and yet: ", text);
+        return joinwait_failed("the lock is free, and yet: ", text);
     fabric_free(&f);
     return 0;
 }

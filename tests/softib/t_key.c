@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void vectors(void)
+static void test_vectors(void)
 {
     static const struct {
         size_t n;
@@ -40,14 +40,14 @@ static void vectors(void)
     }
 }
 
-static bool fresh(uint64_t instance, uint64_t number, uint32_t slot)
+static bool key_new_objects(uint64_t instance, uint64_t number, uint32_t slot)
 {
     uint8_t seal[SEAL_BYTES], head[FRAME_BYTES] = {0};
     seal_make(instance, number, head, NULL, 0, seal);
     return seal_good(seal, head, NULL, 0) && seal_fresh(seal, 3, slot);
 }
 
-static void seals(void)
+static void test_seals(void)
 {
     uint8_t seal[SEAL_BYTES], head[FRAME_BYTES] = {1, 2, 3}, payload[100] = {4, 5, 6};
     struct iovec iov[2] = {{payload, 33}, {payload + 33, 67}};
@@ -62,17 +62,21 @@ static void seals(void)
         seal[i % SEAL_BYTES] ^= 0x80;
     }
     EXPECT(!seal_good(seal, head, payload, 99));
-    EXPECT(fresh(1, 10, 1) && !fresh(1, 10, 1) && fresh(1, 9, 1) && !fresh(1, 9, 1) && fresh(1, 10, 2));
-    EXPECT(fresh(1, 8000, 1) && fresh(1, 11, 1) && !fresh(1, 11, 1) && fresh(1, 100000, 1));
-    EXPECT(!fresh(1, 8000, 1) && !fresh(1, 90000, 1) && fresh(1, 99999, 1));
-    EXPECT(fresh(2, 1, 1) && !fresh(1, 100001, 1) && fresh(2, 2, 1)); /* the slot has a new process */
+    EXPECT(key_new_objects(1, 10, 1) && !key_new_objects(1, 10, 1) && key_new_objects(1, 9, 1) &&
+           !key_new_objects(1, 9, 1) && key_new_objects(1, 10, 2));
+    EXPECT(key_new_objects(1, 8000, 1) && key_new_objects(1, 11, 1) && !key_new_objects(1, 11, 1) &&
+           key_new_objects(1, 100000, 1));
+    EXPECT(!key_new_objects(1, 8000, 1) && !key_new_objects(1, 90000, 1) && key_new_objects(1, 99999, 1));
+    EXPECT(key_new_objects(2, 1, 1) && !key_new_objects(1, 100001, 1) &&
+           key_new_objects(2, 2, 1)); /* the slot has a new process */
     /* A third one: what the first and the second sent before does not displace it. */
-    EXPECT(fresh(3, 1, 1) && !fresh(1, 100002, 1) && !fresh(2, 3, 1) && fresh(3, 2, 1) && !fresh(3, 1, 1));
+    EXPECT(key_new_objects(3, 1, 1) && !key_new_objects(1, 100002, 1) && !key_new_objects(2, 3, 1) &&
+           key_new_objects(3, 2, 1) && !key_new_objects(3, 1, 1));
     for (uint32_t s = 1; s < 1000; s++)
-        EXPECT(fresh(7, 1, s + 5) && !fresh(7, 1, s + 5));
+        EXPECT(key_new_objects(7, 1, s + 5) && !key_new_objects(7, 1, s + 5));
 }
 
-static void sources(void)
+static void test_sources(void)
 {
     uint8_t key[KEY_BYTES], want[KEY_BYTES];
     char err[5000], path[] = "/tmp/softib-key-XXXXXX";
@@ -102,8 +106,8 @@ int main(void)
 {
     uint8_t key[KEY_BYTES] = {1};
     key_use(key, 5);
-    vectors();
-    seals();
-    sources();
+    test_vectors();
+    test_seals();
+    test_sources();
     return failures != 0;
 }

@@ -31,7 +31,7 @@ static void open_side(struct vt *t)
     CHECK((t->mr = ibv_reg_mr(t->pd, t->buf, BUF_BYTES, ALL_ACCESS)));
 }
 
-static struct vt_opts opts(struct ibv_srq *srq)
+static struct vt_opts kill_opts(struct ibv_srq *srq)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 12;
@@ -42,13 +42,13 @@ static struct vt_opts opts(struct ibv_srq *srq)
 }
 
 /* Sends as fast as it can until it is killed. */
-static void victim(int oob)
+static void kill_victim(int oob)
 {
     struct vt t = {.side = 1, .oob = oob};
     struct vt_qp q;
     alarm(120);
     open_side(&t);
-    vt_qp_make(&t, opts(NULL), &q);
+    vt_qp_make(&t, kill_opts(NULL), &q);
     memset(t.buf, 0x5a, 4096);
     char up = 1;
     CHECK(send(oob, &up, 1, 0) == 1);
@@ -62,7 +62,7 @@ static void victim(int oob)
     }
 }
 
-static void refill(struct vt *t, struct ibv_srq *srq, unsigned n)
+static void test_refill(struct vt *t, struct ibv_srq *srq, unsigned n)
 {
     struct ibv_sge s = {(uintptr_t)t->buf, 4096, t->mr->lkey};
     struct ibv_recv_wr wr = {.sg_list = &s, .num_sge = 1}, *bad;
@@ -71,14 +71,14 @@ static void refill(struct vt *t, struct ibv_srq *srq, unsigned n)
             return;
 }
 
-static void drain(struct vt *t, struct ibv_srq *srq, unsigned *got)
+static void kill_drain(struct vt *t, struct ibv_srq *srq, unsigned *got)
 {
     struct ibv_wc wc;
     while (ibv_poll_cq(t->cq, 1, &wc))
         if (wc.status == IBV_WC_SUCCESS) {
             CHECK(wc.opcode == IBV_WC_RECV && t->buf[0] == 0x5a && wc.byte_len <= 4096);
             ++*got;
-            refill(t, srq, 1);
+            test_refill(t, srq, 1);
         }
 }
 
@@ -93,17 +93,17 @@ static void one_victim(struct vt *t, struct ibv_srq *srq, unsigned n)
     CHECK(pid >= 0);
     if (!pid) {
         close(pair[0]);
-        victim(pair[1]);
+        kill_victim(pair[1]);
     }
     close(pair[1]);
     t->oob = pair[0];
-    vt_qp_make(t, opts(srq), &q);
+    vt_qp_make(t, kill_opts(srq), &q);
     CHECK(recv(pair[0], &up, 1, 0) == 1);
     /* At some moment in the middle of its work, another one each time. */
     while (got < 20 + n * 37 % 300)
-        drain(t, srq, &got);
+        kill_drain(t, srq, &got);
     CHECK(!kill(pid, SIGKILL) && waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
-    drain(t, srq, &got);
+    kill_drain(t, srq, &got);
     struct ibv_wc wc;
     CHECK(!vt_post(&q, t, IBV_WR_RDMA_WRITE, 7, 0, n % 2 ? 8 : 1u << 20, 0, 0));
     do
@@ -115,7 +115,7 @@ static void one_victim(struct vt *t, struct ibv_srq *srq, unsigned n)
     close(pair[0]);
 }
 
-static void survive(void)
+static void test_survive(void)
 {
     struct vt t = {.side = 0};
     alarm(140);
@@ -123,13 +123,13 @@ static void survive(void)
     struct ibv_srq_init_attr a = {.attr = {.max_wr = 1024, .max_sge = 1}};
     struct ibv_srq *srq = ibv_create_srq(t.pd, &a);
     CHECK(srq);
-    refill(&t, srq, 1000);
+    test_refill(&t, srq, 1000);
     for (unsigned n = 0; n < VICTIMS; n++)
         one_victim(&t, srq, n);
     raise(SIGKILL); /* the last one too */
 }
 
-static bool traces(void)
+static bool kill_traces(void)
 {
     char line[512];
     FILE *f = fopen("/proc/net/unix", "r");
@@ -151,9 +151,9 @@ int main(void)
     pid_t pid = fork();
     CHECK(pid >= 0);
     if (!pid)
-        survive();
+        test_survive();
     CHECK(waitpid(pid, &status, 0) == pid);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "ended with %x", status);
-    CHECK(!traces(), "a socket of the fabric is left");
+    CHECK(!kill_traces(), "a socket of the fabric is left");
     return 0;
 }

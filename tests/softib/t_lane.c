@@ -75,7 +75,7 @@ static void end_close(struct end *e)
 
 /* ---- a member ---- */
 
-static void repost(struct end *e, uint64_t i)
+static void lane_repost(struct end *e, uint64_t i)
 {
     struct ibv_sge s = {(uintptr_t)(e->buf + i * STRIDE), STRIDE, e->mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = i, .sg_list = &s, .num_sge = 1}, *bad;
@@ -105,13 +105,13 @@ static struct ibv_wc next_completion(struct end *e, enum way way)
     return wc;
 }
 
-static void token(int fd)
+static void test_token(int fd)
 {
     char c = 1;
     CHECK(send(fd, &c, 1, MSG_NOSIGNAL) == 1);
 }
 
-static void await(int fd)
+static void lane_await(int fd)
 {
     char c;
     CHECK(recv(fd, &c, 1, 0) == 1, "a member is gone");
@@ -128,25 +128,25 @@ static void comes_and_goes(struct end *e)
                 CHECK(wc.status == IBV_WC_SUCCESS && p->number > last, "%llu after %llu",
                       (unsigned long long)p->number, (unsigned long long)last);
                 last = p->number;
-                repost(e, wc.wr_id);
+                lane_repost(e, wc.wr_id);
             }
         CHECK(!ibv_detach_mcast(e->qp, &group, 0xc001));
     }
 }
 
-static void member(int fd, enum way way)
+static void test_member(int fd, enum way way)
 {
     struct end e;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     end_open(&e);
     for (uint64_t i = 0; i < RECEIVES; i++)
-        repost(&e, i);
+        lane_repost(&e, i);
     if (way == COMES_AND_GOES) {
-        token(fd);
+        test_token(fd);
         comes_and_goes(&e);
     }
     CHECK(!ibv_attach_mcast(e.qp, &group, 0xc001));
-    token(fd);
+    test_token(fd);
     for (uint64_t want = 0;; want++) {
         struct ibv_wc wc = next_completion(&e, way);
         const struct packet *p = (const void *)(e.buf + wc.wr_id * STRIDE + GRH);
@@ -157,15 +157,15 @@ static void member(int fd, enum way way)
         for (uint32_t k = 0; k < p->length; k++)
             CHECK(p->bytes[k] == (unsigned char)(want + k));
         bool answer = p->answer;
-        repost(&e, wc.wr_id);
+        lane_repost(&e, wc.wr_id);
         if (answer)
-            token(fd);
+            test_token(fd);
         if (answer && way == IS_LATE)
-            await(fd);
+            lane_await(fd);
     }
 }
 
-static struct child start(enum way way)
+static struct child lane_start(enum way way)
 {
     int pair[2];
     CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
@@ -173,10 +173,10 @@ static struct child start(enum way way)
     CHECK(c.pid >= 0);
     if (!c.pid) {
         close(pair[0]);
-        member(pair[1], way);
+        test_member(pair[1], way);
     }
     close(pair[1]);
-    await(c.fd);
+    lane_await(c.fd);
     return c;
 }
 
@@ -206,7 +206,7 @@ static void send_burst(struct end *e, struct ibv_ah *ah, unsigned n, uint64_t *n
     }
 }
 
-static void stop(struct child *c)
+static void lane_stop(struct child *c)
 {
     int status;
     CHECK(!kill(c->pid, SIGKILL) && waitpid(c->pid, &status, 0) == c->pid);
@@ -225,7 +225,7 @@ int main(void)
         .dlid = 0xc001, .is_global = 1, .port_num = 1, .grh = {.dgid = group, .hop_limit = 1}};
     alarm(140);
     for (int i = 0; i < MEMBERS; i++)
-        c[i] = start(ways[i]);
+        c[i] = lane_start(ways[i]);
     end_open(&e);
     struct ibv_ah *ah = ibv_create_ah(e.pd, &to);
     CHECK(ah);
@@ -234,39 +234,39 @@ int main(void)
         send_burst(&e, ah, round % 10 ? 1 : BURST, &number);
         for (int i = 0; i < MEMBERS; i++)
             if (ways[i] != IS_LATE)
-                await(c[i].fd);
-        await(c[MEMBERS - 1].fd); /* it answers, and then waits for us */
+                lane_await(c[i].fd);
+        lane_await(c[MEMBERS - 1].fd); /* it answers, and then waits for us */
         if (round % 10 != 8)
-            token(c[MEMBERS - 1].fd);
+            test_token(c[MEMBERS - 1].fd);
         else {
             send_burst(&e, ah, BURST, &number); /* while it does not look */
             for (int i = 0; i < MEMBERS - 1; i++)
-                await(c[i].fd);
-            token(c[MEMBERS - 1].fd);
-            await(c[MEMBERS - 1].fd);
-            token(c[MEMBERS - 1].fd);
+                lane_await(c[i].fd);
+            test_token(c[MEMBERS - 1].fd);
+            lane_await(c[MEMBERS - 1].fd);
+            test_token(c[MEMBERS - 1].fd);
         }
     }
-    struct child guest = start(COMES_AND_GOES);
+    struct child guest = lane_start(COMES_AND_GOES);
     for (unsigned v = 0; v < VICTIMS; v++) {
-        struct child victim = start(v % 2 ? POLLS : SLEEPS);
+        struct child victim = lane_start(v % 2 ? POLLS : SLEEPS);
         send_burst(&e, ah, 20 + v * 37 % 300, &number);
-        stop(&victim); /* in the middle of its work, another time each */
+        lane_stop(&victim); /* in the middle of its work, another time each */
         send_burst(&e, ah, 10, &number);
         for (int i = 0; i < MEMBERS; i++) {
-            await(c[i].fd);
+            lane_await(c[i].fd);
             if (ways[i] == IS_LATE) {
-                token(c[i].fd);
-                await(c[i].fd);
-                token(c[i].fd);
+                test_token(c[i].fd);
+                lane_await(c[i].fd);
+                test_token(c[i].fd);
             } else {
-                await(c[i].fd);
+                lane_await(c[i].fd);
             }
         }
     }
-    stop(&guest);
+    lane_stop(&guest);
     for (int i = 0; i < MEMBERS; i++)
-        stop(&c[i]);
+        lane_stop(&c[i]);
     CHECK(!ibv_destroy_ah(ah));
     end_close(&e);
     return 0;

@@ -17,7 +17,7 @@
 
 static const char *what; /* which limit, from the command line */
 
-static void forbid(int number)
+static void limits_forbid(int number)
 {
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -48,7 +48,7 @@ static void limit_space(size_t more)
 }
 
 /* What side 1 says goes to a pipe that this reads after the fact. */
-static void said(int fd, const char *words)
+static void limits_was_reported(int fd, const char *words)
 {
     char text[4096] = "";
     ssize_t n = read(fd, text, sizeof(text) - 1);
@@ -59,7 +59,7 @@ static void said(int fd, const char *words)
     }
 }
 
-static void test(struct vt *t)
+static void limits_run_test(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -71,10 +71,10 @@ static void test(struct vt *t)
     const char *words = NULL;
     if (t->side == 1) {
         if (!strcmp(what, "pidfd")) {
-            forbid(SYS_pidfd_open);
+            limits_forbid(SYS_pidfd_open);
             words = "pidfd_open: Operation not permitted";
         } else if (!strcmp(what, "cma")) {
-            forbid(SYS_process_vm_writev);
+            limits_forbid(SYS_process_vm_writev);
             words = "cannot copy to or from the memory of process";
         } else if (!strcmp(what, "space")) {
             limit_space(8u << 20);
@@ -89,7 +89,7 @@ static void test(struct vt *t)
         dup2(keep, 2);
         vt_wc(t->cq, want);
         if (words)
-            said(pipes[0], words);
+            limits_was_reported(pipes[0], words);
     }
     vt_sync(t);
     if (t->side == 0 && !strcmp(what, "parts"))
@@ -114,7 +114,7 @@ static int without_proc(void)
     int e = errno;
     dup2(keep, 2);
     CHECK(!c && e == ENOENT, "opened, or errno %d", e);
-    said(pipes[0], "/proc: mount it");
+    limits_was_reported(pipes[0], "/proc: mount it");
     return 0;
 }
 
@@ -123,5 +123,5 @@ int main(int argc, char **argv)
     what = argc > 1 ? argv[1] : "";
     if (!strcmp(what, "proc"))
         return without_proc();
-    return vt_run(test);
+    return vt_run(limits_run_test);
 }

@@ -14,7 +14,7 @@ static int failures;
 static const char constant[] = "cannot be written to";
 static char variable[100];
 
-static void both(const char *what, const void *p, uint64_t len, bool there, enum kind kind)
+static void mapping_run_both(const char *what, const void *p, uint64_t len, bool there, enum kind kind)
 {
     struct mapping a = {0}, b = {0};
     int asked = mapping_query((uintptr_t)p, len, &a);
@@ -46,18 +46,18 @@ int main(void)
         perror("t_mapping");
         return 1;
     }
-    both("anonymous", anon + 4096, BYTES - 4096, true, MAP_PRIVATE_ANON);
-    both("two mappings", anon, BYTES, false, MAP_OTHER);
-    both("a hole", hole, BYTES, false, MAP_OTHER);
-    both("in a hole", hole + BYTES / 2, 100, false, MAP_OTHER);
-    both("after a hole", hole + BYTES / 2 + 4096, 100, true, MAP_PRIVATE_ANON);
-    both("a shared file", file + 10, BYTES / 2 - 10, true, MAP_SHARED_FILE);
-    both("a private file", copy, BYTES, true, MAP_OTHER);
-    both("the heap", heap, 100, true, MAP_PRIVATE_ANON);
-    both("the stack", stack, sizeof(stack), true, MAP_OTHER);
-    both("a constant", constant, sizeof(constant), false, MAP_OTHER);
+    mapping_run_both("anonymous", anon + 4096, BYTES - 4096, true, MAP_PRIVATE_ANON);
+    mapping_run_both("two mappings", anon, BYTES, false, MAP_OTHER);
+    mapping_run_both("a hole", hole, BYTES, false, MAP_OTHER);
+    mapping_run_both("in a hole", hole + BYTES / 2, 100, false, MAP_OTHER);
+    mapping_run_both("after a hole", hole + BYTES / 2 + 4096, 100, true, MAP_PRIVATE_ANON);
+    mapping_run_both("a shared file", file + 10, BYTES / 2 - 10, true, MAP_SHARED_FILE);
+    mapping_run_both("a private file", copy, BYTES, true, MAP_OTHER);
+    mapping_run_both("the heap", heap, 100, true, MAP_PRIVATE_ANON);
+    mapping_run_both("the stack", stack, sizeof(stack), true, MAP_OTHER);
+    mapping_run_both("a constant", constant, sizeof(constant), false, MAP_OTHER);
     variable[0] = 1;
-    both("nothing", (void *)64, 10, false, MAP_OTHER);
+    mapping_run_both("nothing", (void *)64, 10, false, MAP_OTHER);
     free(heap);
     return failures != 0;
 }

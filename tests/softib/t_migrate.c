@@ -9,7 +9,7 @@
 #define ROUNDS 8
 
 /* Each machine knows its own ports: the side that has it changes it. */
-static void port(const char *state, int side)
+static void test_port(const char *state, int side)
 {
     char cmd[512];
     snprintf(cmd, sizeof(cmd), "%s ctl port %s node%d/hca0/1", getenv("SOFTIB_TOOL"), state, side);
@@ -42,7 +42,7 @@ static enum ibv_mig_state mig_state(struct vt_qp *q)
 }
 
 /* The alternate path leads from our port `port` to LID `lid`. */
-static void load(struct vt_qp *q, uint8_t port, uint16_t lid, uint8_t bits)
+static void migrate_load(struct vt_qp *q, uint8_t port, uint16_t lid, uint8_t bits)
 {
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_REARM,
                             .alt_port_num = port,
@@ -52,7 +52,7 @@ static void load(struct vt_qp *q, uint8_t port, uint16_t lid, uint8_t bits)
     CHECK(mig_state(q) == IBV_MIG_REARM);
 }
 
-static void refusals(struct vt *t, struct vt_qp *q)
+static void test_refusals(struct vt *t, struct vt_qp *q)
 {
     struct ibv_device_attr d;
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_REARM};
@@ -72,7 +72,7 @@ static void refusals(struct vt *t, struct vt_qp *q)
 }
 
 /* Side 1 sends `ROUNDS` numbered messages, side 0 checks that each arrived once and in order. */
-static void messages(struct vt *t, struct vt_qp *q, unsigned seed)
+static void test_messages(struct vt *t, struct vt_qp *q, unsigned seed)
 {
     for (unsigned i = 0; i < ROUNDS && t->side == 0; i++)
         vt_recv(q, t, i, 4096 * i, 4096);
@@ -91,7 +91,7 @@ static void messages(struct vt *t, struct vt_qp *q, unsigned seed)
 }
 
 /* Away goes the requester's port (of side 1), the responder's (0), or none (-1): then the program moves the QP. */
-static void by_port(struct vt *t, int away)
+static void compare_by_port(struct vt *t, int away)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -101,32 +101,32 @@ static void by_port(struct vt *t, int away)
     o.retry = 2;
     vt_qp_make(t, o, &q);
     if (away < 0)
-        refusals(t, &q);
+        test_refusals(t, &q);
     CHECK(!ibv_query_port(t->ctx, 2, &second));
     mine = second.lid;
     vt_swap(t, &mine, &theirs, sizeof(mine));
-    load(&q, 2, theirs, 0);
+    migrate_load(&q, 2, theirs, 0);
     vt_sync(t);
-    messages(t, &q, 1);
+    test_messages(t, &q, 1);
     CHECK(mig_state(&q) == IBV_MIG_ARMED, "state %d", mig_state(&q));
     vt_sync(t);
     if (t->side == away) {
-        port("down", away);
+        test_port("down", away);
     } else if (away < 0 && t->side == 1) {
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
         CHECK(!ibv_modify_qp(q.qp, &a, IBV_QP_PATH_MIG_STATE));
     }
     vt_sync(t);
-    messages(t, &q, 50);
+    test_messages(t, &q, 50);
     expect_event(t, &q, IBV_EVENT_PATH_MIG);
     CHECK(mig_state(&q) == IBV_MIG_MIGRATED);
     vt_sync(t);
     if (t->side == away)
-        port("up", away);
+        test_port("up", away);
     vt_sync(t);
-    load(&q, 1, q.peer.lid, 0); /* and back, by the path that was the first one */
+    migrate_load(&q, 1, q.peer.lid, 0); /* and back, by the path that was the first one */
     vt_sync(t);
-    messages(t, &q, 100);
+    test_messages(t, &q, 100);
     CHECK(mig_state(&q) == IBV_MIG_ARMED);
     vt_sync(t);
     if (t->side == 0) { /* the other side has not sent anything yet, and is the one that moves now */
@@ -139,20 +139,20 @@ static void by_port(struct vt *t, int away)
         expect_event(t, &q, IBV_EVENT_PATH_MIG);
     }
     vt_sync(t);
-    messages(t, &q, 150);
+    test_messages(t, &q, 150);
     vt_qp_end(&q);
 }
 
 /* One port each: the paths differ in their bits alone, and completions tell which was taken. */
-static void by_path_bits(struct vt *t)
+static void compare_by_path_bits(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 10;
     vt_qp_make(t, o, &q);
-    load(&q, 1, (uint16_t)(q.peer.lid + 1), 1);
+    migrate_load(&q, 1, (uint16_t)(q.peer.lid + 1), 1);
     vt_sync(t);
-    messages(t, &q, 20);
+    test_messages(t, &q, 20);
     CHECK(mig_state(&q) == IBV_MIG_ARMED);
     vt_sync(t);
     if (t->side == 1) {
@@ -176,16 +176,16 @@ static void by_path_bits(struct vt *t)
 }
 
 /* The two sides do not agree on the alternate path: the responder says so, and the requester gets no answer. */
-static void disagree(struct vt *t)
+static void migrate_disagree(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 8;
     o.retry = 1;
     vt_qp_make(t, o, &q);
-    load(&q, 1, (uint16_t)(q.peer.lid + 1), (uint8_t)(t->side == 1 ? 0 : 1));
+    migrate_load(&q, 1, (uint16_t)(q.peer.lid + 1), (uint8_t)(t->side == 1 ? 0 : 1));
     vt_sync(t);
-    messages(t, &q, 30);
+    test_messages(t, &q, 30);
     vt_sync(t);
     if (t->side == 1) {
         struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
@@ -200,16 +200,16 @@ static void disagree(struct vt *t)
     vt_qp_end(&q);
 }
 
-static void test(struct vt *t)
+static void migrate_run_test(struct vt *t)
 {
-    by_port(t, -1);
-    by_port(t, 1);
-    by_port(t, 0);
-    by_path_bits(t);
-    disagree(t);
+    compare_by_port(t, -1);
+    compare_by_port(t, 1);
+    compare_by_port(t, 0);
+    compare_by_path_bits(t);
+    migrate_disagree(t);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(migrate_run_test);
 }

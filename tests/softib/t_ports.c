@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <time.h>
 
-static void tool(const char *args)
+static void test_tool(const char *args)
 {
     char cmd[512];
     snprintf(cmd, sizeof(cmd), "%s %s", getenv("SOFTIB_TOOL"), args);
@@ -41,7 +41,7 @@ static void post_ud(struct vt *t, struct vt_qp *q, struct ibv_ah *ah)
     vt_wc(t->cq, IBV_WC_SUCCESS);
 }
 
-static void paths(struct vt *t, struct vt_qp *q)
+static void test_paths(struct vt *t, struct vt_qp *q)
 {
     CHECK(t->port.lmc == 2 && t->port.lid % 4 == 0);
     for (unsigned k = 0; k < 4; k++) {
@@ -77,7 +77,7 @@ static void down_and_up(struct vt *t, struct vt_qp *ud)
     vt_sync(t);
     struct ibv_ah *ah = vt_ah(t, &ud->peer);
     if (t->side == 0) {
-        tool("ctl port down node0/hca0/1");
+        test_tool("ctl port down node0/hca0/1");
         expect_event(t, IBV_EVENT_PORT_ERR);
         CHECK(!ibv_query_port(t->ctx, 1, &pa) && pa.state == IBV_PORT_DOWN);
     }
@@ -90,7 +90,7 @@ static void down_and_up(struct vt *t, struct vt_qp *ud)
     vt_sync(t);
     if (t->side == 0) {
         CHECK(vt_quiet(t->cq, 20), "through a port that is down");
-        tool("ctl port up node0");
+        test_tool("ctl port up node0");
         expect_event(t, IBV_EVENT_PORT_ACTIVE);
     }
     vt_sync(t);
@@ -114,7 +114,7 @@ static struct registry *registry_here(struct fabric *f)
 }
 
 /* How often side 1 has tried again. */
-static uint64_t retries(const struct registry *r)
+static uint64_t ports_retries(const struct registry *r)
 {
     uint64_t n = 0;
     for (uint32_t m = 1; m < MEMBERS; m++)
@@ -137,7 +137,7 @@ static void post_add(struct vt *t, struct vt_qp *q)
     CHECK(!ibv_post_send(q->qp, &wr, &bad));
 }
 
-static double now(void)
+static double ports_clock(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -162,8 +162,8 @@ static bool in_flight(struct vt *t, bool returns)
     counter[0] = 5;
     struct fabric f;
     struct registry *reg = registry_here(&f);
-    uint64_t before = retries(reg);
-    double start = now();
+    uint64_t before = ports_retries(reg);
+    double start = ports_clock();
     vt_sync(t);
     if (t->side == 1) {
         post_add(t, &rc);
@@ -171,8 +171,8 @@ static bool in_flight(struct vt *t, bool returns)
         while (counter[0] == 5)
             ;
         atomic_store(&reg->port[0].up, 0);
-        in_time = now() - start < 2 * LATENCY;
-        while (in_time && returns && retries(reg) == before)
+        in_time = ports_clock() - start < 2 * LATENCY;
+        while (in_time && returns && ports_retries(reg) == before)
             ;
         if (returns)
             atomic_store(&reg->port[0].up, 1);
@@ -198,7 +198,7 @@ static bool in_flight(struct vt *t, bool returns)
 }
 
 /* The adapter is taken out: what was posted is flushed, the program is told, and it cannot be used again. */
-static void removed(struct vt *t)
+static void test_removed(struct vt *t)
 {
     struct vt_qp rc;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -211,7 +211,7 @@ static void removed(struct vt *t)
     vt_qp_connect(t, o, &rc);
     vt_sync(t);
     if (t->side == 0) {
-        tool("ctl hca remove node0/hca0");
+        test_tool("ctl hca remove node0/hca0");
         for (bool fatal = false; !fatal; fatal = e.event_type == IBV_EVENT_DEVICE_FATAL) {
             CHECK(!ibv_get_async_event(t->ctx, &e));
             CHECK(e.event_type == IBV_EVENT_DEVICE_FATAL || e.event_type == IBV_EVENT_PORT_ERR, "\"%s\"",
@@ -236,7 +236,7 @@ static void removed(struct vt *t)
     vt_qp_end(&rc);
 }
 
-static void test(struct vt *t)
+static void ports_run_test(struct vt *t)
 {
     struct vt_qp q;
     if (getenv("PORTS_LATENCY")) {
@@ -247,14 +247,14 @@ static void test(struct vt *t)
         return;
     }
     vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
-    paths(t, &q);
+    test_paths(t, &q);
     down_and_up(t, &q);
     vt_sync(t);
     vt_qp_end(&q);
-    removed(t);
+    test_removed(t);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(ports_run_test);
 }

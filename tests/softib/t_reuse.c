@@ -39,7 +39,7 @@ static unsigned keys_distinct(const uint32_t *keys)
     return entries;
 }
 
-static void test(struct vt *t)
+static void reuse_run_test(struct vt *t)
 {
     static uint32_t keys[ROUNDS];
     struct vt_qp q;
@@ -73,5 +73,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(reuse_run_test);
 }

@@ -14,7 +14,7 @@
 
 static char dirs[2][32];
 
-static void put(const char *path, const char *text)
+static void samefile_put(const char *path, const char *text)
 {
     int fd = open(path, O_WRONLY);
     if (fd < 0 || write(fd, text, strlen(text)) < 0)
@@ -23,7 +23,7 @@ static void put(const char *path, const char *text)
 }
 
 /* Two fresh tmpfs of our own, which vanish with us. */
-static void mounts(void)
+static void test_mounts(void)
 {
     char map[64];
     uid_t uid = getuid();
@@ -31,11 +31,11 @@ static void mounts(void)
     if (unshare(CLONE_NEWNS)) {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
             vt_skip("no mount namespace can be made");
-        put("/proc/self/setgroups", "deny");
+        samefile_put("/proc/self/setgroups", "deny");
         snprintf(map, sizeof(map), "%u %u 1", uid, uid);
-        put("/proc/self/uid_map", map);
+        samefile_put("/proc/self/uid_map", map);
         snprintf(map, sizeof(map), "%u %u 1", gid, gid);
-        put("/proc/self/gid_map", map);
+        samefile_put("/proc/self/gid_map", map);
     }
     mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
     for (int i = 0; i < 2; i++) {
@@ -45,7 +45,7 @@ static void mounts(void)
     }
 }
 
-static int make(const char *dir, ino_t want, ino_t *ino)
+static int samefile_make(const char *dir, ino_t want, ino_t *ino)
 {
     char path[64];
     struct stat st = {0};
@@ -61,7 +61,7 @@ static int make(const char *dir, ino_t want, ino_t *ino)
     return fd;
 }
 
-static void test(struct vt *t)
+static void samefile_run_test(struct vt *t)
 {
     struct vt_qp q;
     struct ibv_mr *mr = NULL;
@@ -69,7 +69,8 @@ static void test(struct vt *t)
     struct vt_addr me = {0}, other;
     if (t->side == 0) {
         ino_t a, b;
-        int wrong = make(dirs[0], 0, &a), right = make(dirs[1], a, &b); /* the wrong one is found first */
+        int wrong = samefile_make(dirs[0], 0, &a),
+            right = samefile_make(dirs[1], a, &b); /* the wrong one is found first */
         if (a != b)
             vt_skip("the two file systems number their files differently");
         decoy = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, wrong, 0);
@@ -99,8 +100,8 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    mounts();
-    int r = vt_run(test);
+    test_mounts();
+    int r = vt_run(samefile_run_test);
     for (int i = 0; i < 2; i++) {
         umount2(dirs[i], MNT_DETACH);
         rmdir(dirs[i]);

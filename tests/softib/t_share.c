@@ -48,7 +48,7 @@ void shlock_take_slow(struct shlock *l) /* of atomics, which are not tried here 
     abort();
 }
 
-static void note(void)
+static void share_record(void)
 {
     unsigned now = atomic_load(&proc.arena->copying);
     seen = now > seen ? now : seen;
@@ -58,19 +58,19 @@ static void note(void)
 ssize_t process_vm_readv(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
                          unsigned long nr, unsigned long flags)
 {
-    note();
+    share_record();
     return syscall(SYS_process_vm_readv, pid, l, nl, r, nr, flags);
 }
 
 ssize_t process_vm_writev(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
                           unsigned long nr, unsigned long flags)
 {
-    note();
+    share_record();
     return syscall(SYS_process_vm_writev, pid, l, nl, r, nr, flags);
 }
 
 /* One copy of `n` bytes; returns how often the target was rung. */
-static int copy(struct peer *to, bool inward, size_t n, bool target_copies)
+static int share_check_copy(struct peer *to, bool inward, size_t n, bool target_copies)
 {
     static char from[BYTES], into[BYTES];
     struct iovec near = {inward ? into : from, n};
@@ -103,9 +103,9 @@ int main(void)
     proc.pid = to->pid = getpid();
     to->arena = its;
     for (int inward = 0; inward < 2; inward++) {
-        EXPECT(copy(to, inward, BYTES, false) == 1);
-        EXPECT(copy(to, inward, BYTES, true) == 0);
-        EXPECT(copy(to, inward, SHARE_MIN - 4096, false) == 0); /* nobody is asked */
+        EXPECT(share_check_copy(to, inward, BYTES, false) == 1);
+        EXPECT(share_check_copy(to, inward, BYTES, true) == 0);
+        EXPECT(share_check_copy(to, inward, SHARE_MIN - 4096, false) == 0); /* nobody is asked */
     }
     free(to);
     free(its);

@@ -12,13 +12,13 @@
 
 #define BYTES 12288u
 
-static bool refused(int fd, uint64_t from, uint64_t length)
+static bool shared_refused(int fd, uint64_t from, uint64_t length)
 {
     errno = 0;
     return shared_open_part(getpid(), fd, from, length) < 0 && errno == EPERM;
 }
 
-static bool opened(int fd, uint64_t from, uint64_t length)
+static bool shared_opened(int fd, uint64_t from, uint64_t length)
 {
     const int file = shared_open_part(getpid(), fd, from, length);
     return file >= 0 && close(file) == 0;
@@ -30,14 +30,15 @@ int main(void)
     int ends[2];
     const int file = memfd_create("part", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     EXPECT(file >= 0 && !ftruncate(file, BYTES) && !pipe(ends));
-    EXPECT(opened(file, 0, BYTES) && opened(file, 4096, 8192) && opened(file, BYTES, 0));
-    EXPECT(refused(file, 0, BYTES + 1) && refused(file, 4096, BYTES) && refused(file, BYTES + 4096, 0));
-    EXPECT(refused(file, 4096, UINT64_MAX) && refused(file, UINT64_MAX, 4096));
-    EXPECT(refused(ends[0], 0, 0) && refused(ends[1], 0, 0));
+    EXPECT(shared_opened(file, 0, BYTES) && shared_opened(file, 4096, 8192) && shared_opened(file, BYTES, 0));
+    EXPECT(shared_refused(file, 0, BYTES + 1) && shared_refused(file, 4096, BYTES) &&
+           shared_refused(file, BYTES + 4096, 0));
+    EXPECT(shared_refused(file, 4096, UINT64_MAX) && shared_refused(file, UINT64_MAX, 4096));
+    EXPECT(shared_refused(ends[0], 0, 0) && shared_refused(ends[1], 0, 0));
     snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
     const int reader = open(path, O_RDONLY | O_CLOEXEC);
     EXPECT(reader >= 0 &&
-           refused(reader, 0, BYTES)); /* a file that is open for reading only is not written */
+           shared_refused(reader, 0, BYTES)); /* a file that is open for reading only is not written */
     EXPECT(shared_open(getpid(), file, BYTES) < 0 && errno == EPERM); /* not sealed */
     EXPECT(!fcntl(file, F_ADD_SEALS, SHARED_SEALS));
     const int sealed = shared_open(getpid(), file, BYTES);

@@ -9,7 +9,7 @@
 
 #define BYTES 100000u
 
-static struct vt_opts impatient(void)
+static struct vt_opts stopped_short_timeout(void)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     o.timeout = 8; /* a millisecond, three times */
@@ -27,12 +27,12 @@ static int poll_for(struct vt *t, int ms, struct ibv_wc *wc)
     return n;
 }
 
-static void stopped(struct vt *t)
+static void test_stopped(struct vt *t)
 {
     struct vt_qp q;
     pid_t me = getpid(), other;
     struct ibv_wc wc = {0};
-    vt_qp_make(t, impatient(), &q);
+    vt_qp_make(t, stopped_short_timeout(), &q);
     vt_swap(t, &me, &other, sizeof(me));
     for (unsigned round = 0; round < 2; round++) { /* before and after there is a connection */
         if (t->side == 0) {
@@ -54,10 +54,10 @@ static void stopped(struct vt *t)
     vt_qp_end(&q);
 }
 
-static void gone(struct vt *t)
+static void stopped_is_gone(struct vt *t)
 {
     struct vt_qp q;
-    vt_qp_make(t, impatient(), &q);
+    vt_qp_make(t, stopped_short_timeout(), &q);
     vt_sync(t);
     if (t->side == 1)
         vt_qp_end(&q);
@@ -70,13 +70,13 @@ static void gone(struct vt *t)
     vt_sync(t);
 }
 
-static void test(struct vt *t)
+static void stopped_run_test(struct vt *t)
 {
-    stopped(t);
-    gone(t);
+    test_stopped(t);
+    stopped_is_gone(t);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(stopped_run_test);
 }

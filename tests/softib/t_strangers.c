@@ -32,7 +32,7 @@ static bool hung_up(int fd)
 }
 
 /* Side 0 is served by side 1, over the adapters. */
-static void exchange(struct vt *t, struct vt_qp *q)
+static void strangers_exchange(struct vt *t, struct vt_qp *q)
 {
     vt_sync(t);
     if (t->side == 1) {
@@ -46,7 +46,7 @@ static void exchange(struct vt *t, struct vt_qp *q)
     vt_sync(t);
 }
 
-static struct frame theft(const struct vt_qp *q)
+static struct frame strangers_theft(const struct vt_qp *q)
 {
     struct frame f = wc_frame(q, FRAME_DATA, 0);
     f.length = f.total = 64;
@@ -65,7 +65,7 @@ static void without_the_key(struct vt *t)
     memset(t->buf, 0, 4096);
     vt_sync(t);
     if (t->side == 1) {
-        struct frame f = theft(&q);
+        struct frame f = strangers_theft(&q);
         int fd = wc_connect(&fab, &q);
         wc_send(&fab, fd, &f, bytes, sizeof(bytes));
         CHECK(hung_up(fd), "it listens to one who has not greeted");
@@ -82,13 +82,13 @@ static void without_the_key(struct vt *t)
     vt_sync(t);
     for (size_t i = 0; t->side == 0 && i < 4096; i++)
         CHECK(t->buf[i] != MARKER, "byte %zu was written by a stranger", i);
-    exchange(t, &q);
+    strangers_exchange(t, &q);
     vt_qp_end(&q);
 }
 
 static uint64_t sender; /* a process that was started later than this one, in its place */
 
-static void datagram(const struct vt_qp *q, int udp, uint64_t number, bool good, uint8_t what)
+static void test_datagram(const struct vt_qp *q, int udp, uint64_t number, bool good, uint8_t what)
 {
     struct fab_place at;
     uint8_t packet[FRAME_BYTES + SEAL_BYTES + 40 + 8] = {0}, *payload = packet + FRAME_BYTES + SEAL_BYTES;
@@ -112,7 +112,7 @@ static void datagram(const struct vt_qp *q, int udp, uint64_t number, bool good,
 }
 
 /* Of good, repeated and forged datagrams only the good ones arrive, once; loopback keeps their order. */
-static void datagrams(struct vt *t)
+static void test_datagrams(struct vt *t)
 {
     struct vt_qp q;
     vt_qp_init(t, vt_defaults(IBV_QPT_UD), &q);
@@ -124,12 +124,12 @@ static void datagrams(struct vt *t)
         struct timespec now;
         clock_gettime(CLOCK_MONOTONIC, &now);
         sender = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-        datagram(&q, udp, 5, true, 1);
-        datagram(&q, udp, 5, true, 2); /* the number was used */
-        datagram(&q, udp, 6, false, 3);
-        datagram(&q, udp, 4, true, 4); /* late, but new */
-        datagram(&q, udp, 4, true, 5);
-        datagram(&q, udp, 9, true, 6);
+        test_datagram(&q, udp, 5, true, 1);
+        test_datagram(&q, udp, 5, true, 2); /* the number was used */
+        test_datagram(&q, udp, 6, false, 3);
+        test_datagram(&q, udp, 4, true, 4); /* late, but new */
+        test_datagram(&q, udp, 4, true, 5);
+        test_datagram(&q, udp, 9, true, 6);
         close(udp);
     } else {
         static const uint8_t want[] = {1, 4, 6};
@@ -145,7 +145,7 @@ static void datagrams(struct vt *t)
     vt_qp_end(&q);
 }
 
-static unsigned descriptors(pid_t pid)
+static unsigned strangers_descriptors(pid_t pid)
 {
     char path[64];
     unsigned n = 0;
@@ -158,7 +158,7 @@ static unsigned descriptors(pid_t pid)
     return n;
 }
 
-static size_t resident(pid_t pid)
+static size_t strangers_resident(pid_t pid)
 {
     char path[64];
     size_t pages = 0;
@@ -170,13 +170,13 @@ static size_t resident(pid_t pid)
 }
 
 /* Many who connect and say nothing. */
-static void crowd(struct vt *t, pid_t victim)
+static void strangers_many_ranks(struct vt *t, pid_t victim)
 {
     struct vt_qp q;
     static int fd[CROWD];
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
     if (t->side == 1) {
-        unsigned before = descriptors(victim);
+        unsigned before = strangers_descriptors(victim);
         for (unsigned i = 0; i < CROWD; i++) {
             fd[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0); /* the last ones may not get through */
             struct sockaddr_in to = {0};
@@ -188,21 +188,21 @@ static void crowd(struct vt *t, pid_t victim)
             CHECK(!connect(fd[i], (struct sockaddr *)&to, sizeof(to)) || errno == EINPROGRESS);
         }
         for (unsigned i = 0; i < 200; i++) {
-            CHECK(descriptors(victim) < before + 140, "%u strangers have descriptors",
-                  descriptors(victim) - before);
+            CHECK(strangers_descriptors(victim) < before + 140, "%u strangers have descriptors",
+                  strangers_descriptors(victim) - before);
             sched_yield();
         }
     }
     vt_qp_end(&q);
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    exchange(t, &q);
+    strangers_exchange(t, &q);
     for (unsigned i = 0; i < CROWD && t->side == 1; i++)
         close(fd[i]);
     vt_qp_end(&q);
 }
 
 /* A member that asks and asks and never reads an answer. */
-static void flood(struct vt *t, pid_t victim)
+static void strangers_flood(struct vt *t, pid_t victim)
 {
     struct vt_qp q;
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
@@ -210,7 +210,7 @@ static void flood(struct vt *t, pid_t victim)
         static uint8_t pings[1024 * FRAME_BYTES];
         struct frame f = wc_frame(&q, FRAME_PING, 0);
         int fd = wc_greet(&fab, &q);
-        size_t before = resident(victim), sent = 0, at = 0;
+        size_t before = strangers_resident(victim), sent = 0, at = 0;
         for (unsigned i = 0; i < 1024; i++)
             frame_encode(&f, (uint32_t)fab.id, pings + i * FRAME_BYTES);
         struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -220,12 +220,12 @@ static void flood(struct vt *t, pid_t victim)
             sent += n > 0 ? (size_t)n : 0;
             at = (at + (n > 0 ? (size_t)n : 0)) % sizeof(pings);
         }
-        size_t now = resident(victim);
+        size_t now = strangers_resident(victim);
         CHECK(now < before + ROOM, "%zu MB of questions made it grow by %zu MB", sent >> 20,
               (now - before) >> 20);
         close(fd);
     }
-    exchange(t, &q);
+    strangers_exchange(t, &q);
     vt_qp_end(&q);
 }
 
@@ -237,7 +237,7 @@ static void no_descriptors(struct vt *t)
     static int fill[4096];
     unsigned n = 0;
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    exchange(t, &q);
+    strangers_exchange(t, &q);
     if (t->side == 0) {
         CHECK(!getrlimit(RLIMIT_NOFILE, &l));
         few = l;
@@ -263,24 +263,24 @@ static void no_descriptors(struct vt *t)
         CHECK(wc_ping(&fab, fd, &q));
         close(fd);
     }
-    exchange(t, &q);
+    strangers_exchange(t, &q);
     vt_qp_end(&q);
 }
 
-static void test(struct vt *t)
+static void strangers_run_test(struct vt *t)
 {
     pid_t me = getpid(), other;
     wc_setup(&fab);
     vt_swap(t, &me, &other, sizeof(me));
     without_the_key(t);
-    datagrams(t);
-    flood(t, other);
+    test_datagrams(t);
+    strangers_flood(t, other);
     no_descriptors(t);
-    crowd(t, other);
+    strangers_many_ranks(t, other);
     fabric_free(&fab);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(strangers_run_test);
 }

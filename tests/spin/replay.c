@@ -14,8 +14,8 @@ static const char *const state_names[] = {[RESERVE_FREE] = "FREE",
                                           [RESERVE_SENDING] = "SENDING"};
 
 /* The adapter is as the model says. */
-static bool agrees(const struct world *w, unsigned node, unsigned rail, const char *name, int priority,
-                   int granted_to)
+static bool replay_agrees(const struct world *w, unsigned node, unsigned rail, const char *name, int priority,
+                          int granted_to)
 {
     const struct world_nic *n = &w->nic[node][rail];
     int to = n->granted_to ? n->granted_to - 1 : 255;
@@ -27,13 +27,13 @@ static bool agrees(const struct world *w, unsigned node, unsigned rail, const ch
 }
 
 /* One line of the trace; what is not of the model is passed over. */
-static bool step(struct world *w, const char *line, unsigned *events)
+static bool replay_step(struct world *w, const char *line, unsigned *events)
 {
     unsigned a, b, c, event = EVENTS;
     int priority, to;
     char name[32];
     if (sscanf(line, " state %u %u %31s %d %d", &a, &b, name, &priority, &to) == 5)
-        return a < NODES && b < RAILS && agrees(w, a, b, name, priority, to);
+        return a < NODES && b < RAILS && replay_agrees(w, a, b, name, priority, to);
     if (sscanf(line, " asks %u", &a) == 1 && a < NODES)
         event = ASK + a;
     else if (sscanf(line, " frame %u %u %u", &a, &b, &c) == 3 && a < RAILS && b < NODES && c < NODES)
@@ -51,14 +51,14 @@ static bool step(struct world *w, const char *line, unsigned *events)
     return test_failures == 0;
 }
 
-static int follow(const struct limits *limits)
+static int replay_follow(const struct limits *limits)
 {
     struct world w = world_begin(limits);
     unsigned events = 0, lines = 0;
     char line[256];
     while (fgets(line, sizeof(line), stdin)) {
         lines++;
-        if (!step(&w, line, &events)) {
+        if (!replay_step(&w, line, &events)) {
             printf("at line %u: %s", lines, line);
             return 1;
         }
@@ -74,7 +74,7 @@ static int follow(const struct limits *limits)
     return world_ended(&w) ? 0 : 1;
 }
 
-static int count(const struct limits *limits)
+static int replay_count(const struct limits *limits)
 {
     struct world begin = world_begin(limits);
     struct explore e;
@@ -97,5 +97,5 @@ int main(int argc, char **argv)
                        .to = {(uint8_t)atoi(argv[6]), (uint8_t)atoi(argv[7]), (uint8_t)atoi(argv[8])}};
     if (l.nodes > NODES || l.rails > RAILS)
         return 2;
-    return strcmp(argv[1], "count") == 0 ? count(&l) : follow(&l);
+    return strcmp(argv[1], "count") == 0 ? replay_count(&l) : replay_follow(&l);
 }

@@ -17,7 +17,7 @@ static bool event_within(struct vt *t, int ms, struct ibv_cq **cq)
     return true;
 }
 
-static void solicited(struct vt *t, struct vt_qp *q)
+static void test_solicited(struct vt *t, struct vt_qp *q)
 {
     struct ibv_cq *cq;
     if (t->side == 0) {
@@ -103,7 +103,7 @@ static void armed_early(struct vt *t, struct vt_qp *q)
 #define MANY 20
 
 /* More queues on a channel than its descriptor can hold tokens: every event must come through. */
-static void many(struct vt *t)
+static void test_many(struct vt *t)
 {
     struct ibv_cq *cq[MANY];
     struct vt_qp q[MANY];
@@ -136,7 +136,7 @@ static void many(struct vt *t)
     }
 }
 
-static void resize(struct vt *t)
+static void cq_resize(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -168,7 +168,7 @@ static void resize(struct vt *t)
     CHECK(!ibv_destroy_cq(cq));
 }
 
-static void extended(struct vt *t)
+static void test_extended(struct vt *t)
 {
     struct ibv_cq_init_attr_ex ca = {.cqe = 64, .wc_flags = IBV_WC_STANDARD_FLAGS};
     struct ibv_cq_ex *cx = ibv_create_cq_ex(t->ctx, &ca);
@@ -238,20 +238,20 @@ static void extended(struct vt *t)
     CHECK(!ibv_destroy_cq(ibv_cq_ex_to_cq(cx)));
 }
 
-static void test(struct vt *t)
+static void cq_run_test(struct vt *t)
 {
     struct vt_qp q;
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
-    solicited(t, &q);
+    test_solicited(t, &q);
     armed_late(t, &q);
     armed_early(t, &q);
     vt_qp_end(&q);
-    many(t);
-    resize(t);
-    extended(t);
+    test_many(t);
+    cq_resize(t);
+    test_extended(t);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(cq_run_test);
 }

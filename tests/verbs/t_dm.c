@@ -7,7 +7,7 @@
 
 #define LENGTH 4096u
 
-static void limits(struct vt *t, uint64_t most)
+static void test_limits(struct vt *t, uint64_t most)
 {
     struct ibv_alloc_dm_attr a = {.length = most + 1};
     CHECK(!ibv_alloc_dm(t->ctx, &a), "more than the device has");
@@ -17,7 +17,7 @@ static void limits(struct vt *t, uint64_t most)
     CHECK(!ibv_alloc_dm(t->ctx, &a) && errno == EINVAL);
 }
 
-static void copies(struct vt *t, struct ibv_dm *dm)
+static void test_copies(struct vt *t, struct ibv_dm *dm)
 {
     vt_fill(t->buf, LENGTH, 5);
     CHECK(!ibv_memcpy_to_dm(dm, 0, t->buf, LENGTH));
@@ -62,22 +62,22 @@ static void remote_write(struct vt *t, struct ibv_dm *dm)
     CHECK(!ibv_dereg_mr(mr));
 }
 
-static void test(struct vt *t)
+static void dm_run_test(struct vt *t)
 {
     struct ibv_device_attr_ex a;
     CHECK(!ibv_query_device_ex(t->ctx, NULL, &a));
     if (!a.max_dm_size)
         vt_skip("the device has no memory");
-    limits(t, a.max_dm_size);
+    test_limits(t, a.max_dm_size);
     struct ibv_alloc_dm_attr attr = {.length = LENGTH};
     struct ibv_dm *dm = ibv_alloc_dm(t->ctx, &attr);
     CHECK(dm);
-    copies(t, dm);
+    test_copies(t, dm);
     remote_write(t, dm);
     CHECK(!ibv_free_dm(dm));
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(dm_run_test);
 }

@@ -27,7 +27,7 @@ static void give_up(struct vt_qp *q, bool *done)
 }
 
 /* Gives up when `before` messages have come; so many came in all. */
-static unsigned receive(struct vt_qp *q, struct ibv_cq *cq, unsigned before)
+static unsigned give_up_receive(struct vt_qp *q, struct ibv_cq *cq, unsigned before)
 {
     unsigned good = 0;
     bool done = false;
@@ -66,7 +66,7 @@ static unsigned send_all(struct vt *t, struct vt_qp *q, struct ibv_cq *cq)
     return good;
 }
 
-static void test(struct vt *t)
+static void give_up_run_test(struct vt *t)
 {
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -81,7 +81,7 @@ static void test(struct vt *t)
             vt_recv(&q, t, i, (size_t)i * BYTES, BYTES);
         vt_qp_connect(t, o, &q);
         vt_sync(t);
-        good = t->side == 0 ? receive(&q, o.rcq, 1 + round % (MESSAGES / 2)) : send_all(t, &q, o.scq);
+        good = t->side == 0 ? give_up_receive(&q, o.rcq, 1 + round % (MESSAGES / 2)) : send_all(t, &q, o.scq);
         vt_swap(t, &good, &theirs, sizeof(good));
         CHECK(t->side == 1 || theirs <= good, "%u messages had arrived, its sender was told of %u", good,
               theirs);
@@ -92,5 +92,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(give_up_run_test);
 }

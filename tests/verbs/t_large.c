@@ -11,12 +11,12 @@ static const uint32_t sizes[] = {65536,  65537,    100003,   131072,           2
                                  700001, 1u << 20, 3u << 20, (3u << 20) + 4095};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static void guard(struct vt *t, size_t at, uint32_t n)
+static void test_guard(struct vt *t, size_t at, uint32_t n)
 {
     t->buf[at - 1] = t->buf[at + n] = 0xa5;
 }
 
-static void guarded(struct vt *t, size_t at, uint32_t n, const char *what)
+static void test_guarded(struct vt *t, size_t at, uint32_t n, const char *what)
 {
     CHECK(t->buf[at - 1] == 0xa5 && t->buf[at + n] == 0xa5, "%s of %u bytes wrote beside its place", what, n);
 }
@@ -32,7 +32,7 @@ static void one_sided(struct vt *t, struct vt_qp *q)
         if (source)
             vt_fill(t->buf + from, n, i);
         else
-            guard(t, to, n);
+            test_guard(t, to, n);
         vt_sync(t);
         if (t->side == 0) {
             size_t mine = source ? from : to, theirs = source ? to : from;
@@ -42,7 +42,7 @@ static void one_sided(struct vt *t, struct vt_qp *q)
         vt_sync(t);
         if (!source) {
             vt_expect(t->buf + to, n, i, op == IBV_WR_RDMA_WRITE ? "a large write" : "a large read");
-            guarded(t, to, n, "a large transfer");
+            test_guarded(t, to, n, "a large transfer");
         }
     }
 }
@@ -66,7 +66,7 @@ static void both_ways(struct vt *t, struct vt_qp *q)
 }
 
 /* A message gathered from three places and scattered to three others. */
-static void gathered(struct vt *t, struct vt_qp *q)
+static void test_gathered(struct vt *t, struct vt_qp *q)
 {
     const uint32_t n = 900001, cut[2][2] = {{300, 500003}, {70001, 70002}};
     struct ibv_sge sge[3];
@@ -109,7 +109,7 @@ static void gathered(struct vt *t, struct vt_qp *q)
     vt_sync(t);
 }
 
-static void test(struct vt *t)
+static void large_run_test(struct vt *t)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     struct vt_qp q;
@@ -118,11 +118,11 @@ static void test(struct vt *t)
     vt_qp_make(t, o, &q);
     one_sided(t, &q);
     both_ways(t, &q);
-    gathered(t, &q);
+    test_gathered(t, &q);
     vt_qp_end(&q);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(large_run_test);
 }

@@ -65,7 +65,7 @@ static void new_access(struct vt *t)
     CHECK(!ibv_dereg_mr(mr));
 }
 
-static void test(struct vt *t)
+static void mr_run_test(struct vt *t)
 {
     struct vt_qp q, dead;
     struct note mine = {0}, theirs;
@@ -116,5 +116,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(mr_run_test);
 }

@@ -20,7 +20,7 @@ static unsigned char *map_pages(void)
     return p;
 }
 
-static void prefetch(struct vt *t, struct ibv_mr *mr, const void *at)
+static void test_prefetch(struct vt *t, struct ibv_mr *mr, const void *at)
 {
     struct ibv_sge s = {(uintptr_t)at, LENGTH, mr->lkey}, pinned = {(uintptr_t)t->buf, 64, t->mr->lkey};
     CHECK(!ibv_advise_mr(t->pd, IBV_ADVISE_MR_ADVICE_PREFETCH, IBV_ADVISE_MR_FLAG_FLUSH, &s, 1));
@@ -31,7 +31,7 @@ static void prefetch(struct vt *t, struct ibv_mr *mr, const void *at)
 }
 
 /* A write by the peer into memory of side 1 that the region holds, and another one after the pages were unmapped. */
-static void traffic(struct vt *t, struct ibv_mr *mr, unsigned char *pages)
+static void test_traffic(struct vt *t, struct ibv_mr *mr, unsigned char *pages)
 {
     struct vt_qp q;
     struct place mine = {mr->rkey, (uintptr_t)pages}, theirs;
@@ -65,7 +65,7 @@ static void traffic(struct vt *t, struct ibv_mr *mr, unsigned char *pages)
     vt_qp_end(&q);
 }
 
-static void test(struct vt *t)
+static void odp_run_test(struct vt *t)
 {
     struct ibv_device_attr_ex a;
     CHECK(!ibv_query_device_ex(t->ctx, NULL, &a));
@@ -75,19 +75,19 @@ static void test(struct vt *t)
     unsigned char *pages = map_pages();
     struct ibv_mr *mr = ibv_reg_mr(t->pd, pages, LENGTH, ALL_ACCESS | IBV_ACCESS_ON_DEMAND);
     CHECK(mr);
-    prefetch(t, mr, pages);
-    traffic(t, mr, pages);
+    test_prefetch(t, mr, pages);
+    test_traffic(t, mr, pages);
     CHECK(!ibv_dereg_mr(mr));
     if (!(a.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT))
         return;
     pages = map_pages();
     CHECK((mr = ibv_reg_mr(t->pd, NULL, SIZE_MAX, ALL_ACCESS | IBV_ACCESS_ON_DEMAND)), "an implicit region");
-    prefetch(t, mr, pages);
-    traffic(t, mr, pages);
+    test_prefetch(t, mr, pages);
+    test_traffic(t, mr, pages);
     CHECK(!ibv_dereg_mr(mr));
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(odp_run_test);
 }

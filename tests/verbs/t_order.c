@@ -76,7 +76,7 @@ static void take_turns(struct vt *t, struct vt_qp *q, unsigned char *buf, struct
     }
 }
 
-static void test(struct vt *t)
+static void order_run_test(struct vt *t)
 {
     struct vt_qp q;
     if (t->rxe)
@@ -99,5 +99,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(order_run_test);
 }

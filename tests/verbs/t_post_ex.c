@@ -13,19 +13,19 @@
 
 enum { FROM = 0, WORD = 4096, BACK = 8192, INTO = 16384 }; /* places in the buffer */
 
-static struct ibv_qp_ex *next(struct ibv_qp_ex *x, uint64_t id)
+static struct ibv_qp_ex *post_ex_next(struct ibv_qp_ex *x, uint64_t id)
 {
     x->wr_id = id;
     x->wr_flags = IBV_SEND_SIGNALED;
     return x;
 }
 
-static void data(struct ibv_qp_ex *x, struct vt *t, size_t off, uint32_t len)
+static void test_data(struct ibv_qp_ex *x, struct vt *t, size_t off, uint32_t len)
 {
     ibv_wr_set_sge(x, t->mr->lkey, (uintptr_t)t->buf + off, len);
 }
 
-static void finish(struct ibv_qp_ex *x, struct vt *t, uint64_t first, unsigned count)
+static void post_ex_finish(struct ibv_qp_ex *x, struct vt *t, uint64_t first, unsigned count)
 {
     int rc = ibv_wr_complete(x);
     CHECK(!rc, "ibv_wr_complete: %s", strerror(rc));
@@ -40,17 +40,17 @@ static void one_sided(struct vt *t, struct vt_qp *q, struct ibv_qp_ex *x)
 {
     const uint64_t word = q->peer.buf + WORD;
     ibv_wr_start(x);
-    ibv_wr_rdma_write(next(x, 10), q->peer.rkey, q->peer.buf + INTO);
-    data(x, t, FROM, 300);
-    ibv_wr_rdma_write_imm(next(x, 11), q->peer.rkey, q->peer.buf + INTO + 300, htonl(77));
-    data(x, t, FROM + 300, 200);
-    ibv_wr_rdma_read(next(x, 12), q->peer.rkey, q->peer.buf + INTO);
-    data(x, t, BACK, 500);
-    ibv_wr_atomic_fetch_add(next(x, 13), q->peer.rkey, word, 5);
-    data(x, t, WORD + 8, 8);
-    ibv_wr_atomic_cmp_swp(next(x, 14), q->peer.rkey, word, 105, 42);
-    data(x, t, WORD + 16, 8);
-    finish(x, t, 10, 5);
+    ibv_wr_rdma_write(post_ex_next(x, 10), q->peer.rkey, q->peer.buf + INTO);
+    test_data(x, t, FROM, 300);
+    ibv_wr_rdma_write_imm(post_ex_next(x, 11), q->peer.rkey, q->peer.buf + INTO + 300, htonl(77));
+    test_data(x, t, FROM + 300, 200);
+    ibv_wr_rdma_read(post_ex_next(x, 12), q->peer.rkey, q->peer.buf + INTO);
+    test_data(x, t, BACK, 500);
+    ibv_wr_atomic_fetch_add(post_ex_next(x, 13), q->peer.rkey, word, 5);
+    test_data(x, t, WORD + 8, 8);
+    ibv_wr_atomic_cmp_swp(post_ex_next(x, 14), q->peer.rkey, word, 105, 42);
+    test_data(x, t, WORD + 16, 8);
+    post_ex_finish(x, t, 10, 5);
     vt_expect(t->buf + BACK, 500, 3, "what was written, read back");
     uint64_t found[2];
     memcpy(found, t->buf + WORD + 8, sizeof(found));
@@ -65,24 +65,24 @@ static void two_sided(struct vt *t, struct ibv_qp_ex *x)
                                       {(uintptr_t)t->buf + FROM + 100, 60, t->mr->lkey}};
     const struct ibv_data_buf parts[2] = {{t->buf + FROM, 10}, {t->buf + FROM + 10, 20}};
     ibv_wr_start(x);
-    ibv_wr_send(next(x, 20));
-    data(x, t, FROM, 160);
-    ibv_wr_send_imm(next(x, 21), htonl(99));
+    ibv_wr_send(post_ex_next(x, 20));
+    test_data(x, t, FROM, 160);
+    ibv_wr_send_imm(post_ex_next(x, 21), htonl(99));
     ibv_wr_set_sge_list(x, 2, pieces);
-    ibv_wr_send(next(x, 22));
+    ibv_wr_send(post_ex_next(x, 22));
     ibv_wr_set_inline_data(x, t->buf + FROM, 30);
-    ibv_wr_send(next(x, 23));
+    ibv_wr_send(post_ex_next(x, 23));
     ibv_wr_set_inline_data_list(x, 2, parts);
-    finish(x, t, 20, 4);
+    post_ex_finish(x, t, 20, 4);
     /* What is given up is as if it had never been. */
     ibv_wr_start(x);
-    ibv_wr_send(next(x, 30));
-    data(x, t, FROM, 8);
+    ibv_wr_send(post_ex_next(x, 30));
+    test_data(x, t, FROM, 8);
     ibv_wr_abort(x);
     CHECK(vt_quiet(t->cq, 50), "a list that was given up sends nothing");
 }
 
-static void receive(struct vt *t, struct vt_qp *q)
+static void post_ex_receive(struct vt *t, struct vt_qp *q)
 {
     struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
     CHECK(wc.opcode == IBV_WC_RECV_RDMA_WITH_IMM && ntohl(wc.imm_data) == 77 && wc.byte_len == 200);
@@ -102,7 +102,7 @@ static void receive(struct vt *t, struct vt_qp *q)
     (void)q;
 }
 
-static void test(struct vt *t)
+static void post_ex_run_test(struct vt *t)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     struct vt_qp q;
@@ -125,12 +125,12 @@ static void test(struct vt *t)
         two_sided(t, x);
         vt_sync(t);
     } else {
-        receive(t, &q);
+        post_ex_receive(t, &q);
     }
     vt_qp_end(&q);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(post_ex_run_test);
 }

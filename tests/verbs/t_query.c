@@ -19,7 +19,7 @@
         CHECK(of((type)((last) + 1000)), #of " of nonsense");                             \
     } while (0)
 
-static void names(void)
+static void test_names(void)
 {
     NAMES(ibv_node_type_str, enum ibv_node_type, IBV_NODE_CA, IBV_NODE_RNIC);
     NAMES(ibv_port_state_str, enum ibv_port_state, IBV_PORT_NOP, IBV_PORT_ACTIVE_DEFER);
@@ -27,7 +27,7 @@ static void names(void)
     NAMES(ibv_wc_status_str, enum ibv_wc_status, IBV_WC_SUCCESS, IBV_WC_GENERAL_ERR);
 }
 
-static void rates(void)
+static void test_rates(void)
 {
     static const struct {
         enum ibv_rate rate;
@@ -48,7 +48,7 @@ static void rates(void)
 }
 
 /* One entry, the table and the old call agree. */
-static void addresses(struct vt *t)
+static void test_addresses(struct vt *t)
 {
     struct ibv_gid_entry one, table[64];
     union ibv_gid gid;
@@ -72,7 +72,7 @@ static void addresses(struct vt *t)
 }
 
 /* Where there is an adapter's clock, it goes forward. */
-static void clocks(struct vt *t)
+static void test_clocks(struct vt *t)
 {
     struct ibv_values_ex a = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK}, b = a, wrong = {.comp_mask = 1u << 30};
     if (ibv_query_rt_values_ex(t->ctx, &a) == 0) {
@@ -84,7 +84,7 @@ static void clocks(struct vt *t)
 }
 
 /* A domain inside another: what is registered in one is good in the other, and the outer one lives as long. */
-static void domains(struct vt *t)
+static void test_domains(struct vt *t)
 {
     struct ibv_td_init_attr none = {0};
     struct ibv_td *td = ibv_alloc_td(t->ctx, &none);
@@ -100,7 +100,7 @@ static void domains(struct vt *t)
     CHECK(!ibv_alloc_parent_domain(t->ctx, &attr), "a domain inside none");
 }
 
-static void forks(struct vt *t)
+static void test_forks(struct vt *t)
 {
     CHECK(!ibv_fork_init());
     CHECK(ibv_is_fork_initialized() != IBV_FORK_DISABLED);
@@ -109,18 +109,18 @@ static void forks(struct vt *t)
     CHECK(ibv_get_device_name(t->ctx->device) && ibv_get_device_guid(t->ctx->device) != 0);
 }
 
-static void test(struct vt *t)
+static void query_run_test(struct vt *t)
 {
-    names();
-    rates();
-    addresses(t);
-    clocks(t);
-    domains(t);
-    forks(t);
+    test_names();
+    test_rates();
+    test_addresses(t);
+    test_clocks(t);
+    test_domains(t);
+    test_forks(t);
     vt_sync(t);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(query_run_test);
 }

@@ -25,8 +25,8 @@ static void expect_flush(struct vt *t, struct vt_qp *q)
 }
 
 /* side 1 does one RDMA that must be refused with `want`. */
-static void refused(struct vt *t, enum ibv_wr_opcode op, uint32_t rkey_xor, size_t roff, uint32_t len,
-                    int access, enum ibv_wc_status want)
+static void test_refused(struct vt *t, enum ibv_wr_opcode op, uint32_t rkey_xor, size_t roff, uint32_t len,
+                         int access, enum ibv_wc_status want)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -100,7 +100,7 @@ static void not_ready(struct vt *t)
 }
 
 /* Retries go on for ever with 7, while the sender sleeps on its channel: it never calls in. */
-static void patience(struct vt *t)
+static void test_patience(struct vt *t)
 {
     struct vt_qp q;
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
@@ -127,7 +127,7 @@ static void patience(struct vt *t)
 }
 
 /* The peer's QP vanishes; later requests time out. */
-static void gone(struct vt *t)
+static void rc_errors_is_gone(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -146,22 +146,22 @@ static void gone(struct vt *t)
     vt_sync(t);
 }
 
-static void test(struct vt *t)
+static void rc_errors_run_test(struct vt *t)
 {
     int no_write = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ;
-    refused(t, IBV_WR_RDMA_WRITE, 0x100, 0, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
-    refused(t, IBV_WR_RDMA_WRITE, 0, BUF_BYTES - 4, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
-    refused(t, IBV_WR_RDMA_WRITE, 0, 0, 8, no_write, IBV_WC_REM_INV_REQ_ERR);
-    refused(t, IBV_WR_RDMA_READ, 0x100, 0, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
-    refused(t, IBV_WR_RDMA_READ, 0, BUF_BYTES - 4, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
+    test_refused(t, IBV_WR_RDMA_WRITE, 0x100, 0, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
+    test_refused(t, IBV_WR_RDMA_WRITE, 0, BUF_BYTES - 4, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
+    test_refused(t, IBV_WR_RDMA_WRITE, 0, 0, 8, no_write, IBV_WC_REM_INV_REQ_ERR);
+    test_refused(t, IBV_WR_RDMA_READ, 0x100, 0, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
+    test_refused(t, IBV_WR_RDMA_READ, 0, BUF_BYTES - 4, 8, ALL_ACCESS, IBV_WC_REM_ACCESS_ERR);
     local_key(t);
     too_long(t);
     not_ready(t);
-    patience(t);
-    gone(t);
+    test_patience(t);
+    rc_errors_is_gone(t);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(rc_errors_run_test);
 }

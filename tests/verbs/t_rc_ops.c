@@ -7,7 +7,7 @@
 
 #define FAR (4u << 20)
 
-static void sends(struct vt *t, struct vt_qp *q)
+static void test_sends(struct vt *t, struct vt_qp *q)
 {
     static const uint32_t sizes[] = {0,    1,     2,      7,      64,       1023,   1024,
                                      4097, 65536, 262144, 262145, 1u << 20, 3333333};
@@ -36,7 +36,7 @@ static void sends(struct vt *t, struct vt_qp *q)
     }
 }
 
-static void rdma(struct vt *t, struct vt_qp *q)
+static void test_rdma(struct vt *t, struct vt_qp *q)
 {
     static const uint32_t sizes[] = {1, 8, 100, 4096, 70001, 300000, 2000000};
     for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
@@ -67,7 +67,7 @@ static void rdma(struct vt *t, struct vt_qp *q)
     }
 }
 
-static uint64_t atomic(struct vt *t, struct vt_qp *q, enum ibv_wr_opcode op, uint64_t a, uint64_t b)
+static uint64_t rc_ops_atomic(struct vt *t, struct vt_qp *q, enum ibv_wr_opcode op, uint64_t a, uint64_t b)
 {
     struct ibv_sge s = {(uintptr_t)t->buf, 8, t->mr->lkey};
     struct ibv_send_wr wr = {.sg_list = &s, .num_sge = 1, .opcode = op, .send_flags = IBV_SEND_SIGNALED},
@@ -84,16 +84,16 @@ static uint64_t atomic(struct vt *t, struct vt_qp *q, enum ibv_wr_opcode op, uin
     return old;
 }
 
-static void atomics(struct vt *t, struct vt_qp *q)
+static void test_atomics(struct vt *t, struct vt_qp *q)
 {
     uint64_t *word = (uint64_t *)(t->buf + FAR);
     *word = 40;
     vt_sync(t);
     if (t->side == 1) {
-        CHECK(atomic(t, q, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0) == 40);
-        CHECK(atomic(t, q, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 99) == 42);
-        CHECK(atomic(t, q, IBV_WR_ATOMIC_CMP_AND_SWP, 42, 7) == 42);
-        CHECK(atomic(t, q, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0) == 7);
+        CHECK(rc_ops_atomic(t, q, IBV_WR_ATOMIC_FETCH_AND_ADD, 2, 0) == 40);
+        CHECK(rc_ops_atomic(t, q, IBV_WR_ATOMIC_CMP_AND_SWP, 1, 99) == 42);
+        CHECK(rc_ops_atomic(t, q, IBV_WR_ATOMIC_CMP_AND_SWP, 42, 7) == 42);
+        CHECK(rc_ops_atomic(t, q, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 0) == 7);
         vt_sync(t);
     } else {
         vt_sync(t);
@@ -103,13 +103,13 @@ static void atomics(struct vt *t, struct vt_qp *q)
     vt_sync(t);
     struct vt_qp *mine = q;
     for (int i = 0; i < 200 && t->side == 1; i++)
-        atomic(t, mine, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
+        rc_ops_atomic(t, mine, IBV_WR_ATOMIC_FETCH_AND_ADD, 1, 0);
     vt_sync(t);
     if (t->side == 0)
         CHECK(*word == 207, "%llu", (unsigned long long)*word);
 }
 
-static void lists(struct vt *t, struct vt_qp *q)
+static void test_lists(struct vt *t, struct vt_qp *q)
 {
     if (t->side == 0) {
         struct ibv_sge s[3] = {{(uintptr_t)t->buf + 5000, 10, t->mr->lkey},
@@ -167,20 +167,20 @@ static void full_queue(struct vt *t, struct vt_qp *q)
     vt_sync(t);
 }
 
-static void test(struct vt *t)
+static void rc_ops_run_test(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     vt_qp_make(t, o, &q);
-    sends(t, &q);
-    rdma(t, &q);
-    atomics(t, &q);
-    lists(t, &q);
+    test_sends(t, &q);
+    test_rdma(t, &q);
+    test_atomics(t, &q);
+    test_lists(t, &q);
     full_queue(t, &q);
     vt_qp_end(&q);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(rc_ops_run_test);
 }

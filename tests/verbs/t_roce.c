@@ -8,7 +8,7 @@
 
 #define GRH_BYTES 40
 
-static struct ibv_ah_attr address(const union ibv_gid *to, uint8_t index)
+static struct ibv_ah_attr roce_address(const union ibv_gid *to, uint8_t index)
 {
     struct ibv_ah_attr a = {.port_num = 1, .is_global = 1};
     a.grh.dgid = *to;
@@ -17,7 +17,7 @@ static struct ibv_ah_attr address(const union ibv_gid *to, uint8_t index)
     return a;
 }
 
-static void port(struct vt *t)
+static void test_port(struct vt *t)
 {
     struct ibv_gid_entry e;
     CHECK(t->port.lid == 0 && t->port.sm_lid == 0, "LID %u", t->port.lid);
@@ -30,15 +30,15 @@ static void port(struct vt *t)
 }
 
 /* Address handles and queue pairs name a GID that some port has, and one of our own. */
-static void addresses(struct vt *t, const struct vt_addr *peer)
+static void test_addresses(struct vt *t, const struct vt_addr *peer)
 {
-    struct ibv_ah_attr a = address(&peer->gid, (uint8_t)t->gid_index);
+    struct ibv_ah_attr a = roce_address(&peer->gid, (uint8_t)t->gid_index);
     struct ibv_ah *h = ibv_create_ah(t->pd, &a);
     CHECK(h && !ibv_destroy_ah(h));
     a.is_global = 0;
     a.dlid = 1;
     CHECK(!ibv_create_ah(t->pd, &a) && errno == EINVAL, "a LID is no address here");
-    a = address(&peer->gid, (uint8_t)t->gid_index);
+    a = roce_address(&peer->gid, (uint8_t)t->gid_index);
     a.grh.sgid_index = 255;
     CHECK(!ibv_create_ah(t->pd, &a), "entry 255 of the table");
     memset(a.grh.dgid.raw, 0x77, 16);
@@ -47,11 +47,11 @@ static void addresses(struct vt *t, const struct vt_addr *peer)
 }
 
 /* Side 0 sends a datagram; side 1 knows only what arrived and answers. */
-static void answer(struct vt *t)
+static void roce_answer(struct vt *t)
 {
     struct vt_qp q;
     vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
-    addresses(t, &q.peer);
+    test_addresses(t, &q.peer);
     vt_recv(&q, t, 1, 0, 256);
     vt_sync(t);
     struct ibv_sge s = {(uintptr_t)t->buf + 4096, 64, t->mr->lkey};
@@ -103,7 +103,7 @@ static int other_version(struct vt *t)
 }
 
 /* Version 1 and version 2 are different packets: a queue pair takes one kind. */
-static void versions(struct vt *t)
+static void test_versions(struct vt *t)
 {
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
     struct vt_qp q;
@@ -124,7 +124,7 @@ static void versions(struct vt *t)
 }
 
 /* The interface in a VLAN is another one: its GIDs lead only to ports in the same VLAN. */
-static void vlan(struct vt *t)
+static void test_vlan(struct vt *t)
 {
     const int last = t->port.gid_tbl_len - 1;
     union ibv_gid mine, theirs;
@@ -132,7 +132,7 @@ static void vlan(struct vt *t)
     uint16_t vid = 0;
     CHECK(!ibv_query_gid(t->ctx, 1, last, &mine));
     vt_swap(t, &mine, &theirs, sizeof(mine));
-    struct ibv_ah_attr a = address(&theirs, (uint8_t)last);
+    struct ibv_ah_attr a = roce_address(&theirs, (uint8_t)last);
     int r = ibv_resolve_eth_l2_from_gid(t->ctx, &a, mac, &vid);
     if (!getenv("VERBS_VLAN"))
         return;
@@ -143,17 +143,17 @@ static void vlan(struct vt *t)
     CHECK(!ibv_create_ah(t->pd, &a) && errno == EHOSTUNREACH, "from outside the VLAN");
 }
 
-static void test(struct vt *t)
+static void roce_run_test(struct vt *t)
 {
     if (t->port.link_layer != IBV_LINK_LAYER_ETHERNET)
         vt_skip("no port of RoCE");
-    port(t);
-    answer(t);
-    versions(t);
-    vlan(t);
+    test_port(t);
+    roce_answer(t);
+    test_versions(t);
+    test_vlan(t);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(roce_run_test);
 }

@@ -8,7 +8,7 @@
 
 #define QPS 3
 
-static void post(struct ibv_srq *srq, struct vt *t, uint64_t id)
+static void srq_post(struct ibv_srq *srq, struct vt *t, uint64_t id)
 {
     struct ibv_sge s = {(uintptr_t)t->buf + id * 4096, 4096, t->mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1}, *bad;
@@ -26,7 +26,7 @@ static void expect_event(struct vt *t, enum ibv_event_type want)
     ibv_ack_async_event(&e);
 }
 
-static void test(struct vt *t)
+static void srq_run_test(struct vt *t)
 {
     struct ibv_srq_init_attr a = {.attr = {.max_wr = 16, .max_sge = 2}};
     struct ibv_srq *srq = ibv_create_srq(t->pd, &a);
@@ -38,7 +38,7 @@ static void test(struct vt *t)
         vt_qp_make(t, o, &q[i]);
     if (t->side == 0) {
         for (uint64_t i = 0; i < 8; i++)
-            post(srq, t, i);
+            srq_post(srq, t, i);
         struct ibv_srq_attr limit = {.srq_limit = 4}, now;
         CHECK(!ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT));
         CHECK(!ibv_query_srq(srq, &now) && now.srq_limit == 4);
@@ -78,5 +78,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(srq_run_test);
 }

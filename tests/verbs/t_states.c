@@ -13,21 +13,21 @@ static enum ibv_qp_state state_of(struct ibv_qp *q)
     return a.qp_state;
 }
 
-static void refuse(struct ibv_qp *q, struct ibv_qp_attr a, int mask, const char *what)
+static void states_refuse(struct ibv_qp *q, struct ibv_qp_attr a, int mask, const char *what)
 {
     enum ibv_qp_state before = state_of(q);
     CHECK(ibv_modify_qp(q, &a, mask) != 0, "%s was allowed", what);
     CHECK(state_of(q) == before, "%s changed the state", what);
 }
 
-static void to(struct ibv_qp *q, enum ibv_qp_state s)
+static void states_send_to(struct ibv_qp *q, enum ibv_qp_state s)
 {
     struct ibv_qp_attr a = {.qp_state = s};
     CHECK(!ibv_modify_qp(q, &a, IBV_QP_STATE), "to state %d", s);
     CHECK(state_of(q) == s);
 }
 
-static void test(struct vt *t)
+static void states_run_test(struct vt *t)
 {
     struct vt_qp v;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -41,17 +41,17 @@ static void test(struct vt *t)
         CHECK(ibv_post_send(v.qp, &wr, &bad) == EINVAL && bad == &wr, "INIT does not send");
     vt_recv(&v, t, 1, 0, 8);
     a.qp_state = IBV_QPS_RTS;
-    refuse(v.qp, a, IBV_QP_STATE | IBV_QP_SQ_PSN, "INIT to RTS");
+    states_refuse(v.qp, a, IBV_QP_STATE | IBV_QP_SQ_PSN, "INIT to RTS");
     a.qp_state = IBV_QPS_RTR;
-    refuse(v.qp, a, IBV_QP_STATE, "RTR without a path");
+    states_refuse(v.qp, a, IBV_QP_STATE, "RTR without a path");
     a.qp_state = IBV_QPS_RESET;
-    to(v.qp, IBV_QPS_RESET);
+    states_send_to(v.qp, IBV_QPS_RESET);
     a.qp_state = IBV_QPS_INIT;
     a.port_num = 99;
-    refuse(v.qp, a, init, "port 99");
+    states_refuse(v.qp, a, init, "port 99");
     a.port_num = 1;
-    refuse(v.qp, a, IBV_QP_STATE | IBV_QP_PORT, "INIT without access flags");
-    refuse(v.qp, a, init | IBV_QP_SQ_PSN, "an attribute that does not belong");
+    states_refuse(v.qp, a, IBV_QP_STATE | IBV_QP_PORT, "INIT without access flags");
+    states_refuse(v.qp, a, init | IBV_QP_SQ_PSN, "an attribute that does not belong");
     CHECK(!ibv_modify_qp(v.qp, &a, init));
     vt_qp_connect(t, o, &v);
     CHECK(state_of(v.qp) == IBV_QPS_RTS);
@@ -65,12 +65,12 @@ static void test(struct vt *t)
     CHECK(ibv_dealloc_pd(t->pd) == EBUSY, "a PD in use");
     vt_sync(t);
     vt_recv(&v, t, 5, 0, 8);
-    to(v.qp, IBV_QPS_ERR);
+    states_send_to(v.qp, IBV_QPS_ERR);
     CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 5);
     vt_recv(&v, t, 6, 0, 8);
     if (!t->rxe) /* whose kernel half does not learn of it */
         CHECK(vt_wc(t->cq, IBV_WC_WR_FLUSH_ERR).wr_id == 6, "a receive posted in the error state");
-    to(v.qp, IBV_QPS_RESET);
+    states_send_to(v.qp, IBV_QPS_RESET);
     vt_sync(t);
     CHECK(!ibv_modify_qp(v.qp, &a, init)); /* the same QP lives again */
     vt_qp_connect(t, o, &v);
@@ -84,5 +84,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(states_run_test);
 }

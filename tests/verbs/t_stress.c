@@ -25,7 +25,7 @@ static uint32_t size_of(unsigned thread, unsigned i)
     return 1 + (i * 2654435761u + thread * 40503u) % SLOT;
 }
 
-static void *work(void *arg)
+static void *stress_work(void *arg)
 {
     struct job *j = arg;
     struct vt *t = j->t;
@@ -63,7 +63,7 @@ static void *work(void *arg)
     return NULL;
 }
 
-static void test(struct vt *t)
+static void stress_run_test(struct vt *t)
 {
     struct job j[THREADS];
     pthread_t th[THREADS];
@@ -77,7 +77,7 @@ static void test(struct vt *t)
         vt_qp_make(t, o, &j[i].q);
     }
     for (unsigned i = 0; i < THREADS; i++)
-        CHECK(!pthread_create(&th[i], NULL, work, &j[i]));
+        CHECK(!pthread_create(&th[i], NULL, stress_work, &j[i]));
     for (unsigned i = 0; i < THREADS; i++)
         CHECK(!pthread_join(th[i], NULL));
     vt_sync(t);
@@ -89,5 +89,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(stress_run_test);
 }

@@ -16,7 +16,7 @@ static void no_read(struct vt *t)
     vt_qp_end(&q);
 }
 
-static void test(struct vt *t)
+static void uc_run_test(struct vt *t)
 {
     struct vt_qp q;
     vt_qp_init(t, vt_defaults(IBV_QPT_UC), &q);
@@ -57,5 +57,5 @@ static void test(struct vt *t)
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(uc_run_test);
 }

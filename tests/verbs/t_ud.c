@@ -34,7 +34,7 @@ static void send_ud(struct vt *t, struct vt_qp *q, struct ibv_ah *ah, uint32_t q
     CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).wr_id == id);
 }
 
-static void unicast(struct vt *t, struct vt_qp *q)
+static void test_unicast(struct vt *t, struct vt_qp *q)
 {
     struct ibv_ah *ah = vt_ah(t, &q->peer);
     for (unsigned n = 0; n <= 1024; n += 512) {
@@ -66,7 +66,7 @@ static void unicast(struct vt *t, struct vt_qp *q)
 }
 
 /* A wrong key, and more datagrams than receives: silence, and what fits still arrives. */
-static void drops(struct vt *t, struct vt_qp *q)
+static void test_drops(struct vt *t, struct vt_qp *q)
 {
     struct ibv_ah *ah = vt_ah(t, &q->peer);
     if (t->side == 0) {
@@ -104,7 +104,7 @@ static int join_ip_group(const union ibv_gid *mine, const union ibv_gid *group)
     return s;
 }
 
-static void multicast(struct vt *t, struct vt_qp *q)
+static void test_multicast(struct vt *t, struct vt_qp *q)
 {
     static const union ibv_gid ib = {.raw = {0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, [12] = 1, 2, 3, 4}};
     static const union ibv_gid ip = {.raw = {[10] = 0xff, 0xff, 239, 2, 3, 4}};
@@ -149,17 +149,17 @@ static void multicast(struct vt *t, struct vt_qp *q)
         close(member);
 }
 
-static void test(struct vt *t)
+static void ud_run_test(struct vt *t)
 {
     struct vt_qp q;
     vt_qp_make(t, vt_defaults(IBV_QPT_UD), &q);
-    unicast(t, &q);
-    drops(t, &q);
-    multicast(t, &q);
+    test_unicast(t, &q);
+    test_drops(t, &q);
+    test_multicast(t, &q);
     vt_qp_end(&q);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(ud_run_test);
 }

@@ -18,7 +18,7 @@ static struct ibv_mr *make_region(struct vt *t)
     return mr;
 }
 
-static void post(struct vt_qp *q, struct ibv_send_wr *wr)
+static void window_post(struct vt_qp *q, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad;
     wr->send_flags |= IBV_SEND_SIGNALED;
@@ -32,7 +32,7 @@ static void bind_second(struct vt_qp *q, struct ibv_mw *mw, uint32_t rkey, struc
     wr.bind_mw.mw = mw;
     wr.bind_mw.rkey = rkey;
     wr.bind_mw.bind_info = (struct ibv_mw_bind_info){mr, addr, length, access};
-    post(q, &wr);
+    window_post(q, &wr);
 }
 
 static void write_to(struct vt *t, struct vt_qp *q, uint32_t rkey, uint64_t addr, enum ibv_wc_status want)
@@ -41,7 +41,7 @@ static void write_to(struct vt *t, struct vt_qp *q, uint32_t rkey, uint64_t addr
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE, .sg_list = &s, .num_sge = 1};
     wr.wr.rdma.rkey = rkey;
     wr.wr.rdma.remote_addr = addr;
-    post(q, &wr);
+    window_post(q, &wr);
     vt_wc(t->cq, want);
 }
 
@@ -53,8 +53,9 @@ struct target {
 static struct ibv_mw *mw;
 
 /* Each attempt has queue pairs of its own, since a refused request ends them. Side 1 owns the memory. */
-static void attempt(struct vt *t, struct target (*prepare)(struct vt *t, struct vt_qp *q, struct ibv_mr *mr),
-                    enum ibv_mw_type type, enum ibv_wc_status want)
+static void window_attempt(struct vt *t,
+                           struct target (*prepare)(struct vt *t, struct vt_qp *q, struct ibv_mr *mr),
+                           enum ibv_mw_type type, enum ibv_wc_status want)
 {
     struct vt_qp q;
     struct target mine = {0}, theirs;
@@ -84,7 +85,7 @@ static struct target bind_first(struct vt *t, struct vt_qp *q, struct ibv_mr *mr
     return (struct target){mw->rkey, (uintptr_t)t->buf + OFFSET};
 }
 
-static struct target first(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+static struct target window_first(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
     struct target at = bind_first(t, q, mr, PART, IBV_ACCESS_REMOTE_WRITE);
     CHECK(ibv_dereg_mr(mr), "a window is bound to it");
@@ -119,7 +120,7 @@ static struct target first_empty(struct vt *t, struct vt_qp *q, struct ibv_mr *m
     return bind_first(t, q, mr, 0, 0);
 }
 
-static struct target second(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
+static struct target window_second(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
     const uint32_t key = ibv_inc_rkey(mw->rkey);
     bind_second(q, mw, key, mr, (uintptr_t)t->buf + OFFSET, PART,
@@ -130,9 +131,9 @@ static struct target second(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 
 static struct target second_invalidated(struct vt *t, struct vt_qp *q, struct ibv_mr *mr)
 {
-    struct target at = second(t, q, mr);
+    struct target at = window_second(t, q, mr);
     struct ibv_send_wr wr = {.opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = at.rkey};
-    post(q, &wr);
+    window_post(q, &wr);
     CHECK(vt_wc(t->cq, IBV_WC_SUCCESS).opcode == IBV_WC_LOCAL_INV);
     return at;
 }
@@ -163,7 +164,7 @@ static struct target second_elsewhere(struct vt *t, struct vt_qp *q, struct ibv_
                          IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
                              IBV_QP_MAX_QP_RD_ATOMIC));
     q->qp = other;
-    struct target at = second(t, q, mr);
+    struct target at = window_second(t, q, mr);
     q->qp = own;
     CHECK(!ibv_destroy_qp(other));
     return at;
@@ -198,7 +199,7 @@ static void remote_invalidation(struct vt *t)
     CHECK((mw = ibv_alloc_mw(t->pd, IBV_MW_TYPE_2)));
     vt_qp_make(t, vt_defaults(IBV_QPT_RC), &q);
     if (t->side == 1) {
-        mine = second(t, &q, mr);
+        mine = window_second(t, &q, mr);
         vt_recv(&q, t, 3, 0, 64);
         vt_recv(&q, t, 4, 0, 64);
     }
@@ -208,11 +209,11 @@ static void remote_invalidation(struct vt *t)
         struct ibv_send_wr wr = {
             .opcode = IBV_WR_SEND_WITH_INV, .sg_list = &s, .num_sge = 1, .invalidate_rkey = theirs.rkey};
         write_to(t, &q, theirs.rkey, theirs.addr, IBV_WC_SUCCESS);
-        post(&q, &wr);
+        window_post(&q, &wr);
         vt_wc(t->cq, IBV_WC_SUCCESS);
         vt_sync(t);
         if (!t->rxe) {
-            post(&q, &wr);
+            window_post(&q, &wr);
             vt_wc(t->cq, IBV_WC_REM_ACCESS_ERR);
         }
     } else {
@@ -226,23 +227,23 @@ static void remote_invalidation(struct vt *t)
     CHECK(!ibv_dereg_mr(mr));
 }
 
-static void test(struct vt *t)
+static void window_run_test(struct vt *t)
 {
     CHECK(!ibv_dereg_mr(make_region(t)));
-    attempt(t, first, IBV_MW_TYPE_1, IBV_WC_SUCCESS);
+    window_attempt(t, window_first, IBV_MW_TYPE_1, IBV_WC_SUCCESS);
     if (!t->rxe)
-        attempt(t, first_beyond, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
-    attempt(t, first_read_only, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
-    attempt(t, first_stale, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
-    attempt(t, first_empty, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
-    attempt(t, second, IBV_MW_TYPE_2, IBV_WC_SUCCESS);
-    attempt(t, second_invalidated, IBV_MW_TYPE_2, IBV_WC_REM_ACCESS_ERR);
-    attempt(t, second_elsewhere, IBV_MW_TYPE_2, IBV_WC_REM_ACCESS_ERR);
+        window_attempt(t, first_beyond, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
+    window_attempt(t, first_read_only, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
+    window_attempt(t, first_stale, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
+    window_attempt(t, first_empty, IBV_MW_TYPE_1, IBV_WC_REM_ACCESS_ERR);
+    window_attempt(t, window_second, IBV_MW_TYPE_2, IBV_WC_SUCCESS);
+    window_attempt(t, second_invalidated, IBV_MW_TYPE_2, IBV_WC_REM_ACCESS_ERR);
+    window_attempt(t, second_elsewhere, IBV_MW_TYPE_2, IBV_WC_REM_ACCESS_ERR);
     bad_binds(t);
     remote_invalidation(t);
 }
 
 int main(void)
 {
-    return vt_run(test);
+    return vt_run(window_run_test);
 }

@@ -31,7 +31,7 @@ static void say_to(int fd, const void *p, size_t n)
     CHECK(send(fd, p, n, MSG_NOSIGNAL) == (ssize_t)n);
 }
 
-static void hear(int fd, void *p, size_t n)
+static void xrc_receive(int fd, void *p, size_t n)
 {
     CHECK(recv(fd, p, n, MSG_WAITALL) == (ssize_t)n, "the other process is gone");
 }
@@ -57,7 +57,7 @@ static struct ibv_srq *make_srq(struct ibv_context *ctx, struct ibv_pd *pd, stru
     return srq;
 }
 
-static void post(struct ibv_srq *srq, struct ibv_mr *mr, uint64_t id, size_t off, uint32_t length)
+static void xrc_post(struct ibv_srq *srq, struct ibv_mr *mr, uint64_t id, size_t off, uint32_t length)
 {
     struct ibv_sge s = {(uintptr_t)mr->addr + off, length, mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = id, .sg_list = &s, .num_sge = 1}, *bad;
@@ -65,11 +65,11 @@ static void post(struct ibv_srq *srq, struct ibv_mr *mr, uint64_t id, size_t off
 }
 
 /* The second process of the receiving node: it has an SRQ and memory, and no queue pair. */
-static void helper(void)
+static void test_helper(void)
 {
     uint32_t qpn;
     char go = 1;
-    hear(helper_fd, &go, 1); /* this side has a device by now */
+    xrc_receive(helper_fd, &go, 1); /* this side has a device by now */
     struct ibv_device **list = ibv_get_device_list(NULL);
     struct ibv_context *ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
     CHECK(ctx);
@@ -85,9 +85,9 @@ static void helper(void)
     struct ibv_srq *srq = make_srq(ctx, pd, x, cq);
     struct end me = {.rkey = mr->rkey, .buf = (uintptr_t)buf};
     CHECK(!ibv_get_srq_num(srq, &me.srqn));
-    post(srq, mr, 100, 0, LARGE);
+    xrc_post(srq, mr, 100, 0, LARGE);
     say_to(helper_fd, &me, sizeof(me));
-    hear(helper_fd, &qpn, sizeof(qpn));
+    xrc_receive(helper_fd, &qpn, sizeof(qpn));
     struct ibv_qp_open_attr o = {.comp_mask =
                                      IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
                                  .qp_num = qpn,
@@ -105,14 +105,14 @@ static void helper(void)
     CHECK(wc.wr_id == 100 && wc.byte_len == SMALL && wc.qp_num == qpn && wc.wc_flags & IBV_WC_WITH_IMM);
     vt_expect((unsigned char *)buf, SMALL, 1, "for the second process");
     CHECK(vt_quiet(cq, 20));
-    post(srq, mr, 101, 0, SMALL);
+    xrc_post(srq, mr, 101, 0, SMALL);
     wc = vt_wc(cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 101 && wc.byte_len == 10);
-    post(srq, mr, 102, LARGE, LARGE);
+    xrc_post(srq, mr, 102, LARGE, LARGE);
     wc = vt_wc(cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 102 && wc.byte_len == LARGE);
     vt_expect((unsigned char *)buf + LARGE, LARGE, 3, "a large message for the second process");
-    hear(helper_fd, &go, 1); /* RDMA is over */
+    xrc_receive(helper_fd, &go, 1); /* RDMA is over */
     vt_expect((unsigned char *)buf + 2 * LARGE, LARGE, 4, "written to the second process");
     CHECK(*(uint64_t *)(void *)(buf + 3 * LARGE) == 7, "the atomic operation");
     CHECK(ibv_close_xrcd(x) == EBUSY);
@@ -161,7 +161,7 @@ static void to_work(struct vt *t, struct ibv_qp *qp, const struct greeting *to)
                              (sends ? IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC : 0)));
 }
 
-static void receiver(struct vt *t)
+static void xrc_receiver(struct vt *t)
 {
     char go = 1;
     struct ibv_xrcd *x = open_domain(t->ctx, domain_fd, O_CREAT);
@@ -172,7 +172,7 @@ static void receiver(struct vt *t)
         vt_skip("the device has no XRC");
     say_to(helper_fd, &go, 1);
     struct greeting me = {.lid = t->port.lid, .gid = t->gid}, peer;
-    hear(helper_fd, &me.end[1], sizeof(me.end[1]));
+    xrc_receive(helper_fd, &me.end[1], sizeof(me.end[1]));
     struct ibv_srq *srq = make_srq(t->ctx, t->pd, x, t->cq);
     me.end[0] = (struct end){.rkey = t->mr->rkey, .buf = (uintptr_t)t->buf};
     CHECK(!ibv_get_srq_num(srq, &me.end[0].srqn) && me.end[0].srqn != me.end[1].srqn);
@@ -187,16 +187,16 @@ static void receiver(struct vt *t)
     CHECK(ibv_post_recv(qp, &none, &bad) == EINVAL, "it has no receive queue");
     struct ibv_send_wr send = {.opcode = IBV_WR_SEND}, *bad_send;
     CHECK(ibv_post_send(qp, &send, &bad_send) == EINVAL, "it does not send");
-    post(srq, t->mr, 1, 0, SMALL);
+    xrc_post(srq, t->mr, 1, 0, SMALL);
     say_to(helper_fd, &qp->qp_num, sizeof(qp->qp_num));
-    hear(helper_fd, &go, 1);
+    xrc_receive(helper_fd, &go, 1);
     vt_sync(t);
     struct ibv_wc wc = vt_wc(t->cq, IBV_WC_SUCCESS);
     CHECK(wc.wr_id == 1 && wc.byte_len == SMALL && wc.qp_num == qp->qp_num);
     vt_expect(t->buf, SMALL, 0, "for the process that has the QP");
     vt_sync(t); /* all requests are complete */
     say_to(helper_fd, &go, 1);
-    hear(helper_fd, &go, 1);
+    xrc_receive(helper_fd, &go, 1);
     vt_sync(t); /* a number that is no SRQ any more */
     struct ibv_async_event e;
     CHECK(!ibv_get_async_event(t->ctx, &e) && e.event_type == IBV_EVENT_QP_REQ_ERR && e.element.qp == qp,
@@ -208,8 +208,8 @@ static void receiver(struct vt *t)
     CHECK(!open_domain(t->ctx, domain_fd, 0) && errno == EAGAIN, "nobody has it open any more");
 }
 
-static void request(struct vt *t, struct ibv_qp *qp, const struct end *to, enum ibv_wr_opcode op, size_t off,
-                    uint32_t length, size_t roff)
+static void test_request(struct vt *t, struct ibv_qp *qp, const struct end *to, enum ibv_wr_opcode op,
+                         size_t off, uint32_t length, size_t roff)
 {
     struct ibv_sge s = {(uintptr_t)t->buf + off, length, t->mr->lkey};
     struct ibv_send_wr wr = {.wr_id = op,
@@ -230,7 +230,7 @@ static void request(struct vt *t, struct ibv_qp *qp, const struct end *to, enum 
     CHECK(!ibv_post_send(qp, &wr, &bad));
 }
 
-static void sender(struct vt *t)
+static void xrc_sender(struct vt *t)
 {
     int ok = 1, both;
     struct greeting me = {.lid = t->port.lid, .gid = t->gid}, peer;
@@ -253,13 +253,13 @@ static void sender(struct vt *t)
     vt_fill(t->buf + SMALL, SMALL, 1);
     vt_fill(t->buf + LARGE, LARGE, 3);
     vt_fill(t->buf + 2 * LARGE, LARGE, 4);
-    request(t, qp, first, IBV_WR_SEND, 0, SMALL, 0);
-    request(t, qp, second, IBV_WR_SEND_WITH_IMM, SMALL, SMALL, 0);
-    request(t, qp, second, IBV_WR_SEND, 0, 10, 0); /* finds no receive request at first */
-    request(t, qp, second, IBV_WR_SEND, LARGE, LARGE, 0);
-    request(t, qp, second, IBV_WR_RDMA_WRITE, 2 * LARGE, LARGE, 2 * LARGE);
-    request(t, qp, second, IBV_WR_RDMA_READ, 3 * LARGE, LARGE, 2 * LARGE);
-    request(t, qp, second, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, 3 * LARGE);
+    test_request(t, qp, first, IBV_WR_SEND, 0, SMALL, 0);
+    test_request(t, qp, second, IBV_WR_SEND_WITH_IMM, SMALL, SMALL, 0);
+    test_request(t, qp, second, IBV_WR_SEND, 0, 10, 0); /* finds no receive request at first */
+    test_request(t, qp, second, IBV_WR_SEND, LARGE, LARGE, 0);
+    test_request(t, qp, second, IBV_WR_RDMA_WRITE, 2 * LARGE, LARGE, 2 * LARGE);
+    test_request(t, qp, second, IBV_WR_RDMA_READ, 3 * LARGE, LARGE, 2 * LARGE);
+    test_request(t, qp, second, IBV_WR_ATOMIC_FETCH_AND_ADD, 0, 8, 3 * LARGE);
     static const enum ibv_wr_opcode order[] = {
         IBV_WR_SEND,      IBV_WR_SEND_WITH_IMM,       IBV_WR_SEND, IBV_WR_SEND, IBV_WR_RDMA_WRITE,
         IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD};
@@ -270,18 +270,18 @@ static void sender(struct vt *t)
     vt_expect(t->buf + 3 * LARGE, LARGE, 4, "read from the second process");
     vt_sync(t);
     vt_sync(t); /* the second process has destroyed its SRQ */
-    request(t, qp, second, IBV_WR_SEND, 0, 10, 0);
+    test_request(t, qp, second, IBV_WR_SEND, 0, 10, 0);
     vt_wc(t->cq, IBV_WC_REM_INV_REQ_ERR);
     vt_sync(t);
     CHECK(!ibv_destroy_qp(qp));
 }
 
-static void test(struct vt *t)
+static void xrc_run_test(struct vt *t)
 {
     if (t->side == 0)
-        receiver(t);
+        xrc_receiver(t);
     else
-        sender(t);
+        xrc_sender(t);
 }
 
 int main(void)
@@ -298,10 +298,10 @@ int main(void)
         close(pair[1]);
         if (getenv("VERBS_NODES"))
             setenv("SOFTIB_NODE", "0", 1);
-        helper();
+        test_helper();
     }
     close(pair[0]);
-    int r = vt_run(test);
+    int r = vt_run(xrc_run_test);
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && !WEXITSTATUS(status),
           "the second process failed");
     return r;

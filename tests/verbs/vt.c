@@ -37,7 +37,7 @@ void vt_skip(const char *why)
     exit(77);
 }
 
-static void move(int fd, void *p, size_t n, bool out)
+static void vt_move(int fd, void *p, size_t n, bool out)
 {
     for (size_t at = 0; at < n;) {
         ssize_t r =
@@ -49,8 +49,8 @@ static void move(int fd, void *p, size_t n, bool out)
 
 void vt_swap(struct vt *t, const void *mine, void *theirs, size_t n)
 {
-    move(t->oob, (void *)(uintptr_t)mine, n, true);
-    move(t->oob, theirs, n, false);
+    vt_move(t->oob, (void *)(uintptr_t)mine, n, true);
+    vt_move(t->oob, theirs, n, false);
 }
 
 void vt_sync(struct vt *t)
@@ -59,7 +59,7 @@ void vt_sync(struct vt *t)
     vt_swap(t, &a, &b, 1);
 }
 
-static void place(struct vt *t)
+static void test_place(struct vt *t)
 {
     const char *ns = getenv("VERBS_NETNS1");
     if (getenv("VERBS_NODES"))
@@ -102,7 +102,7 @@ static int run_side(int side, int oob, void (*test)(struct vt *))
     struct vt t = {.side = side, .oob = oob};
     current_side = side;
     alarm(120);
-    place(&t);
+    test_place(&t);
     open_device(&t);
     vt_sync(&t);
     test(&t);
@@ -148,7 +148,7 @@ struct vt_opts vt_defaults(enum ibv_qp_type type)
                             .sig_all = false};
 }
 
-static void create(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
+static void vt_create(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
 {
     struct ibv_qp_init_attr_ex a = {
         .send_cq = o->scq ? o->scq : t->cq,
@@ -167,7 +167,7 @@ static void create(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
 void vt_qp_init(struct vt *t, struct vt_opts o, struct vt_qp *q)
 {
     memset(q, 0, sizeof(*q));
-    create(t, &o, q);
+    vt_create(t, &o, q);
     struct ibv_qp_attr a = {
         .qp_state = IBV_QPS_INIT, .port_num = 1, .qp_access_flags = (unsigned)o.access, .qkey = 0x1111};
     int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
@@ -180,7 +180,7 @@ void vt_qp_init(struct vt *t, struct vt_opts o, struct vt_qp *q)
                              .gid = t->gid};
 }
 
-static struct ibv_ah_attr address(struct vt *t, const struct vt_addr *to)
+static struct ibv_ah_attr vt_address(struct vt *t, const struct vt_addr *to)
 {
     struct ibv_ah_attr a = {.dlid = to->lid, .port_num = 1};
     if (t->gid_index >= 0) {
@@ -200,7 +200,7 @@ static void to_rtr(struct vt *t, const struct vt_opts *o, struct vt_qp *q)
                             .rq_psn = q->peer.psn,
                             .max_dest_rd_atomic = 4,
                             .min_rnr_timer = o->rnr_timer,
-                            .ah_attr = address(t, &q->peer)};
+                            .ah_attr = vt_address(t, &q->peer)};
     int mask = IBV_QP_STATE;
     if (o->type != IBV_QPT_UD)
         mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
@@ -244,7 +244,7 @@ void vt_qp_end(struct vt_qp *q)
 
 struct ibv_ah *vt_ah(struct vt *t, const struct vt_addr *to)
 {
-    struct ibv_ah_attr a = address(t, to);
+    struct ibv_ah_attr a = vt_address(t, to);
     struct ibv_ah *ah = ibv_create_ah(t->pd, &a);
     CHECK(ah);
     return ah;
@@ -269,7 +269,7 @@ int vt_post(struct vt_qp *q, struct vt *t, enum ibv_wr_opcode op, uint64_t id, s
     return ibv_post_send(q->qp, &wr, &bad);
 }
 
-static double seconds(void)
+static double vt_seconds(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
@@ -280,9 +280,9 @@ struct ibv_wc vt_wc(struct ibv_cq *cq, enum ibv_wc_status want)
 {
     struct ibv_wc wc;
     int n;
-    double end = seconds() + 60;
+    double end = vt_seconds() + 60;
     while (!(n = ibv_poll_cq(cq, 1, &wc)))
-        CHECK(seconds() < end, "no completion within a minute");
+        CHECK(vt_seconds() < end, "no completion within a minute");
     CHECK(n == 1);
     CHECK(wc.status == want, "completion of %llu is \"%s\", expected \"%s\"", (unsigned long long)wc.wr_id,
           ibv_wc_status_str(wc.status), ibv_wc_status_str(want));
@@ -292,9 +292,9 @@ struct ibv_wc vt_wc(struct ibv_cq *cq, enum ibv_wc_status want)
 bool vt_quiet(struct ibv_cq *cq, unsigned ms)
 {
     struct ibv_wc wc;
-    double end = seconds() + ms / 1e3;
+    double end = vt_seconds() + ms / 1e3;
     /* On a busy machine the time may be over before we have looked at all. */
-    for (unsigned looks = 0; looks < 100 || seconds() < end; looks++)
+    for (unsigned looks = 0; looks < 100 || vt_seconds() < end; looks++)
         if (ibv_poll_cq(cq, 1, &wc))
             return false;
     return true;

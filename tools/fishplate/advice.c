@@ -1,5 +1,5 @@
-/* advice.c: what a user needs to know about a setting besides what it does; see advice.h. A new setting gets
- * a line here; tests/tools/tunables.sh finds settings without one, and counters that do not exist.
+/* advice.c: when a user changes each setting, and which counter shows the need; see advice.h. Each new
+ * setting gets a line here; tests/tools/tunables.sh finds settings without a line, and unknown counters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "advice.h"

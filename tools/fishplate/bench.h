@@ -1,4 +1,4 @@
-/* bench.h: what the benchmarks learn from this library beyond MPI: transports, adapters, algorithms.
+/* bench.h: facts about this library that the benchmarks need beyond MPI: transports, adapters, algorithms.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_BENCH_H

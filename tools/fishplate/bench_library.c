@@ -23,7 +23,7 @@ static const char *library_transport(int rank)
     return text;
 }
 
-/* What carries it, for programs: "memory", "hardware", "softib-tcp" ... */
+/* Medium of the messages to `rank`, for programs: "memory", "hardware", "softib-tcp" ... */
 static const char *library_carrier(int rank)
 {
     const struct peer *peer = inside_of_library()->peer(rank);

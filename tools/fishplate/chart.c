@@ -1,5 +1,5 @@
-/* chart.c: see chart.h. Colours are told apart by people who see red and green alike, and every line has its name beside
- * its end as well as in the legend.
+/* chart.c: implements chart.h. The colours are distinct for readers with red-green colour blindness, and
+ * every line has its name at its end as well as in the legend.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "chart.h"

@@ -1,4 +1,4 @@
-/* chart.h: a figure of lines over one axis, written as a table, as JSON or as an SVG that stands alone.
+/* chart.h: a line chart, written as a table, as JSON or as a self-contained SVG.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_CHART_H

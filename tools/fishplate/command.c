@@ -1,4 +1,5 @@
-/* command.c: what every sub-command needs: its usage text, and the library's table after a check of its version.
+/* command.c: functions for every sub-command: usage text, and access to the library's table after a version
+ * check.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "command.h"

@@ -10,7 +10,7 @@ struct elf_found {
     void *arg;
 };
 
-/* Returns NULL, or a sentence about what is wrong with the file, which is static. */
+/* Returns NULL, or a static sentence that describes the defect of the file. */
 const char *elf_needs(const char *path, const struct elf_found *found);
 
 #endif

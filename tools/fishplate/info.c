@@ -97,7 +97,7 @@ static int info_parse(struct info_options *o, int argc, char **argv)
     return next;
 }
 
-/* A section asked for alone needs no heading. */
+/* A section requested alone has no heading. */
 static void print_text(const struct fishplate_inside *in, const struct info_options *o)
 {
     bool first = true;

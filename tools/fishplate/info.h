@@ -12,7 +12,7 @@ enum { INFO_SECTIONS_MAX = 16 };
 struct info_options {
     bool json, markdown, missing;
     bool wanted[INFO_SECTIONS_MAX];
-    unsigned sections;  /* bit i: the i-th section was asked for by name */
+    unsigned sections;  /* bit i: the i-th section was requested by name */
     const char **files; /* --api: programs and libraries to check */
     int nfiles, files_room;
 };
@@ -55,10 +55,10 @@ int info_needs(const struct fishplate_inside *in, const struct info_options *o);
 
 /* How many functions of the list are there. */
 
-/* Looks at the adapters of this machine; in a job all ranks call it, and rank 0 gets those of every node. */
+/* Examines the adapters of this machine; in a job all ranks call it, and rank 0 gets those of every node. */
 void info_devices_gather(const struct fishplate_inside *in, bool job);
 
-/* What trials find in this job. Before MPI_Init; by all ranks; what rank 0 then prints. */
+/* Runs trials in this job before MPI_Init, on all ranks; rank 0 then prints the result. */
 void info_tried_before(void);
 void info_tried_gather(void);
 void info_tried_text(void);

@@ -1,4 +1,4 @@
-/* info_build.c: what was built, where it is installed, and its transports.
+/* info_build.c: prints the version, the installation folders and the transports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

@@ -18,7 +18,7 @@ static const char *size_text(uint64_t bytes, char out[32])
     return out;
 }
 
-/* What an algorithm can do, for people. */
+/* Conditions of an algorithm as text. */
 static void describe_needs(const struct fishplate_inside *in, const struct coll_rule *r, FILE *f)
 {
     static const struct {
@@ -112,7 +112,7 @@ static void choice_text(const struct coll_choice *c, char *out, size_t size)
     fclose(f);
 }
 
-/* The rules of the site's file, which come first. */
+/* The site's rule file, which takes precedence. */
 static void site_text(const struct fishplate_inside *in)
 {
     const struct coll_site_rule *rule;

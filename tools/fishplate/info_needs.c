@@ -1,7 +1,7 @@
-/* info_needs.c: `fishplate info --api FILE...`: which MPI functions a program needs, and which of them are not there, told
- * before the run. C calls are symbols of the function's name, with a P before it in a profiling tool; Fortran's are
- * the name in lower or upper case with an underscore and marks of the binding behind it. What looks like a C function of
- * MPI and is none of MPI 5.0 (removed long ago, or another library's own) is not there either.
+/* info_needs.c: `fishplate info --api FILE...`: lists the MPI functions that a program needs and the library
+ * does not have. C calls are symbols of the function's name (with a leading P in a profiling tool); Fortran
+ * calls are the name in lower or upper case with an underscore and a suffix of the binding. Names that look
+ * like MPI functions but are not in MPI 5.0 (removed, or extensions of another library) are missing too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
@@ -17,14 +17,17 @@ enum { STRANGERS_MAX = 64, NAME_MAX_LEN = 64 };
 
 struct needs {
     const struct fishplate_inside *in;
-    bool *needed;                                /* one for each function of the list */
-    char strangers[STRANGERS_MAX][NAME_MAX_LEN]; /* functions that are not in the list; more are not told */
+    bool *needed; /* one for each function of the list */
+    char strangers
+        [STRANGERS_MAX]
+        [NAME_MAX_LEN]; /* functions that are not in the list; more than STRANGERS_MAX are not printed */
     size_t nstrangers;
     char foreign
         [NAME_MAX_LEN]; /* another MPI library that the file is linked with, or whose data it uses; "": none */
 };
 
-/* Is the rest of a symbol what Fortran adds to a name? mpi_send_, mpi_send__, mpi_send_f08_, mpi_send_f08ts_. */
+/* Is the rest of a symbol a suffix of Fortran bindings: mpi_send_, mpi_send__, mpi_send_f08_,
+ * mpi_send_f08ts_? */
 static bool is_ending(const char *rest)
 {
     static const char *const endings[] = {"", "_", "__", "_f08_", "_f08ts_"};

@@ -17,8 +17,8 @@ static bool protocols_are_equal(const struct peer *a, const struct peer *b)
            a->eager_max == b->eager_max;
 }
 
-/* Above the eager limit: as the user or measurement says when the receiver can read the sender's memory, else
- * pieces. */
+/* Above the eager limit: the user's or the measured protocol if the receiver can read the sender's memory,
+ * else pieces. */
 static const char *large_protocol(const struct fishplate_inside *in, const struct peer *p)
 {
     char choice[32] = "";
@@ -49,7 +49,7 @@ static const char *large_protocol(const struct fishplate_inside *in, const struc
                : "put where the receive was offered; else get or rput, whichever is measured to be faster";
 }
 
-/* What several rails change; nothing where one leads there. */
+/* Prints the settings for several rails; nothing with one rail. */
 static void print_rails(const struct peer *p)
 {
     if (!p->caps.striped_from)
@@ -73,7 +73,7 @@ struct printer {
     struct json *json;
 };
 
-/* Calls visit for each kind of peer, with the ranks first..last that are reached that way. */
+/* Calls visit for each group of consecutive ranks first..last that are reached by the same protocol. */
 static void each_kind(const struct fishplate_inside *in, void (*visit)(const struct peer *, int, int, void *),
                       void *arg)
 {
@@ -90,7 +90,7 @@ static void each_kind(const struct fishplate_inside *in, void (*visit)(const str
     }
 }
 
-/* Where the limit of eager messages comes from. */
+/* Origin of the eager limit. */
 static const char *eager_source(const struct fishplate_inside *in, const struct peer *p)
 {
     for (size_t i = 0; i < in->tunables_count(); i++) {
@@ -153,7 +153,7 @@ static bool protocols_can_recover(const struct fishplate_inside *in)
     return in->peer(0) && in->peer(0)->net->lost;
 }
 
-/* Which ways of making a collective call this job may take (info --coll lists the algorithms). */
+/* Execution methods for collective calls that this job may use (info --coll lists the algorithms). */
 static const char *protocols_collective_text(const struct fishplate_inside *in)
 {
     return protocols_can_recover(in)

@@ -1,6 +1,7 @@
-/* info_tried.c: what the library chooses between the nodes of this job, and the times behind it: `mpiexec -n 8 -hosts a,b fishplate info
- * --coll` calls each operation until its candidates are measured (FISHPLATE_COLL_TRY=100, unless it is set) and prints the MPI_T variable
- * coll_choices; `mpiexec -n 2 fishplate info --tuned` does so for messages between two ranks, and p2p_choices.
+/* info_tried.c: prints the choices that the library makes between the nodes of this job, with the measured
+ * times: `mpiexec -n 8 -hosts a,b fishplate info --coll` calls each operation until its candidates are
+ * measured (FISHPLATE_COLL_TRY=100 unless set) and prints the MPI_T variable coll_choices; `mpiexec -n 2
+ * fishplate info --tuned` does the same for messages between two ranks and prints p2p_choices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L

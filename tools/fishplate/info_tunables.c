@@ -42,7 +42,7 @@ static int users_choices(const struct tunable *t)
     return (int)n;
 }
 
-/* What a user may type: the choices, or the range. */
+/* Values that a user may enter: the choices, or the range. */
 static void format_range(const struct fishplate_inside *in, const struct tunable *t, char *out)
 {
     char low[VALUE_MAX / 4], high[VALUE_MAX / 4];
@@ -168,7 +168,7 @@ void info_tunables_json(const struct fishplate_inside *in, const struct info_opt
     json_end(j);
 }
 
-/* ---- what was changed ---- */
+/* ---- changed settings ---- */
 
 static bool tunable_is_changed(const struct fishplate_inside *in, const struct tunable *t)
 {

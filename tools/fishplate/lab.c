@@ -1,4 +1,4 @@
-/* lab.c: `fishplate lab`: runs fishplate-lab, which lies in the same folder where it is installed.
+/* lab.c: `fishplate lab`: runs fishplate-lab, which is installed in the same folder.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab.h"

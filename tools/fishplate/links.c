@@ -7,7 +7,7 @@
 
 #include "cli/json.h"
 
-enum { MANY = 20000 /* links: to leave out those of one end then makes no difference */ };
+enum { MANY = 20000 /* links: from this number on, excluding the links of one end makes no difference */ };
 
 static int links_compare_by_number(const void *a, const void *b)
 {
@@ -94,7 +94,7 @@ static void swap_ends(struct link_seen *list, size_t n)
     }
 }
 
-/* One look for all links with the same first end. */
+/* Judges all links with the same first end in one pass. */
 static void judge_by_end(struct link_seen *list, size_t n, double *room)
 {
     struct others o = {0};

@@ -1,9 +1,8 @@
-/* links.h: which links between ranks are slower than the others. Pure: `fishplate ps` brings what the pages of the ranks
- * tell, `fishplate prof` what its records do (both from net/pace.h).
- *
- * A link is slow when its large messages took at least LINK_SLOW times as long as those of other links of its kind, at
- * their fastest and in sum. Others are links that do not touch one of its two ends, so that all links of a slow node are
- * found, even where they are the majority.
+/* links.h: finds the links between ranks that are slower than the others. Pure: `fishplate ps` passes the
+ * figures of the ranks' pages, `fishplate prof` those of its records (both from net/pace.h). A link is slow
+ * if its large messages took at least LINK_SLOW times as long as those of other links of its kind, at their
+ * fastest and in sum. The other links are those that touch neither of its ends, so that all links of a slow
+ * node are found even if they are the majority.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_LINKS_H
@@ -19,7 +18,7 @@ struct link_seen {
     /* In. */
     int from, to;  /* ranks */
     int ends[2];   /* the nodes of the two, as numbers; a link within a node has the ranks themselves here */
-    unsigned kind; /* links are compared with those of the same kind: the wire and the size of messages */
+    unsigned kind; /* links are compared with links of the same kind: medium and size class of messages */
     int rail;
     uint64_t messages, bytes, ns;
     double best;     /* seconds a byte, at the fastest */
@@ -27,11 +26,11 @@ struct link_seen {
     /* Out. */
     double rate;   /* bytes a second */
     double others; /* the same of the others, their median; 0: there are too few to compare with */
-    double times;  /* how many times slower than the others, at the fastest; 0 likewise */
+    double times;  /* ratio to the other links' fastest time; 0: too few messages */
     bool slow;
 };
 
-/* What both ranks of a link measured becomes one. Returns how many are left. */
+/* Merges the measurements of both ranks of a link. Returns the number of links left. */
 size_t links_merge(struct link_seen *list, size_t n);
 
 /* Judges all, and puts the slowest first. Returns how many are slow. */

@@ -1,5 +1,5 @@
-/* prof.c: `fishplate prof`: runs a command with the profiler in its MPI programs, or reads what it left, and
- * writes the reports.
+/* prof.c: `fishplate prof`: runs a command with the profiler in its MPI programs, or reads stored records,
+ * and writes the reports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "prof.h"

@@ -23,13 +23,13 @@ struct prof_stat {
 struct prof_series {
     uint64_t calls, width, groups; /* width: calls in a group */
     double *seconds;
-    double waited; /* for ranks that came later */
+    double waited; /* waiting time for later ranks */
 };
 
 /* One MPI function: on each rank, and over all. */
 struct prof_function {
     char name[64];
-    int id; /* what events call it by */
+    int id; /* identifier used by events */
     enum prof_kind kind;
     bool nonblocking, startup; /* startup: its time is not part of the recorded time */
     struct prof_stat *ranks;
@@ -38,7 +38,7 @@ struct prof_function {
     int slowest;           /* the rank of max */
     struct prof_series *waits;
     bool split;             /* waiting and moving are known: */
-    double waiting, moving; /* seconds of a rank on average, for others; and what the operation itself took */
+    double waiting, moving; /* mean seconds per rank of waiting for others, and of the operation itself */
     int late;               /* the rank that others waited for most */
     double late_share;      /* of all waiting */
 };
@@ -69,8 +69,8 @@ struct prof_event {
     int rank, function, thread; /* function: its id; thread: from 1 */
     uint64_t start, ns;         /* since the rank's wall_ns */
     bool moved;                 /* the rest is known */
-    int to, from;               /* world ranks; -1: outside or any, -2: nobody */
-    int64_t out, in;            /* bytes, -1: no such buffer */
+    int to, from;               /* world ranks; -1: outside or any source, -2: none */
+    int64_t out, in;            /* bytes; -1: no such buffer */
 };
 
 struct prof_pair {
@@ -123,7 +123,8 @@ struct prof_job {
     size_t nmachines;
     struct prof_pair *pairs;
     size_t npairs;
-    struct prof_pair *carried; /* what the library sent, collectives among it; where it tells */
+    struct prof_pair
+        *carried; /* messages of the library including those of collectives; NULL: not reported */
     size_t ncarried;
     struct link_seen *links; /* after prof_job_sum_up the slowest first */
     size_t nlinks;
@@ -149,11 +150,11 @@ struct prof_job {
     size_t slow_links;
 };
 
-/* What is wrong, the most expensive first. */
+/* Findings, the most expensive first. */
 enum { PROF_FINDINGS = 8 };
 struct prof_finding {
     char text[512];
-    double seconds; /* what it costs a rank, on average */
+    double seconds; /* mean cost per rank */
 };
 struct prof_verdict {
     struct prof_finding list[PROF_FINDINGS];

@@ -1,5 +1,5 @@
-/* prof_charts.c: see prof_charts.h. Classes f0, f1 ... are the colours of the kinds of functions; prof_html.c
- * says what they are. Texts under <title> show when the mouse rests on a shape.
+/* prof_charts.c: implements prof_charts.h. The classes f0, f1 ... are the colours of function kinds, defined
+ * in prof_html.c. Texts under <title> are tooltips.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "prof_charts.h"
@@ -210,7 +210,7 @@ static void peer_cell(FILE *out, const struct prof_job *job, const struct cells 
     fputs("</g>\n", out);
 }
 
-/* What the strengths of the colour mean. */
+/* The legend of colour strengths. */
 static void chart_colour_scale(FILE *out, const struct cells *c)
 {
     enum { STEPS = 5 };

@@ -1,5 +1,4 @@
-/* prof_charts.h: the parts of the HTML report: charts (prof_charts.c), and what is said about the run
- * (prof_html_run.c).
+/* prof_charts.h: parts of the HTML report: charts (prof_charts.c), and facts about the run (prof_html_run.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_PROF_CHARTS_H

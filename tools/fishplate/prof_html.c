@@ -57,7 +57,8 @@ static const char style[] =
     "svg{display:block;max-width:max(100%,300px);height:auto}svg text{fill:var(--soft);font-size:12px}"
     ".heat{fill:var(--heat)}.frame{fill:none;stroke:var(--line)}\n"
     "footer{margin-top:22px;color:var(--soft);font-size:13px}\n"
-    /* A table scrolls by itself, under a first column that stays; a shadow at the edge says that there is more. */
+    /* A wide table scrolls horizontally below a fixed first column; a shadow at the edge shows that it
+     * continues. */
     ".wide{overflow-x:auto;background:linear-gradient(to right,var(--card) 30%,transparent) 0/24px 100%,"
     "linear-gradient(to left,var(--card) 30%,transparent) 100%/24px 100%,"
     "linear-gradient(to right,var(--line),transparent) 0/10px 100%,"

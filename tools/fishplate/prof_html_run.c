@@ -1,5 +1,5 @@
-/* prof_html_run.c: the upper part of the page: what is wrong, what is missing, what the run was made of, and where
- * collectives wait.
+/* prof_html_run.c: the upper part of the page: findings, missing data, facts about the run, and waiting in
+ * collectives.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

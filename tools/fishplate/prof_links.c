@@ -78,7 +78,8 @@ void prof_links_sentence(const struct prof_job *job, char *out, size_t size)
                  l->from, job->ranks[l->from].host, l->to, job->ranks[l->to].host, rate, others);
 }
 
-/* What the slow links cost a rank: the time that their bytes would not have taken on one of the others. */
+/* Cost of the slow links per rank: the extra time compared with moving their bytes over one of the other
+ * links. */
 double prof_links_cost(const struct prof_job *job)
 {
     double seconds = 0;
@@ -98,7 +99,7 @@ static size_t links_count_shown(const struct prof_job *job)
 
 static void times_text(const struct link_seen *l, char out[PROF_TEXT])
 {
-    if (l->times >= 1) /* the rest is faster than what it is compared with */
+    if (l->times >= 1) /* the other links are faster than the reference */
         snprintf(out, PROF_TEXT, "%.1f", l->times);
     else
         snprintf(out, PROF_TEXT, "-");

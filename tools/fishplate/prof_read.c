@@ -1,4 +1,4 @@
-/* prof_read.c: from records to jobs: parses what tools/prof wrote and adds it up.
+/* prof_read.c: parses records written by tools/prof and adds them up to jobs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -8,8 +8,8 @@
 
 #include "prof.h"
 
-/* A record claims in a few bytes what takes memory and time here, so that each claim has a limit. CELLS_MAX: functions
- * times ranks of a job. */
+/* A record of a few bytes can claim much memory and time, therefore each claim has a limit. CELLS_MAX:
+ * functions times ranks of a job. */
 enum {
     RANKS_MAX = 1 << 20,
     JOBS_MAX = 1024,
@@ -207,7 +207,7 @@ static bool read_cut(struct prof_rank *rank, const char *rest)
     return true;
 }
 
-/* What the job was made of. All ranks tell; the first that does is believed. */
+/* Facts about the job. All ranks report them; the first report counts. */
 static bool read_about(struct reader *r, const char *word, const char *rest)
 {
     struct prof_job *job = r->job;
@@ -448,7 +448,8 @@ void prof_job_sum_up(struct prof_job *job)
         double known = 0;
         for (int k = 0; k < PROF_OTHER; k++)
             known += rank->kinds[k];
-        /* What a callback calls is in its own function's time and in that of the call it is called from. */
+        /* Time of calls made in a callback counts for the called function and for the call that invoked the
+         * callback. */
         rank->kinds[PROF_OTHER] = rank->mpi > known ? rank->mpi - known : 0;
         job->on += rank->on;
         job->mpi += rank->mpi;

@@ -47,7 +47,7 @@ void prof_folder_remove(const char *folder)
     rmdir(folder);
 }
 
-/* The profiler lies beside the library. LD_PRELOAD knows no quoting: a path with a blank or colon in it is
+/* The profiler is installed next to the library. LD_PRELOAD has no quoting: a path with a blank or colon is
  * reached through a link in our folder. */
 static bool find_library(const char *folder, char *out, size_t size)
 {
@@ -80,7 +80,7 @@ static bool find_library(const char *folder, char *out, size_t size)
     return true;
 }
 
-/* What is preloaded already stays in front: a sanitizer's library must come first. */
+/* Libraries already preloaded stay first: a sanitizer's library must be the first. */
 static void set_environment(const char *library, const char *folder)
 {
     const char *before = getenv("LD_PRELOAD");

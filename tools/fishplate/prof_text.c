@@ -42,7 +42,7 @@ static void write_head(const struct prof_job *job, FILE *out)
     fprintf(out, "\n");
 }
 
-/* What is wrong, before any table. */
+/* Prints the findings before all tables. */
 static void write_verdict(const struct prof_job *job, FILE *out)
 {
     struct prof_verdict v;
@@ -276,7 +276,7 @@ static void write_peers(const struct prof_job *job, bool all, FILE *out)
     write_matrix(job, job->pairs, job->npairs, true, out);
 }
 
-/* What the library itself sent, where it tells. */
+/* Messages that the library itself sent, if it reports them. */
 static void write_carried(const struct prof_job *job, FILE *out)
 {
     if (!job->ncarried || job->size > MATRIX_MAX)

@@ -1,5 +1,5 @@
-/* prof_verdict.c: what is wrong, in sentences, the most expensive first. A finding must cost at least a twentieth of the
- * recorded time, so that a healthy program hears that it is.
+/* prof_verdict.c: prints findings as sentences, the most expensive first. A finding must cost at least a
+ * twentieth of the recorded time, so that a healthy program gets none.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

@@ -1,5 +1,6 @@
-/* prof_waits.c: tells waiting from moving in collective calls. Of a group of calls that all ranks made, the rank with the
- * least time came last: what it took is what the operation takes, and the more of the others is waiting for it.
+/* prof_waits.c: separates waiting from moving data in collective calls. In a call that all ranks made, the
+ * rank with the least time came last: its time is the cost of the operation, and the excess of each other
+ * rank is waiting for it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -66,7 +67,8 @@ static uint64_t waits_align_series(const struct prof_job *job, struct prof_funct
     return groups;
 }
 
-/* One group of calls: adds what the ranks waited to `waited`, and to the blame of the one that came last. */
+/* Handles one group of calls: adds each rank's waiting to `waited`, and attributes it to the rank that came
+ * last. */
 static void split_group(const struct prof_job *job, struct prof_function *f, uint64_t group, double *blame)
 {
     int last = -1;

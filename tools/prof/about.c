@@ -1,6 +1,6 @@
-/* about.c: what a profile was made of: when, with which library and settings, over which adapter, and how much the library
- * itself sent to whom, collectives among it. Everything is asked through MPI and its tool interface (MPI_T): of a library
- * that has no such variable nothing is told.
+/* about.c: facts about a profile: time, library and settings, adapter, and the messages that the library sent
+ * to each rank, including those of collectives. Everything is read through MPI and MPI_T; variables that a
+ * library does not have are omitted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -17,7 +17,7 @@ enum { CPUS_MAX = 8192 };
 
 extern char **environ;
 
-static char *about; /* made when MPI starts: a process that is about to die cannot ask any more */
+static char *about; /* prepared in MPI_Init: a process that is about to die cannot query MPI */
 
 /* The settings of the environment that the library knows. */
 static void put_settings(FILE *out)
@@ -116,7 +116,7 @@ void prof_about_put(FILE *out)
         fputs(about, out);
 }
 
-/* How fast large messages moved: six numbers for each link and range of sizes, as the variable's description says. */
+/* Speed of large messages: six numbers per link and size range, as described by the variable net_links. */
 static void put_links(FILE *out)
 {
     enum { WORDS = 6 };

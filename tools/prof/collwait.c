@@ -1,7 +1,7 @@
-/* collwait.c: how long each collective call took, so that waiting for the last rank can be told from moving data: a rank
- * that comes last waits for nobody, and its time is what the operation itself takes. Only calls on all ranks of the world
- * count: there the n-th call of a function is the same operation on every rank. Times are kept for groups of calls that
- * follow each other; when there are too many groups, neighbours are put together.
+/* collwait.c: records the time of each collective call, to separate waiting for the last rank from moving
+ * data: the last rank does not wait, so its time is the cost of the operation. Only calls on all ranks of the
+ * world count, where the n-th call of a function is the same operation on every rank. Times are stored for
+ * groups of consecutive calls; if there are too many groups, neighbours are merged.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

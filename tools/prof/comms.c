@@ -1,6 +1,6 @@
-/* comms.c: communicators: their sizes, neighbours, and which world rank a rank is. Asked once for each and
- * remembered until it is freed. A program may not free a communicator while a call on it runs, so what was
- * found stays there as long as it is needed.
+/* comms.c: per communicator its size, neighbours, and the world rank of each rank. Read once and cached until
+ * the communicator is freed. A program may not free a communicator during a call on it, so cached data stay
+ * valid during the call.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-/* cut.c: a rank that is ended by a signal, by a crash of its own or by the launcher (a timeout, another rank's crash),
- * leaves its record all the same, and says which call it was in. The file is opened when MPI starts, with a buffer of its
- * own, because a signal handler must not allocate. A program that wants to be told before it is ended is left alone.
+/* cut.c: writes the record of a rank that a signal ends: its own crash, or a signal of the launcher (a
+ * timeout, another rank's crash); the record names the interrupted call. The file is opened in MPI_Init with
+ * a buffer of its own, because a signal handler must not allocate. A signal that the program handles is left
+ * to the program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -21,8 +22,8 @@ static char path[4096], buffer[1 << 16];
 static struct sigaction before[SIGNALS]; /* whose turn it is afterwards */
 static bool taken[SIGNALS];
 
-/* A fault happens again when this returns, and then whoever handled it before sees it as it was. Other signals are sent
- * once more. */
+/* Returning repeats the fault, so that the previous handler receives it unchanged. Other signals are sent
+ * again. */
 static void cut_on_signal(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -37,8 +38,7 @@ static void cut_on_signal(int number, siginfo_t *info, void *context)
         raise(number);
 }
 
-/* The library, too, has a word to say about a crash: it has it after us. What the program handles by itself is not the
- * end. */
+/* The library's own crash handler runs after this one. Signals that the program handles itself do not end it. */
 static void cut_catch_signals(void)
 {
     for (int i = 0; i < SIGNALS; i++) {

@@ -18,7 +18,8 @@ struct session {
 /* Several threads may open and close sessions at once. */
 static pthread_mutex_t life = PTHREAD_MUTEX_INITIALIZER;
 static struct session *sessions;
-static MPI_Session lender = MPI_SESSION_NULL; /* the session that the world's group came from */
+static MPI_Session lender =
+    MPI_SESSION_NULL; /* the session from which the group of MPI_COMM_WORLD was obtained */
 static MPI_Group group = MPI_GROUP_NULL;
 static bool world;
 
@@ -82,7 +83,7 @@ void prof_world_ends(void)
     if (!world || prof.shipped)
         return;
     life_end();
-    prof.calls[CALL_Finalize].calls += prof.on; /* its end comes too late to be seen */
+    prof.calls[CALL_Finalize].calls += prof.on; /* its end cannot be observed */
     prof_ship_gathered();
     PROF_SET(prof.shipped, true);
     prof_cut_end();
@@ -111,7 +112,7 @@ void prof_session_begins(MPI_Session session)
     pthread_mutex_lock(&life);
     *s = (struct session){.next = sessions, .handle = session};
     sessions = s;
-    prof.threaded = true; /* unless it asks for less, a session's threads may do everything */
+    prof.threaded = true; /* unless it requests less, a session's threads may call MPI concurrently */
     if (group == MPI_GROUP_NULL)
         borrow_group(session);
     if (group != MPI_GROUP_NULL)
@@ -150,7 +151,7 @@ void prof_session_ends(const MPI_Session *session)
 
 static void ship_if_left(void)
 {
-    if (!prof.used || prof.shipped || prof.pid != (int)getpid()) /* a child of fork() has nothing to tell */
+    if (!prof.used || prof.shipped || prof.pid != (int)getpid()) /* a child of fork() writes no record */
         return;
     life_end();
     prof_ship_alone();

@@ -1,6 +1,6 @@
-/* note.c: what an operation moved: sizes, peers and buffers. A message is counted where it is sent; of a
- * collective, what a rank hands in counts, or what it gets when it hands in nothing. Persistent operations
- * are described once and noted at every start.
+/* note.c: records the data that an operation moves: sizes, peers and buffers. A message counts at its sender;
+ * a collective counts what a rank contributes, or receives if it contributes nothing. A persistent operation
+ * is described once and counted at every start.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 /* Predefined datatypes never change and have small handles in the standard ABI. */
 enum { KNOWN_TYPES = 1024 };
-static int32_t known_size[KNOWN_TYPES]; /* size + 1; 0: not asked yet. A race writes the same value twice. */
+static int32_t known_size[KNOWN_TYPES]; /* size + 1; 0: not read yet. A race writes the same value twice. */
 
 static uint64_t type_size(MPI_Datatype type)
 {

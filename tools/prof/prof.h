@@ -1,6 +1,6 @@
-/* prof.h: what the generated interception (prof_calls.c, written by api/gen/prof.py) and the files of this
- * folder share. One process has one record; it is locked only when several threads may be in MPI at once, and
- * never while a PMPI function runs, because a callback inside that function may come back here.
+/* prof.h: declarations shared by the generated interception (prof_calls.c, written by api/gen/prof.py) and
+ * the files of this folder. A process has one record; it is locked only if several threads may call MPI, and
+ * never during a PMPI function, because a callback inside that function may call the profiler again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_PROF_H
@@ -16,7 +16,7 @@
 
 #define PROF_API __attribute__((visibility("default")))
 
-/* What the time in a function is spent on. */
+/* Kinds of time that a function is spent on. */
 enum prof_kind { PROF_P2P, PROF_WAIT, PROF_COLL, PROF_RMA, PROF_IO, PROF_OTHER };
 
 struct prof_function {
@@ -60,17 +60,17 @@ struct prof_record {
     bool timeline;       /* every call is kept (timeline.c) */
     int rank, size, pid; /* in the world */
     char host[MPI_MAX_PROCESSOR_NAME];
-    char *sent_text; /* what the library sent to whom, as lines of the record */
+    char *sent_text; /* messages that the library sent to each rank, as lines of the record */
     size_t sent_size;
     bool sent_known;
 };
 extern struct prof_record prof;
 
-/* The switches are looked at without the lock. */
+/* The switches are read without the lock. */
 #define PROF_GET(field)        __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define PROF_SET(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
 
-/* Time: what the program is in, on its way through one call. */
+/* State of one intercepted call while it is timed. */
 struct prof_span {
     uint64_t start, spent; /* spent: after prof_end */
     const void *caller;
@@ -118,7 +118,7 @@ void prof_drop(const MPI_Request *request);
 /* Was this buffer used before? Called with the lock held. */
 bool prof_buffer_seen(const void *at);
 
-/* Communicators: who is who. */
+/* Roles of a rank in a rooted collective. */
 enum { PROF_ROOT = 1, PROF_LEAF = 2 };
 bool prof_is(MPI_Comm comm, int root, int role);
 int prof_peers(MPI_Comm comm);
@@ -140,12 +140,12 @@ void prof_sites_put(FILE *out);
 
 /* timeline.c: an outermost call is back; with the lock held, when prof.timeline. */
 void prof_event(const struct prof_span *span);
-/* What the thread's last call moved, when it is that call. */
+/* Adds the moved data to the thread's last event, if that event is this call. */
 void prof_event_moved(const struct prof_op *op);
 void prof_timeline_put(FILE *out);
 
 /* Life */
-bool prof_lock(void); /* true when it did: threads may have come since */
+bool prof_lock(void); /* true if locked: threads may have started since */
 void prof_unlock(bool locked);
 void prof_threads(int level);
 void prof_world_begins(void);
@@ -159,7 +159,8 @@ void prof_cut_begin(void);
 void prof_cut_end(void);
 void prof_record_cut(FILE *out, int signal_number);
 
-/* When, with what and over what; asked when MPI starts. What the library sent; asked before it ends. */
+/* prof_about_begin reads the facts of the run in MPI_Init, prof_about_end the message counts before
+ * MPI_Finalize. */
 void prof_about_begin(void);
 void prof_about_put(FILE *out);
 void prof_about_sent(FILE *out);

@@ -1,7 +1,6 @@
-/* ship.c: the record as lines of text, and its way to a file. In MPI_Finalize rank 0 collects all records
- * over a communicator of its own, so that only its file system is needed; otherwise each process writes its
- * own. The file is read by `fishplate prof`; FISHPLATE_PROF names its folder. A program that was linked with
- * this library and is not run by that command leaves the file in the working folder and says so.
+/* ship.c: writes the record as lines of text. In MPI_Finalize rank 0 collects all records over its own
+ * communicator, so that only its file system is used; otherwise each process writes a file. `fishplate prof`
+ * reads the file; FISHPLATE_PROF names its folder.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -74,7 +73,8 @@ static void put_record(FILE *out, const char *job)
             u->reused, u->bytes, u->reused_bytes, u->dropped);
 }
 
-/* In a signal handler: nothing is allocated, nobody is asked. The call that was cut counts as far as it went. */
+/* Runs in a signal handler: allocates nothing and queries nothing. The interrupted call counts up to this
+ * moment. */
 void prof_record_cut(FILE *out, int signal_number)
 {
     char job[NAME_SIZE];
@@ -95,7 +95,7 @@ void prof_record_cut(FILE *out, int signal_number)
     put_record(out, job);
     fprintf(out, "cut %d %s %" PRIu64 "\nend\n", signal_number, call >= 0 ? prof_functions[call].name : "-",
             ticks_to_ns(spent));
-    prof.mpi_ticks = mpi_ticks; /* it may go on after all, if somebody handles the signal */
+    prof.mpi_ticks = mpi_ticks; /* the process may continue if it handles the signal */
     prof.on_ns = on_ns;
     if (call >= 0)
         prof.calls[call] = stat;

@@ -1,5 +1,5 @@
-/* ticks.h: the processor's own counter, several times cheaper to read than the clock. How long a tick is
- * comes out at the end, from the clock and the counter together.
+/* ticks.h: reads the processor's time-stamp counter, which takes a fraction of the time of clock_gettime. The
+ * length of a tick is computed at the end from the clock and the counter.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_PROF_TICKS_H

@@ -98,7 +98,7 @@ void prof_end(struct prof_span *span)
     prof_unlock(locked);
 }
 
-/* MPI-5.0, 15.2.4: 0 switches profiling off, 1 on; what other levels do is ours to say: nothing. */
+/* MPI-5.0, 15.2.4: 0 switches profiling off, 1 on; other levels are defined by the profiler: no effect. */
 void prof_control(int level)
 {
     if (level != 0 && level != 1)

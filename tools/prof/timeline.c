@@ -1,5 +1,5 @@
-/* timeline.c: every call with its time, for `fishplate prof --timeline`. FISHPLATE_PROF_TIMELINE says how many calls a rank
- * keeps; later ones are only counted.
+/* timeline.c: records every call with its time, for `fishplate prof --timeline`. FISHPLATE_PROF_TIMELINE is
+ * the number of calls that a rank stores; later calls are only counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -16,7 +16,7 @@ enum { BLOCK = 4096 };
 struct event {
     uint64_t start, spent;
     int call, thread;
-    bool moved; /* the rest is known: what `fishplate-lab sim replay` needs */
+    bool moved; /* the data below are valid; needed by `fishplate-lab sim replay` */
     int to, from;
     int64_t out, in; /* bytes; -1: no such buffer */
 };
@@ -32,7 +32,7 @@ static struct {
     uint64_t kept, most, dropped;
     uint64_t ticks; /* where time begins, */
     int64_t
-        wall_ns; /* and what the clock on the wall said: the same on all hosts, as far as their clocks agree */
+        wall_ns; /* wall-clock time at the same moment: comparable between hosts as far as their clocks agree */
     int threads;
 } line;
 

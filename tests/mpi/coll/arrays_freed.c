@@ -19,7 +19,7 @@ struct arrays {
     MPI_Datatype types[MOST];
 };
 
-static struct arrays *describe(int blocks, int same)
+static struct arrays *arrays_freed_describe(int blocks, int same)
 {
     struct arrays *a = malloc(sizeof(*a));
     int at = 0;
@@ -35,14 +35,14 @@ static struct arrays *describe(int blocks, int same)
 }
 
 /* What a program that frees its arrays leaves behind: other data. */
-static void gone(struct arrays *a)
+static void arrays_freed_is_gone(struct arrays *a)
 {
     memset(a, 0x5a, sizeof(*a));
     free(a);
 }
 
 /* Persistent requests run twice, so that the second start reads the description again. */
-static void finish(enum form form, MPI_Request *q)
+static void arrays_freed_finish(enum form form, MPI_Request *q)
 {
     const int rounds = form == PERSISTENT || form == PERSISTENT_C ? 2 : 1;
     for (int i = 0; i < rounds; i++) {
@@ -55,7 +55,7 @@ static void finish(enum form form, MPI_Request *q)
 }
 
 /* rank r sends r + 1 integers of value 100 r + i; they stand one after the other. */
-static void fill(int *buf, int rank, int n)
+static void arrays_freed_fill(int *buf, int rank, int n)
 {
     for (int i = 0; i < n; i++)
         buf[i] = 100 * rank + i;
@@ -78,19 +78,19 @@ struct gathering {
 static const struct arrays *gathering_begin(struct gathering *g)
 {
     *g = (struct gathering){
-        .n = mpitest_rank + 1, .arrays = describe(mpitest_size, -1), .q = MPI_REQUEST_NULL};
-    fill(g->send, mpitest_rank, g->n);
+        .n = mpitest_rank + 1, .arrays = arrays_freed_describe(mpitest_size, -1), .q = MPI_REQUEST_NULL};
+    arrays_freed_fill(g->send, mpitest_rank, g->n);
     return g->arrays;
 }
 
 static void gathering_end(struct gathering *g, enum form form)
 {
-    gone(g->arrays);
-    finish(form, &g->q);
+    arrays_freed_is_gone(g->arrays);
+    arrays_freed_finish(form, &g->q);
     check_gathered(g->recv, mpitest_size);
 }
 
-static void allgatherv(enum form form)
+static void test_allgatherv(enum form form)
 {
     struct gathering g;
     const struct arrays *a = gathering_begin(&g);
@@ -108,13 +108,13 @@ static void allgatherv(enum form form)
     gathering_end(&g, form);
 }
 
-static void gatherv(enum form form)
+static void test_gatherv(enum form form)
 {
     int send[MOST], recv[MOST * MOST];
     const int n = mpitest_rank + 1, root = mpitest_size - 1;
-    struct arrays *a = describe(mpitest_size, -1);
+    struct arrays *a = arrays_freed_describe(mpitest_size, -1);
     MPI_Request q = MPI_REQUEST_NULL;
-    fill(send, mpitest_rank, n);
+    arrays_freed_fill(send, mpitest_rank, n);
     memset(recv, 0, sizeof(recv));
     if (form == NONBLOCKING)
         MPI_Igatherv(send, n, MPI_INT, recv, a->counts, a->displs, MPI_INT, root, MPI_COMM_WORLD, &q);
@@ -127,20 +127,20 @@ static void gatherv(enum form form)
     else
         MPI_Gatherv_init_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, root,
                            MPI_COMM_WORLD, MPI_INFO_NULL, &q);
-    gone(a);
-    finish(form, &q);
+    arrays_freed_is_gone(a);
+    arrays_freed_finish(form, &q);
     if (mpitest_rank == root)
         check_gathered(recv, mpitest_size);
 }
 
-static void scatterv(enum form form)
+static void test_scatterv(enum form form)
 {
     int send[MOST * MOST], recv[MOST] = {0};
     const int n = mpitest_rank + 1, root = mpitest_size - 1;
-    struct arrays *a = describe(mpitest_size, -1);
+    struct arrays *a = arrays_freed_describe(mpitest_size, -1);
     MPI_Request q = MPI_REQUEST_NULL;
     for (int r = 0, at = 0; r < mpitest_size; at += ++r)
-        fill(send + at, r, r + 1);
+        arrays_freed_fill(send + at, r, r + 1);
     if (form == NONBLOCKING)
         MPI_Iscatterv(send, a->counts, a->displs, MPI_INT, recv, n, MPI_INT, root, MPI_COMM_WORLD, &q);
     else if (form == PERSISTENT)
@@ -152,8 +152,8 @@ static void scatterv(enum form form)
     else
         MPI_Scatterv_init_c(send, a->wide_counts, a->wide_displs, MPI_INT, recv, n, MPI_INT, root,
                             MPI_COMM_WORLD, MPI_INFO_NULL, &q);
-    gone(a);
-    finish(form, &q);
+    arrays_freed_is_gone(a);
+    arrays_freed_finish(form, &q);
     for (int i = 0; i < n; i++)
         EXPECT_EQ(recv[i], 100 * mpitest_rank + i);
 }
@@ -162,7 +162,7 @@ static void scatterv(enum form form)
 static void prepare_all(int *send, int *recv)
 {
     for (int s = 0, at = 0; s < mpitest_size; at += ++s)
-        fill(send + at, mpitest_rank, s + 1);
+        arrays_freed_fill(send + at, mpitest_rank, s + 1);
     memset(recv, 0, MOST * MOST * sizeof(int));
 }
 
@@ -174,10 +174,11 @@ static void check_all(const int *recv)
             EXPECT_EQ(recv[r * n + i], 100 * r + i);
 }
 
-static void alltoallv(enum form form, MPI_Comm comm, int neighbors)
+static void test_alltoallv(enum form form, MPI_Comm comm, int neighbors)
 {
     int send[MOST * MOST], recv[MOST * MOST];
-    struct arrays *s = describe(mpitest_size, -1), *r = describe(mpitest_size, mpitest_rank + 1);
+    struct arrays *s = arrays_freed_describe(mpitest_size, -1),
+                  *r = arrays_freed_describe(mpitest_size, mpitest_rank + 1);
     MPI_Request q = MPI_REQUEST_NULL;
     prepare_all(send, recv);
     if (form == NONBLOCKING)
@@ -195,16 +196,17 @@ static void alltoallv(enum form form, MPI_Comm comm, int neighbors)
         (neighbors ? MPI_Neighbor_alltoallv_init_c
                    : MPI_Alltoallv_init_c)(send, s->wide_counts, s->wide_displs, MPI_INT, recv,
                                            r->wide_counts, r->wide_displs, MPI_INT, comm, MPI_INFO_NULL, &q);
-    gone(s);
-    gone(r);
-    finish(form, &q);
+    arrays_freed_is_gone(s);
+    arrays_freed_is_gone(r);
+    arrays_freed_finish(form, &q);
     check_all(recv);
 }
 
-static void alltoallw(enum form form)
+static void test_alltoallw(enum form form)
 {
     int send[MOST * MOST], recv[MOST * MOST];
-    struct arrays *s = describe(mpitest_size, -1), *r = describe(mpitest_size, mpitest_rank + 1);
+    struct arrays *s = arrays_freed_describe(mpitest_size, -1),
+                  *r = arrays_freed_describe(mpitest_size, mpitest_rank + 1);
     MPI_Request q = MPI_REQUEST_NULL;
     prepare_all(send, recv);
     if (form == NONBLOCKING)
@@ -219,16 +221,17 @@ static void alltoallw(enum form form)
     else
         MPI_Alltoallw_init_c(send, s->wide_counts, s->wide_bytes, s->types, recv, r->wide_counts,
                              r->wide_bytes, r->types, MPI_COMM_WORLD, MPI_INFO_NULL, &q);
-    gone(s);
-    gone(r);
-    finish(form, &q);
+    arrays_freed_is_gone(s);
+    arrays_freed_is_gone(r);
+    arrays_freed_finish(form, &q);
     check_all(recv);
 }
 
 static void neighbor_alltoallw(enum form form, MPI_Comm comm)
 {
     int send[MOST * MOST], recv[MOST * MOST];
-    struct arrays *s = describe(mpitest_size, -1), *r = describe(mpitest_size, mpitest_rank + 1);
+    struct arrays *s = arrays_freed_describe(mpitest_size, -1),
+                  *r = arrays_freed_describe(mpitest_size, mpitest_rank + 1);
     MPI_Request q = MPI_REQUEST_NULL;
     prepare_all(send, recv);
     if (form == NONBLOCKING)
@@ -243,9 +246,9 @@ static void neighbor_alltoallw(enum form form, MPI_Comm comm)
     else
         MPI_Neighbor_alltoallw_init_c(send, s->wide_counts, s->wide_bytes, s->types, recv, r->wide_counts,
                                       r->wide_bytes, r->types, comm, MPI_INFO_NULL, &q);
-    gone(s);
-    gone(r);
-    finish(form, &q);
+    arrays_freed_is_gone(s);
+    arrays_freed_is_gone(r);
+    arrays_freed_finish(form, &q);
     check_all(recv);
 }
 
@@ -270,7 +273,7 @@ static void neighbor_allgatherv(enum form form, MPI_Comm comm)
 static void reduce_scatter(enum form form)
 {
     int send[MOST * MOST], recv[MOST] = {0};
-    struct arrays *a = describe(mpitest_size, -1);
+    struct arrays *a = arrays_freed_describe(mpitest_size, -1);
     MPI_Request q = MPI_REQUEST_NULL;
     for (int i = 0; i < MOST * MOST; i++)
         send[i] = i;
@@ -283,8 +286,8 @@ static void reduce_scatter(enum form form)
     else
         MPI_Reduce_scatter_init_c(send, recv, a->wide_counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
                                   &q);
-    gone(a);
-    finish(form, &q);
+    arrays_freed_is_gone(a);
+    arrays_freed_finish(form, &q);
     for (int i = 0; i <= mpitest_rank; i++)
         EXPECT_EQ(recv[i], mpitest_size * (mpitest_rank * (mpitest_rank + 1) / 2 + i));
 }
@@ -306,13 +309,13 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm neighbors = all_neighbors();
     for (enum form form = NONBLOCKING; form < FORMS; form++) {
-        allgatherv(form);
-        gatherv(form);
-        scatterv(form);
-        alltoallv(form, MPI_COMM_WORLD, 0);
-        alltoallw(form);
+        test_allgatherv(form);
+        test_gatherv(form);
+        test_scatterv(form);
+        test_alltoallv(form, MPI_COMM_WORLD, 0);
+        test_alltoallw(form);
         reduce_scatter(form);
-        alltoallv(form, neighbors, 1);
+        test_alltoallv(form, neighbors, 1);
         neighbor_alltoallw(form, neighbors);
         neighbor_allgatherv(form, neighbors);
     }

@@ -27,7 +27,7 @@ enum { ROUNDS = 100, KINDS = 3 };
 
 static double came[KINDS * ROUNDS], left[KINDS * ROUNDS];
 
-static void run(int kind, MPI_Request *persistent)
+static void barriers_run(int kind, MPI_Request *persistent)
 {
     MPI_Request request;
     switch (kind) {
@@ -44,7 +44,7 @@ static void run(int kind, MPI_Request *persistent)
     }
 }
 
-static void early(int i)
+static void barriers_early_messages(int i)
 {
     if (mpitest_failures++ < 20)
         fprintf(stderr, "rank %d left barrier %d %.3f us before the last rank came\n", mpitest_rank, i,
@@ -52,18 +52,18 @@ static void early(int i)
 }
 
 /* A batch of barriers, then the comparison; it counts the ranks that left one too early. */
-static void batch(unsigned *dice, MPI_Request *persistent)
+static void barriers_batch(unsigned *dice, MPI_Request *persistent)
 {
     for (int i = 0; i < KINDS * ROUNDS; i++) {
         be_late(dice);
         came[i] = now();
-        run(i % KINDS, persistent);
+        barriers_run(i % KINDS, persistent);
         left[i] = now();
     }
     MPI_Allreduce(MPI_IN_PLACE, came, KINDS * ROUNDS, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     for (int i = 0; i < KINDS * ROUNDS; i++)
         if (left[i] < came[i])
-            early(i);
+            barriers_early_messages(i);
 }
 
 int main(int argc, char **argv)
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     unsigned dice = 77u + (unsigned)mpitest_rank;
     MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &persistent);
     for (; done < wanted; done += KINDS * ROUNDS)
-        batch(&dice, &persistent);
+        barriers_batch(&dice, &persistent);
     MPI_Request_free(&persistent);
     if (mpitest_rank == mpitest_size - 1)
         printf("%ld barriers of %d ranks\n", done, mpitest_size);

@@ -15,7 +15,7 @@ enum { RUNS = 12, MEMBERS = 4, MOST = 40000 };
 
 static double in[MOST], out[MOST], first[MOST];
 
-static void fill(int member, int count)
+static void deterministic_fill(int member, int count)
 {
     unsigned dice = 99u + 7u * (unsigned)member;
     for (int i = 0; i < count; i++) {
@@ -32,7 +32,7 @@ static void be_late(unsigned *dice)
 }
 
 /* One reduction of `count` numbers on a communicator of MEMBERS ranks; rank 0 has all or some of the result. */
-static int reduce(MPI_Comm comm, int kind, int count)
+static int deterministic_reduce(MPI_Comm comm, int kind, int count)
 {
     MPI_Request request;
     switch (kind) {
@@ -68,9 +68,9 @@ int main(int argc, char **argv)
                 MPI_Comm comm = run % 2 ? far : near;
                 int me;
                 MPI_Comm_rank(comm, &me);
-                fill(me, counts[c]);
+                deterministic_fill(me, counts[c]);
                 be_late(&dice);
-                const int n = reduce(comm, kind == 1 && run < 2 ? 0 : kind, counts[c]);
+                const int n = deterministic_reduce(comm, kind == 1 && run < 2 ? 0 : kind, counts[c]);
                 if (run == 0)
                     memcpy(first, out, (size_t)n * sizeof(double));
                 if (mpitest_rank == 0 && memcmp(first, out, (size_t)n * sizeof(double)) != 0 &&

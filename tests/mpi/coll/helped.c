@@ -16,41 +16,41 @@
 
 enum { ROUNDS = 7, MOST = 1 << 17 }; /* ints */
 
-static int32_t value(int rank, int i, int round)
+static int32_t helped_value(int rank, int i, int round)
 {
     return (int32_t)((unsigned)(rank + 1) * 1000003u + (unsigned)i * 7u + (unsigned)round * 31u);
 }
 
-static void fill(int32_t *to, int rank, int n, int round)
+static void helped_fill(int32_t *to, int rank, int n, int round)
 {
     for (int i = 0; i < n; i++)
-        to[i] = value(rank, i, round);
+        to[i] = helped_value(rank, i, round);
 }
 
 static int wrong_of(const int32_t *got, int rank, int n, int round)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += got[i] != value(rank, i, round);
+        wrong += got[i] != helped_value(rank, i, round);
     return wrong;
 }
 
-static void moves(int32_t *in, int32_t *out, int root, int n, int round)
+static void test_moves(int32_t *in, int32_t *out, int root, int n, int round)
 {
     const int me = mpitest_rank, size = mpitest_size;
-    fill(in, me, n, round);
+    helped_fill(in, me, n, round);
     if (me != root)
         memset(in, 0, (size_t)n * sizeof(*in));
     MPI_Bcast(in, n, MPI_INT32_T, root, MPI_COMM_WORLD);
     EXPECT_EQ(wrong_of(in, root, n, round), 0);
 
-    fill(in, me, n, round);
+    helped_fill(in, me, n, round);
     MPI_Gather(in, n, MPI_INT32_T, out, n, MPI_INT32_T, root, MPI_COMM_WORLD);
     for (int r = 0; r < size && me == root; r++)
         EXPECT_EQ(wrong_of(out + (size_t)r * (size_t)n, r, n, round), 0);
 
     for (int r = 0; r < size; r++)
-        fill(out + (size_t)r * (size_t)n, r + root, n, round);
+        helped_fill(out + (size_t)r * (size_t)n, r + root, n, round);
     MPI_Scatter(out, n, MPI_INT32_T, me == root ? MPI_IN_PLACE : in, n, MPI_INT32_T, root, MPI_COMM_WORLD);
     EXPECT_EQ(me == root ? 0 : wrong_of(in, me + root, n, round), 0);
 }
@@ -61,14 +61,14 @@ static int wrong_sums(const int32_t *got, int n, int round)
     for (int i = 0; i < n; i++) {
         uint32_t sum = 0;
         for (int r = 0; r < mpitest_size; r++)
-            sum += (uint32_t)value(r, i, round);
+            sum += (uint32_t)helped_value(r, i, round);
         wrong += got[i] != (int32_t)sum;
     }
     return wrong;
 }
 
 /* Does not commute: the left operand counts three times. */
-static void lean(void *in, void *inout, int *len, MPI_Datatype *type)
+static void helped_low_memory(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int32_t *a = in, *b = inout;
     (void)type;
@@ -76,41 +76,41 @@ static void lean(void *in, void *inout, int *len, MPI_Datatype *type)
         b[i] = (int32_t)(3u * (uint32_t)a[i] + (uint32_t)b[i]);
 }
 
-static int32_t leaning(int i, int round)
+static int32_t helped_leaning(int i, int round)
 {
-    uint32_t all = (uint32_t)value(mpitest_size - 1, i, round);
+    uint32_t all = (uint32_t)helped_value(mpitest_size - 1, i, round);
     for (int r = mpitest_size - 2; r >= 0; r--)
-        all = 3u * (uint32_t)value(r, i, round) + all;
+        all = 3u * (uint32_t)helped_value(r, i, round) + all;
     return (int32_t)all;
 }
 
-static void reductions(int32_t *in, int32_t *out, int root, int n, int round, MPI_Op leans)
+static void test_reductions(int32_t *in, int32_t *out, int root, int n, int round, MPI_Op leans)
 {
     const int me = mpitest_rank;
     int wrong = 0;
-    fill(in, me, n, round);
+    helped_fill(in, me, n, round);
     MPI_Reduce(in, out, n, MPI_INT32_T, MPI_SUM, root, MPI_COMM_WORLD);
     EXPECT_EQ(me == root ? wrong_sums(out, n, round) : 0, 0);
     EXPECT_EQ(wrong_of(in, me, n, round), 0);
     if (round % 3 == 0) {
         MPI_Reduce(me == root ? MPI_IN_PLACE : in, in, n, MPI_INT32_T, MPI_SUM, root, MPI_COMM_WORLD);
         EXPECT_EQ(me == root ? wrong_sums(in, n, round) : 0, 0);
-        fill(in, me, n, round);
+        helped_fill(in, me, n, round);
         MPI_Reduce(in, out, n, MPI_INT32_T, leans, root, MPI_COMM_WORLD);
         for (int i = 0; i < n && me == root; i++)
-            wrong += out[i] != leaning(i, round);
+            wrong += out[i] != helped_leaning(i, round);
         EXPECT_EQ(wrong, 0);
     }
 }
 
 /* Every second element at the leaves; in one piece at the root. */
-static void gaps(int32_t *in, int32_t *out, int root, int n, int round)
+static void test_gaps(int32_t *in, int32_t *out, int root, int n, int round)
 {
     MPI_Datatype spread;
     MPI_Type_vector(n, 1, 2, MPI_INT32_T, &spread);
     MPI_Type_commit(&spread);
     if (mpitest_rank == root)
-        fill(in, root, n, round);
+        helped_fill(in, root, n, round);
     memset(out, 0, 2 * (size_t)n * sizeof(*out));
     if (mpitest_rank == root)
         MPI_Bcast(in, n, MPI_INT32_T, root, MPI_COMM_WORLD);
@@ -118,7 +118,7 @@ static void gaps(int32_t *in, int32_t *out, int root, int n, int round)
         MPI_Bcast(out, 1, spread, root, MPI_COMM_WORLD);
     int wrong = 0;
     for (int i = 0; i < n && mpitest_rank != root; i++)
-        wrong += out[2 * i] != value(root, i, round) || (i + 1 < n && out[2 * i + 1] != 0);
+        wrong += out[2 * i] != helped_value(root, i, round) || (i + 1 < n && out[2 * i + 1] != 0);
     EXPECT_EQ(wrong, 0);
     MPI_Type_free(&spread);
 }
@@ -128,7 +128,7 @@ static void gaps(int32_t *in, int32_t *out, int root, int n, int round)
 enum { SURE = 12288 };     /* ints */
 static _Atomic int *flags; /* the other has combined; the other has returned */
 
-static void patient(void *in, void *inout, int *len, MPI_Datatype *type)
+static void helped_long_timeout(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int32_t *a = in, *b = inout;
     (void)type;
@@ -160,8 +160,8 @@ static void help_is_given(int32_t *in, int32_t *out)
     EXPECT_EQ(MPI_T_pvar_get_index("coll_owner_copies", MPI_T_PVAR_CLASS_COUNTER, &index), MPI_SUCCESS);
     MPI_T_pvar_handle_alloc(session, index, NULL, &pieces, &count);
     MPI_T_pvar_start(session, pieces);
-    MPI_Op_create(patient, 1, &op);
-    fill(in, mpitest_rank, SURE, 5);
+    MPI_Op_create(helped_long_timeout, 1, &op);
+    helped_fill(in, mpitest_rank, SURE, 5);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Reduce(in, out, SURE, MPI_INT32_T, op, 0, MPI_COMM_WORLD);
     if (mpitest_rank == 1)
@@ -185,15 +185,15 @@ int main(int argc, char **argv)
     static const int sizes[] = {8191, 8192, 8193, 12345, 65536, MOST};
     MPI_Op leans;
     mpitest_begin(&argc, &argv);
-    MPI_Op_create(lean, 0, &leans);
+    MPI_Op_create(helped_low_memory, 0, &leans);
     int32_t *in = malloc(MOST * sizeof(*in)), *out = malloc(MOST * sizeof(*out) * (size_t)(mpitest_size + 2));
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
         for (int round = 0; round < ROUNDS; round++) {
             const int root = round % mpitest_size;
-            moves(in, out, root, sizes[s], round);
-            reductions(in, out, root, sizes[s], round, leans);
+            test_moves(in, out, root, sizes[s], round);
+            test_reductions(in, out, root, sizes[s], round, leans);
             if (round % 5 == 0)
-                gaps(in, out, root, sizes[s], round);
+                test_gaps(in, out, root, sizes[s], round);
         }
     const char *forced = getenv("FISHPLATE_COLL");
     if (forced && strstr(forced, "copy=split") && mpitest_size == 2)

@@ -9,12 +9,12 @@ static MPI_Comm inter;
 static int side, rank, mine, others; /* my group, my rank in it, sizes */
 
 /* Element i of what world-like process (side, rank) has for rank `to` of the other group. */
-static int value(int from_side, int from, int to, int i)
+static int inter_value(int from_side, int from, int to, int i)
 {
     return from_side * 500000 + from * 1000 + to * 50 + i;
 }
 
-static int *block(int n)
+static int *inter_block(int n)
 {
     int *p = malloc(((size_t)n + 1) * sizeof(int));
     for (int i = 0; i <= n; i++)
@@ -32,14 +32,14 @@ static int root_arg(int root_side, int root)
 
 static void test_bcast(int root_side, int root, int n)
 {
-    int *data = block(n);
+    int *data = inter_block(n);
     if (side == root_side && rank == root)
         for (int i = 0; i < n; i++)
-            data[i] = value(side, rank, 0, i);
+            data[i] = inter_value(side, rank, 0, i);
     MPI_Bcast(data, n, MPI_INT, root_arg(root_side, root), inter);
     if (side != root_side)
         for (int i = 0; i < n; i++)
-            EXPECT_EQ(data[i], value(root_side, root, 0, i));
+            EXPECT_EQ(data[i], inter_value(root_side, root, 0, i));
     else if (rank != root && n > 0)
         EXPECT_EQ(data[0], -1);
     free(data);
@@ -48,13 +48,14 @@ static void test_bcast(int root_side, int root, int n)
 static void test_gather_scatter(int root_side, int root, int n)
 {
     const int is_root = side == root_side && rank == root, leaf = side != root_side;
-    int *many = block(n * others), *one = block(n), *counts = block(others), *displs = block(others);
+    int *many = inter_block(n * others), *one = inter_block(n), *counts = inter_block(others),
+        *displs = inter_block(others);
     for (int r = 0; r < others; r++) {
         counts[r] = n;
         displs[r] = (others - 1 - r) * n;
     }
     for (int i = 0; i < n; i++)
-        one[i] = value(side, rank, root, i);
+        one[i] = inter_value(side, rank, root, i);
     for (int v = 0; v < 2; v++) {
         if (v == 0)
             MPI_Gather(one, n, MPI_INT, many, n, MPI_INT, root_arg(root_side, root), inter);
@@ -62,12 +63,12 @@ static void test_gather_scatter(int root_side, int root, int n)
             MPI_Gatherv(one, n, MPI_INT, many, counts, displs, MPI_INT, root_arg(root_side, root), inter);
         for (int r = 0; is_root && r < others; r++)
             for (int i = 0; i < n; i++)
-                EXPECT_EQ(many[(v ? displs[r] : r * n) + i], value(!side, r, root, i));
+                EXPECT_EQ(many[(v ? displs[r] : r * n) + i], inter_value(!side, r, root, i));
     }
     for (int v = 0; v < 2; v++) {
         for (int r = 0; is_root && r < others; r++)
             for (int i = 0; i < n; i++)
-                many[(v ? displs[r] : r * n) + i] = value(side, rank, r, i);
+                many[(v ? displs[r] : r * n) + i] = inter_value(side, rank, r, i);
         for (int i = 0; i < n; i++)
             one[i] = -1;
         if (v == 0)
@@ -75,7 +76,7 @@ static void test_gather_scatter(int root_side, int root, int n)
         else
             MPI_Scatterv(many, counts, displs, MPI_INT, one, n, MPI_INT, root_arg(root_side, root), inter);
         for (int i = 0; leaf && i < n; i++)
-            EXPECT_EQ(one[i], value(root_side, root, rank, i));
+            EXPECT_EQ(one[i], inter_value(root_side, root, rank, i));
     }
     free(many);
     free(one);
@@ -85,8 +86,8 @@ static void test_gather_scatter(int root_side, int root, int n)
 
 static void test_all(int n)
 {
-    int *send = block(n * others), *recv = block(n * others), *counts = block(others),
-        *displs = block(others);
+    int *send = inter_block(n * others), *recv = inter_block(n * others), *counts = inter_block(others),
+        *displs = inter_block(others);
     MPI_Datatype types[64];
     int bytes[64];
     for (int r = 0; r < others; r++) {
@@ -95,15 +96,15 @@ static void test_all(int n)
         bytes[r] = displs[r] * (int)sizeof(int);
         types[r] = MPI_INT;
         for (int i = 0; i < n; i++)
-            send[r * n + i] = value(side, rank, r, i);
+            send[r * n + i] = inter_value(side, rank, r, i);
     }
     MPI_Alltoall(send, n, MPI_INT, recv, n, MPI_INT, inter);
     for (int r = 0; r < others; r++)
         for (int i = 0; i < n; i++)
-            EXPECT_EQ(recv[r * n + i], value(!side, r, rank, i));
+            EXPECT_EQ(recv[r * n + i], inter_value(!side, r, rank, i));
     for (int r = 0; r < others; r++)
         for (int i = 0; i < n; i++)
-            send[displs[r] + i] = value(side, rank, r, i);
+            send[displs[r] + i] = inter_value(side, rank, r, i);
     for (int w = 0; w < 2; w++) {
         memset(recv, 0, (size_t)(n * others) * sizeof(int));
         if (w == 0)
@@ -112,10 +113,10 @@ static void test_all(int n)
             MPI_Alltoallw(send, counts, bytes, types, recv, counts, bytes, types, inter);
         for (int r = 0; r < others; r++)
             for (int i = 0; i < n; i++)
-                EXPECT_EQ(recv[displs[r] + i], value(!side, r, rank, i));
+                EXPECT_EQ(recv[displs[r] + i], inter_value(!side, r, rank, i));
     }
     for (int i = 0; i < n; i++)
-        send[i] = value(side, rank, 0, i);
+        send[i] = inter_value(side, rank, 0, i);
     for (int v = 0; v < 2; v++) {
         memset(recv, 0, (size_t)(n * others) * sizeof(int));
         if (v == 0)
@@ -124,7 +125,7 @@ static void test_all(int n)
             MPI_Allgatherv(send, n, MPI_INT, recv, counts, displs, MPI_INT, inter);
         for (int r = 0; r < others; r++)
             for (int i = 0; i < n; i++)
-                EXPECT_EQ(recv[(v ? displs[r] : r * n) + i], value(!side, r, 0, i));
+                EXPECT_EQ(recv[(v ? displs[r] : r * n) + i], inter_value(!side, r, 0, i));
     }
     free(send);
     free(recv);
@@ -132,25 +133,25 @@ static void test_all(int n)
     free(displs);
 }
 
-static int sum(int from_side, int ranks, int i)
+static int inter_sum(int from_side, int ranks, int i)
 {
     int s = 0;
     for (int r = 0; r < ranks; r++)
-        s += value(from_side, r, 0, i);
+        s += inter_value(from_side, r, 0, i);
     return s;
 }
 
 static void test_reduce(int root_side, int root, int n)
 {
-    int *send = block(n), *recv = block(n);
+    int *send = inter_block(n), *recv = inter_block(n);
     for (int i = 0; i < n; i++)
-        send[i] = value(side, rank, 0, i);
+        send[i] = inter_value(side, rank, 0, i);
     MPI_Reduce(send, recv, n, MPI_INT, MPI_SUM, root_arg(root_side, root), inter);
     for (int i = 0; side == root_side && rank == root && i < n; i++)
-        EXPECT_EQ(recv[i], sum(!side, others, i));
+        EXPECT_EQ(recv[i], inter_sum(!side, others, i));
     MPI_Allreduce(send, recv, n, MPI_INT, MPI_SUM, inter);
     for (int i = 0; i < n; i++)
-        EXPECT_EQ(recv[i], sum(!side, others, i));
+        EXPECT_EQ(recv[i], inter_sum(!side, others, i));
     free(send);
     free(recv);
 }
@@ -159,17 +160,17 @@ static void test_reduce_scatter(int n)
 {
     /* Both groups spread the same number of elements over their ranks. */
     const int total = n * mine * others;
-    int *send = block(total), *recv = block(total), *counts = block(mine);
+    int *send = inter_block(total), *recv = inter_block(total), *counts = inter_block(mine);
     for (int i = 0; i < total; i++)
-        send[i] = value(side, rank, 0, i);
+        send[i] = inter_value(side, rank, 0, i);
     MPI_Reduce_scatter_block(send, recv, n * others, MPI_INT, MPI_SUM, inter);
     for (int i = 0; i < n * others; i++)
-        EXPECT_EQ(recv[i], sum(!side, others, rank * n * others + i));
+        EXPECT_EQ(recv[i], inter_sum(!side, others, rank * n * others + i));
     for (int r = 0; r < mine; r++)
         counts[r] = r == 0 ? total : 0;
     MPI_Reduce_scatter(send, recv, counts, MPI_INT, MPI_SUM, inter);
     for (int i = 0; i < counts[rank]; i++)
-        EXPECT_EQ(recv[i], sum(!side, others, i));
+        EXPECT_EQ(recv[i], inter_sum(!side, others, i));
     free(send);
     free(recv);
     free(counts);

@@ -16,55 +16,55 @@ enum { LARGEST = 16 << 20, ROUNDS = 3 };
 
 static uint32_t *in, *out;
 
-static uint32_t value(int rank, size_t i)
+static uint32_t long_value(int rank, size_t i)
 {
     return (uint32_t)(rank + 1) * 2654435761u + (uint32_t)i;
 }
 
-static void fill(size_t n)
+static void long_fill(size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        in[i] = value(mpitest_rank, i);
+        in[i] = long_value(mpitest_rank, i);
     memset(out, 0xff, n * sizeof(*out));
 }
 
 /* Places far apart, first and last among them. */
-static size_t next(size_t i, size_t n)
+static size_t long_next(size_t i, size_t n)
 {
     return i + 1 == n ? n : i + 509 < n ? i + 509 : n - 1;
 }
 
 static void check_allreduce(size_t n)
 {
-    fill(n);
+    long_fill(n);
     MPI_Allreduce(in, out, (int)n, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
-    for (size_t i = 0; i < n; i = next(i, n)) {
+    for (size_t i = 0; i < n; i = long_next(i, n)) {
         uint32_t sum = 0;
         for (int r = 0; r < mpitest_size; r++)
-            sum += value(r, i);
+            sum += long_value(r, i);
         EXPECT(out[i] == sum);
     }
 }
 
 static void check_bcast(size_t n, int root)
 {
-    fill(n);
+    long_fill(n);
     MPI_Bcast(in, (int)n, MPI_UINT32_T, root, MPI_COMM_WORLD);
-    for (size_t i = 0; i < n; i = next(i, n))
-        EXPECT(in[i] == value(root, i));
+    for (size_t i = 0; i < n; i = long_next(i, n))
+        EXPECT(in[i] == long_value(root, i));
 }
 
 /* Ranks that only send go through all flags in one call. The barrier before leaves steps behind of which nobody has said yet
  * that it is done. */
 static void check_reduce(size_t n, int root)
 {
-    fill(n);
+    long_fill(n);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Reduce(in, out, (int)n, MPI_UINT32_T, MPI_SUM, root, MPI_COMM_WORLD);
-    for (size_t i = 0; mpitest_rank == root && i < n; i = next(i, n)) {
+    for (size_t i = 0; mpitest_rank == root && i < n; i = long_next(i, n)) {
         uint32_t sum = 0;
         for (int r = 0; r < mpitest_size; r++)
-            sum += value(r, i);
+            sum += long_value(r, i);
         EXPECT(out[i] == sum);
     }
 }
@@ -72,26 +72,27 @@ static void check_reduce(size_t n, int root)
 static void check_gather(size_t n, int root)
 {
     const size_t block = n / (size_t)mpitest_size;
-    fill(n);
+    long_fill(n);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Gather(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, root, MPI_COMM_WORLD);
     for (int r = 0; mpitest_rank == root && r < mpitest_size; r++)
-        for (size_t i = 0; i < block; i = next(i, block))
-            EXPECT(out[(size_t)r * block + i] == value(r, i));
+        for (size_t i = 0; i < block; i = long_next(i, block))
+            EXPECT(out[(size_t)r * block + i] == long_value(r, i));
 }
 
 /* n in all: a block for each rank. */
 static void check_blocks(size_t n, int alltoall)
 {
     const size_t block = n / (size_t)mpitest_size;
-    fill(n);
+    long_fill(n);
     if (alltoall)
         MPI_Alltoall(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, MPI_COMM_WORLD);
     else
         MPI_Allgather(in, (int)block, MPI_UINT32_T, out, (int)block, MPI_UINT32_T, MPI_COMM_WORLD);
     for (int r = 0; r < mpitest_size; r++)
-        for (size_t i = 0; i < block; i = next(i, block))
-            EXPECT(out[(size_t)r * block + i] == value(r, (alltoall ? (size_t)mpitest_rank * block : 0) + i));
+        for (size_t i = 0; i < block; i = long_next(i, block))
+            EXPECT(out[(size_t)r * block + i] ==
+                   long_value(r, (alltoall ? (size_t)mpitest_rank * block : 0) + i));
 }
 
 int main(int argc, char **argv)

@@ -20,7 +20,7 @@ static int *in, *out;
 
 /* Rank 0 names `mine`, the others `theirs`. Blocks of what is received are as long as this rank's own, except
  * where the call sends less than it receives. */
-static int call(enum kind kind, bool nonblocking, int mine, int theirs, MPI_Comm comm)
+static int mismatch_call(enum kind kind, bool nonblocking, int mine, int theirs, MPI_Comm comm)
 {
     const MPI_Datatype t = MPI_INT;
     const int n = mpitest_rank == 0 ? mine : theirs;
@@ -69,12 +69,12 @@ static bool must_know(enum kind kind)
     return (kind != BCAST && kind != SCATTER) || mpitest_rank != 0;
 }
 
-static void try(enum kind kind, bool nonblocking, int mine, int theirs)
+static void mismatch_try(enum kind kind, bool nonblocking, int mine, int theirs)
 {
     MPI_Comm comm;
     MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-    const int rc = call(kind, nonblocking, mine, theirs, comm);
+    const int rc = mismatch_call(kind, nonblocking, mine, theirs, comm);
     if (must_know(kind) && rc == MPI_SUCCESS && mpitest_failures++ < 20)
         fprintf(stderr, "rank %d: %s%s of %d at rank 0 and %d elsewhere gives no error\n", mpitest_rank,
                 nonblocking ? "nonblocking " : "", names[kind], mine, theirs);
@@ -85,7 +85,7 @@ static void try(enum kind kind, bool nonblocking, int mine, int theirs)
     EXPECT_EQ(sum, mpitest_size * (mpitest_size - 1) / 2);
     EXPECT_EQ(MPI_Bcast(&last, 1, MPI_INT, mpitest_size - 1, comm), MPI_SUCCESS);
     EXPECT_EQ(last, mpitest_size - 1);
-    EXPECT_EQ(call(kind, nonblocking, theirs, theirs, comm), MPI_SUCCESS);
+    EXPECT_EQ(mismatch_call(kind, nonblocking, theirs, theirs, comm), MPI_SUCCESS);
     MPI_Comm_free(&comm);
 }
 
@@ -96,8 +96,8 @@ int main(int argc, char **argv)
     out = calloc((size_t)mpitest_size * LONG, sizeof(*out));
     for (int kind = 0; kind < KINDS; kind++)
         for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
-            try((enum kind)kind, nonblocking, SHORT, LONG);
-            try((enum kind)kind, nonblocking, LONG, SHORT);
+            mismatch_try((enum kind)kind, nonblocking, SHORT, LONG);
+            mismatch_try((enum kind)kind, nonblocking, LONG, SHORT);
         }
     free(in);
     free(out);

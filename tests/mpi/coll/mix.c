@@ -27,7 +27,7 @@ struct call {
     uint32_t salt; /* so that old data is distinguished from new */
 };
 
-static uint32_t roll(uint64_t *dice)
+static uint32_t mix_roll(uint64_t *dice)
 {
     *dice ^= *dice << 13;
     *dice ^= *dice >> 7;
@@ -35,22 +35,22 @@ static uint32_t roll(uint64_t *dice)
     return (uint32_t)(*dice >> 16);
 }
 
-static uint32_t value(const struct call *c, int rank, size_t i)
+static uint32_t mix_value(const struct call *c, int rank, size_t i)
 {
     return (uint32_t)(rank + 1) * 2654435761u + (uint32_t)i * 40503u + c->salt;
 }
 
-static void fill(const struct call *c, size_t n)
+static void mix_fill(const struct call *c, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        in[i] = value(c, c->rank, i);
+        in[i] = mix_value(c, c->rank, i);
 }
 
 /* out[at...] holds what `rank` had from `first` on. */
 static void expect_of(const struct call *c, size_t at, int rank, size_t first)
 {
     for (size_t i = 0; i < c->n; i++)
-        EXPECT(out[at + i] == value(c, rank, first + i));
+        EXPECT(out[at + i] == mix_value(c, rank, first + i));
 }
 
 static void expect_sum(const struct call *c, size_t first)
@@ -58,12 +58,12 @@ static void expect_sum(const struct call *c, size_t first)
     for (size_t i = 0; i < c->n; i++) {
         uint32_t sum = 0;
         for (int r = 0; r < c->size; r++)
-            sum += value(c, r, first + i);
+            sum += mix_value(c, r, first + i);
         EXPECT(out[i] == sum);
     }
 }
 
-static void rooted(int kind, const struct call *c)
+static void test_rooted(int kind, const struct call *c)
 {
     const int n = (int)c->n, root = c->root;
     const bool here = c->rank == root;
@@ -89,7 +89,7 @@ static void rooted(int kind, const struct call *c)
     }
 }
 
-static void rootless(int kind, const struct call *c)
+static void test_rootless(int kind, const struct call *c)
 {
     const int n = (int)c->n;
     MPI_Request request;
@@ -122,10 +122,10 @@ static void rootless(int kind, const struct call *c)
 /* The same at every rank, but for what the communicator makes of it. */
 static int next_call(uint64_t *dice, MPI_Comm comms[3], struct call *c)
 {
-    const int kind = (int)(roll(dice) % 10);
-    const unsigned length = 1u << roll(dice) % LENGTHS, part = roll(dice), root = roll(dice);
-    c->comm = comms[roll(dice) % 3];
-    c->salt = roll(dice);
+    const int kind = (int)(mix_roll(dice) % 10);
+    const unsigned length = 1u << mix_roll(dice) % LENGTHS, part = mix_roll(dice), root = mix_roll(dice);
+    c->comm = comms[mix_roll(dice) % 3];
+    c->salt = mix_roll(dice);
     MPI_Comm_rank(c->comm, &c->rank);
     MPI_Comm_size(c->comm, &c->size);
     c->root = (int)(root % (unsigned)c->size);
@@ -148,13 +148,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < calls && mpitest_failures == 0; i++) {
         struct call c;
         const int kind = next_call(&dice, comms, &c);
-        fill(&c, kind == 2 || kind == 6 || kind == 8 ? c.n * (size_t)c.size : c.n);
-        if (roll(&own) % 16 == 0)
-            usleep(roll(&own) % 300);
+        mix_fill(&c, kind == 2 || kind == 6 || kind == 8 ? c.n * (size_t)c.size : c.n);
+        if (mix_roll(&own) % 16 == 0)
+            usleep(mix_roll(&own) % 300);
         if (kind < 4)
-            rooted(kind, &c);
+            test_rooted(kind, &c);
         else
-            rootless(kind, &c);
+            test_rootless(kind, &c);
     }
     MPI_Comm_free(&comms[1]);
     MPI_Comm_free(&comms[2]);

@@ -10,7 +10,7 @@
 #define FORMS  17
 #define N      40
 
-static void add(void *in, void *inout, int *n, MPI_Datatype *type)
+static void nonblocking_add(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     for (int i = 0; i < *n; i++)
         ((int *)inout)[i] += ((int *)in)[i];
@@ -21,7 +21,7 @@ struct flight {
     MPI_Datatype types[64];
 };
 
-static void start(struct flight *f, int form, int root, MPI_Request *request)
+static void nonblocking_start(struct flight *f, int form, int root, MPI_Request *request)
 {
     const int n = mpitest_size;
     MPI_Comm w = MPI_COMM_WORLD;
@@ -29,7 +29,7 @@ static void start(struct flight *f, int form, int root, MPI_Request *request)
     MPI_Op op;
     MPI_Type_contiguous(1, MPI_INT, &type);
     MPI_Type_commit(&type);
-    MPI_Op_create(add, 1, &op);
+    MPI_Op_create(nonblocking_add, 1, &op);
     for (int i = 0; i < 64 * N; i++) {
         f->send[i] = mpitest_rank * 100 + i;
         f->recv[i] = -1;
@@ -99,12 +99,12 @@ static void start(struct flight *f, int form, int root, MPI_Request *request)
 }
 
 /* Sum over ranks below `ranks` of element i. */
-static int sum(int ranks, int i)
+static int nonblocking_sum(int ranks, int i)
 {
     return 100 * ranks * (ranks - 1) / 2 + ranks * i;
 }
 
-static void verify(const struct flight *f, int form, int root)
+static void nonblocking_verify(const struct flight *f, int form, int root)
 {
     const int n = mpitest_size, me = mpitest_rank;
     for (int i = 0; i < N; i++) {
@@ -142,21 +142,21 @@ static void verify(const struct flight *f, int form, int root)
             break;
         case 11:
             if (me == root)
-                EXPECT_EQ(f->recv[i], sum(n, i));
+                EXPECT_EQ(f->recv[i], nonblocking_sum(n, i));
             break;
         case 12:
-            EXPECT_EQ(f->recv[i], sum(n, i));
+            EXPECT_EQ(f->recv[i], nonblocking_sum(n, i));
             break;
         case 13:
         case 14:
-            EXPECT_EQ(f->recv[i], sum(n, me * N + i));
+            EXPECT_EQ(f->recv[i], nonblocking_sum(n, me * N + i));
             break;
         case 15:
-            EXPECT_EQ(f->recv[i], sum(me + 1, i));
+            EXPECT_EQ(f->recv[i], nonblocking_sum(me + 1, i));
             break;
         default:
             if (me > 0)
-                EXPECT_EQ(f->recv[i], sum(me, i));
+                EXPECT_EQ(f->recv[i], nonblocking_sum(me, i));
         }
     }
 }
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
     for (int round = 0; round < ROUNDS; round++) {
         const int root = round % mpitest_size;
         for (int form = 0; form < FORMS; form++)
-            start(&flights[form], form, root, &requests[form]);
+            nonblocking_start(&flights[form], form, root, &requests[form]);
         if (round % 3 == 0) {
             MPI_Waitall(FORMS, requests, MPI_STATUSES_IGNORE);
         } else if (round % 3 == 1) {
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
                 MPI_Waitany(FORMS, requests, &which, MPI_STATUS_IGNORE);
         }
         for (int form = 0; form < FORMS; form++)
-            verify(&flights[form], form, root);
+            nonblocking_verify(&flights[form], form, root);
     }
     return mpitest_end();
 }

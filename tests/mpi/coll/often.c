@@ -15,22 +15,22 @@
 
 static unsigned char buf[MOST], all[8 * MOST];
 
-static unsigned char value(int rank, int i, int call)
+static unsigned char often_value(int rank, int i, int call)
 {
     return (unsigned char)(rank * 41 + i * 3 + call);
 }
 
-static void fill(int n, int call)
+static void often_fill(int n, int call)
 {
     for (int i = 0; i < n; i++)
-        buf[i] = value(mpitest_rank, i, call);
+        buf[i] = often_value(mpitest_rank, i, call);
 }
 
-static void expect(const unsigned char *data, int rank, int n, int call)
+static void often_expect(const unsigned char *data, int rank, int n, int call)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += data[i] != value(rank, i, call);
+        wrong += data[i] != often_value(rank, i, call);
     EXPECT_EQ(wrong, 0);
 }
 
@@ -39,18 +39,18 @@ static void one_call(MPI_Comm comm, int call)
 {
     static const int sizes[] = {200, 4096, 2000, 8192, 113, MOST, 6000};
     const int n = sizes[call % 7], root = call / 3 % mpitest_size;
-    fill(n, call);
+    often_fill(n, call);
     if (call % 3 == 0) {
         MPI_Bcast(buf, n, MPI_BYTE, root, comm);
-        expect(buf, root, n, call);
+        often_expect(buf, root, n, call);
     } else if (call % 3 == 1) {
         MPI_Gather(buf, n, MPI_BYTE, all, n, MPI_BYTE, root, comm);
         for (int r = 0; r < mpitest_size && root == mpitest_rank; r++)
-            expect(all + r * n, r, n, call);
+            often_expect(all + r * n, r, n, call);
     } else {
         MPI_Allgather(buf, n, MPI_BYTE, all, n, MPI_BYTE, comm);
         for (int r = 0; r < mpitest_size; r++)
-            expect(all + r * n, r, n, call);
+            often_expect(all + r * n, r, n, call);
     }
 }
 

@@ -17,40 +17,40 @@
 static unsigned char in[16 * MOST], out[16 * MOST], wide[2 * MOST];
 
 /* The byte at place i of what rank `from` has for rank `to`. */
-static unsigned char value(int from, int to, int i, int call)
+static unsigned char short_value(int from, int to, int i, int call)
 {
     return (unsigned char)(from * 31 + to * 17 + i * 7 + call);
 }
 
 /* Every second byte: general. Otherwise a row of bytes. */
 static MPI_Datatype gaps;
-static bool general(int rank, int call)
+static bool short_general(int rank, int call)
 {
     return ((call >> rank) & 3) == 1;
 }
 
-static void fill(int to, int n, int call)
+static void short_fill(int to, int n, int call)
 {
     for (int i = 0; i < n; i++)
-        in[to * n + i] = value(mpitest_rank, to, i, call);
+        in[to * n + i] = short_value(mpitest_rank, to, i, call);
 }
 
-static void expect(const unsigned char *block, int from, int to, int n, int call)
+static void short_expect(const unsigned char *block, int from, int to, int n, int call)
 {
     for (int i = 0; i < n; i++)
-        if (block[i] != value(from, to, i, call)) {
-            EXPECT_EQ(block[i], value(from, to, i, call));
+        if (block[i] != short_value(from, to, i, call)) {
+            EXPECT_EQ(block[i], short_value(from, to, i, call));
             return;
         }
 }
 
-static void spread(const unsigned char *from, int n)
+static void test_spread(const unsigned char *from, int n)
 {
     for (int i = 0; i < n; i++)
         wide[2 * i] = from[i];
 }
 
-static void collect(unsigned char *to, int n)
+static void short_collect(unsigned char *to, int n)
 {
     for (int i = 0; i < n; i++)
         to[i] = wide[2 * i];
@@ -64,34 +64,34 @@ static void bcast_long(int root, int n, int call)
     MPI_Type_create_resized(row, 0, n + 8, &padded);
     MPI_Type_commit(&padded);
     for (int i = 0; i < n; i++)
-        out[i] = value(root, 0, i, call);
+        out[i] = short_value(root, 0, i, call);
     MPI_Bcast(out, 1, padded, root, MPI_COMM_WORLD);
     MPI_Type_free(&padded);
     MPI_Type_free(&row);
 }
 
-static void bcast(int root, int n, int call)
+static void test_bcast(int root, int n, int call)
 {
-    const bool odd = general(mpitest_rank, call);
+    const bool odd = short_general(mpitest_rank, call);
     if (mpitest_rank == root && call % 5 == 0) {
         bcast_long(root, n, call);
         return;
     }
     if (mpitest_rank == root)
         for (int i = 0; i < n; i++)
-            out[i] = value(root, 0, i, call);
-    spread(out, n);
+            out[i] = short_value(root, 0, i, call);
+    test_spread(out, n);
     MPI_Bcast(odd ? wide : out, n, odd ? gaps : MPI_BYTE, root, MPI_COMM_WORLD);
     if (odd)
-        collect(out, n);
-    expect(out, root, 0, n, call);
+        short_collect(out, n);
+    short_expect(out, root, 0, n, call);
 }
 
-static void gather(int root, int n, int call)
+static void test_gather(int root, int n, int call)
 {
-    const bool odd = general(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
-    fill(0, n, call);
-    spread(in, n);
+    const bool odd = short_general(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
+    short_fill(0, n, call);
+    test_spread(in, n);
     if (place)
         memcpy(out + root * n, in, (size_t)n);
     MPI_Gather(place ? MPI_IN_PLACE
@@ -99,48 +99,48 @@ static void gather(int root, int n, int call)
                      : in,
                n, odd ? gaps : MPI_BYTE, out, n, MPI_BYTE, root, MPI_COMM_WORLD);
     for (int r = 0; mpitest_rank == root && r < mpitest_size; r++)
-        expect(out + r * n, r, 0, n, call);
+        short_expect(out + r * n, r, 0, n, call);
 }
 
-static void scatter(int root, int n, int call)
+static void test_scatter(int root, int n, int call)
 {
-    const bool odd = general(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
+    const bool odd = short_general(mpitest_rank, call), place = mpitest_rank == root && call % 3 == 0;
     for (int r = 0; r < mpitest_size; r++)
-        fill(r, n, call);
+        short_fill(r, n, call);
     MPI_Scatter(in, n, MPI_BYTE,
                 place ? MPI_IN_PLACE
                 : odd ? wide
                       : out,
                 n, odd ? gaps : MPI_BYTE, root, MPI_COMM_WORLD);
     if (odd)
-        collect(out, n);
+        short_collect(out, n);
     if (!place)
-        expect(out, root, mpitest_rank, n, call);
+        short_expect(out, root, mpitest_rank, n, call);
 }
 
-static void allgather(int n, int call)
+static void test_allgather(int n, int call)
 {
-    const bool odd = general(mpitest_rank, call), place = call % 3 == 0;
-    fill(0, n, call);
-    spread(in, n);
+    const bool odd = short_general(mpitest_rank, call), place = call % 3 == 0;
+    short_fill(0, n, call);
+    test_spread(in, n);
     memcpy(out + mpitest_rank * n, in, (size_t)n);
     MPI_Allgather(place ? MPI_IN_PLACE
                   : odd ? wide
                         : in,
                   n, odd ? gaps : MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD);
     for (int r = 0; r < mpitest_size; r++)
-        expect(out + r * n, r, 0, n, call);
+        short_expect(out + r * n, r, 0, n, call);
 }
 
-static void alltoall(int n, int call)
+static void test_alltoall(int n, int call)
 {
     const bool place = call % 3 == 0;
     for (int r = 0; r < mpitest_size; r++)
-        fill(r, n, call);
+        short_fill(r, n, call);
     memcpy(out, in, (size_t)(n * mpitest_size));
     MPI_Alltoall(place ? MPI_IN_PLACE : in, n, MPI_BYTE, out, n, MPI_BYTE, MPI_COMM_WORLD);
     for (int r = 0; r < mpitest_size; r++)
-        expect(out + r * n, r, mpitest_rank, n, call);
+        short_expect(out + r * n, r, mpitest_rank, n, call);
 }
 
 /* Makes the order of operands visible: the first one is the result. */
@@ -152,26 +152,26 @@ static void first_of(void *left, void *right, int *n, MPI_Datatype *type)
 
 static MPI_Op ordered;
 
-static unsigned char reduced(int i, int call, bool by_user)
+static unsigned char short_reduced(int i, int call, bool by_user)
 {
     unsigned char sum = 0;
     for (int r = 0; r < (by_user ? 1 : mpitest_size); r++)
-        sum = (unsigned char)(sum + value(r, 0, i, call));
+        sum = (unsigned char)(sum + short_value(r, 0, i, call));
     return sum;
 }
 
-static void reduce(int root, int n, int call, bool all)
+static void test_reduce(int root, int n, int call, bool all)
 {
     const bool by_user = call % 4 == 2, place = call % 3 == 0 && (all || mpitest_rank == root);
     MPI_Op op = by_user ? ordered : MPI_SUM;
-    fill(0, n, call);
+    short_fill(0, n, call);
     memcpy(out, in, (size_t)n);
     if (all)
         MPI_Allreduce(place ? MPI_IN_PLACE : in, out, n, MPI_UINT8_T, op, MPI_COMM_WORLD);
     else
         MPI_Reduce(place ? MPI_IN_PLACE : in, out, n, MPI_UINT8_T, op, root, MPI_COMM_WORLD);
     for (int i = 0; (all || mpitest_rank == root) && i < n; i++)
-        EXPECT_EQ(out[i], reduced(i, call, by_user));
+        EXPECT_EQ(out[i], short_reduced(i, call, by_user));
 }
 
 int main(int argc, char **argv)
@@ -190,25 +190,25 @@ int main(int argc, char **argv)
         const int n = lengths[call % count], root = call / count % mpitest_size;
         switch (call / count % 8) {
         case 0:
-            bcast(root, n, call);
+            test_bcast(root, n, call);
             break;
         case 1:
-            gather(root, n, call);
+            test_gather(root, n, call);
             break;
         case 2:
-            scatter(root, n, call);
+            test_scatter(root, n, call);
             break;
         case 3:
-            allgather(n, call);
+            test_allgather(n, call);
             break;
         case 4:
-            alltoall(n, call);
+            test_alltoall(n, call);
             break;
         case 5:
-            reduce(root, n, call, false);
+            test_reduce(root, n, call, false);
             break;
         case 6:
-            reduce(0, n, call, true);
+            test_reduce(0, n, call, true);
             break;
         default:
             MPI_Barrier(MPI_COMM_WORLD);

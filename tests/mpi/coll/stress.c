@@ -13,7 +13,7 @@
 
 static long vector[LONG_VECTOR];
 
-static void bcast(int root, long n, int round)
+static void test_bcast(int root, long n, int round)
 {
     for (long i = 0; i < n; i++)
         vector[i] = mpitest_rank == root ? round + i : -1;
@@ -37,10 +37,10 @@ int main(int argc, char **argv)
             MPI_Barrier(MPI_COMM_WORLD);
             break;
         case 1:
-            bcast(root, 1, round);
+            test_bcast(root, 1, round);
             break;
         case 2:
-            bcast(root, LONG_VECTOR, round);
+            test_bcast(root, LONG_VECTOR, round);
             break;
         case 3:
             MPI_Reduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, root, MPI_COMM_WORLD);

@@ -17,7 +17,7 @@ struct job {
     long wrong;
 };
 
-static void *work(void *arg)
+static void *threads_work(void *arg)
 {
     struct job *j = arg;
     int rank, size;
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         MPI_Comm_dup(MPI_COMM_WORLD, &jobs[t].comm);
     }
     for (int t = 0; t < THREADS; t++)
-        pthread_create(&threads[t], NULL, work, &jobs[t]);
+        pthread_create(&threads[t], NULL, threads_work, &jobs[t]);
     for (int t = 0; t < THREADS; t++) {
         pthread_join(threads[t], NULL);
         EXPECT_EQ(jobs[t].wrong, 0);

@@ -8,7 +8,7 @@
 
 static int copies, deletions;
 
-static int copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+static int attributes_copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
 {
     copies++;
     *(void **)out = (char *)in + 1;
@@ -16,13 +16,13 @@ static int copy(MPI_Datatype type, int keyval, void *extra, void *in, void *out,
     return MPI_SUCCESS;
 }
 
-static int forget(MPI_Datatype type, int keyval, void *value, void *extra)
+static int attributes_remove(MPI_Datatype type, int keyval, void *value, void *extra)
 {
     deletions++;
     return MPI_SUCCESS;
 }
 
-static int refuse(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
+static int attributes_refuse(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag)
 {
     return MPI_ERR_OTHER;
 }
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
     int key, bad, flag, count;
     char place[8];
     void *value;
-    MPI_Type_create_keyval(copy, forget, &key, NULL);
+    MPI_Type_create_keyval(attributes_copy, attributes_remove, &key, NULL);
     MPI_Type_contiguous(3, MPI_INT, &t);
     MPI_Type_set_attr(t, key, place);
     MPI_Type_dup(t, &dup);
@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     EXPECT_EQ(deletions, 2);
     MPI_Type_free(&outer);
     /* A copy function that fails leaves no new type. */
-    MPI_Type_create_keyval(refuse, MPI_TYPE_NULL_DELETE_FN, &bad, NULL);
+    MPI_Type_create_keyval(attributes_refuse, MPI_TYPE_NULL_DELETE_FN, &bad, NULL);
     MPI_Type_contiguous(3, MPI_INT, &t);
     MPI_Type_set_attr(t, bad, place);
     dup = MPI_INT;

@@ -39,7 +39,7 @@ static void expect_type(MPI_Datatype *t, long long size, long long lb, long long
     EXPECT(*t == MPI_DATATYPE_NULL);
 }
 
-static void strided(void)
+static void test_strided(void)
 {
     MPI_Datatype t;
     MPI_Type_contiguous(7, MPI_INT, &t);
@@ -64,7 +64,7 @@ static void strided(void)
  * smallest epsilon that makes the extent a multiple of the strictest alignment of the basic types. A copy spans the old type's
  * extent: the inner type's data ends at 66 and its extent is 68; the outer type's data ends at 273 + 2 * 68 + 66 = 475, its last
  * copy at 273 + 3 * 68 = 477, and its extent is 480. */
-static void unaligned(void)
+static void test_unaligned(void)
 {
     MPI_Datatype inner, outer, two;
     unsigned char memory[2 * 480], packed[2 * 2 * 3 * 3 * 4 * 4], wanted[sizeof(packed)];
@@ -100,7 +100,7 @@ static void unaligned(void)
     expect_type(&outer, 10, 0, 20, 0, 14);
 }
 
-static void indexed(void)
+static void test_indexed(void)
 {
     MPI_Datatype t, types[2] = {MPI_CHAR, MPI_DOUBLE};
     int n[2] = {2, 1}, at[2] = {5, 1};
@@ -122,7 +122,7 @@ static void indexed(void)
     expect_type(&t, 4, -3, 100, 0, 4);
 }
 
-static void arrays(void)
+static void test_arrays(void)
 {
     MPI_Datatype t;
     int sizes[2] = {6, 8}, sub[2] = {2, 3}, at[2] = {1, 4};
@@ -136,7 +136,7 @@ static void arrays(void)
     expect_type(&t, 64, 0, 192, 64, 64);
 }
 
-static void names(void)
+static void test_names(void)
 {
     char name[MPI_MAX_OBJECT_NAME], longer[2 * MPI_MAX_OBJECT_NAME];
     int n;
@@ -225,11 +225,11 @@ static void without_names(void)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    strided();
-    unaligned();
-    indexed();
-    arrays();
-    names();
+    test_strided();
+    test_unaligned();
+    test_indexed();
+    test_arrays();
+    test_names();
     fortran_sizes();
     without_names();
     return mpitest_end();

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static void named(void)
+static void test_named(void)
 {
     int ni, na, nd, combiner;
     MPI_Type_get_envelope(MPI_DOUBLE_INT, &ni, &na, &nd, &combiner);
@@ -13,7 +13,7 @@ static void named(void)
     EXPECT_EQ(MPI_Type_get_contents(MPI_INT, 0, 0, 0, &ni, NULL, NULL) != MPI_SUCCESS, 1);
 }
 
-static void nested(void)
+static void test_nested(void)
 {
     MPI_Datatype inner, outer, got[1], basic[1];
     int ni, na, nd, combiner, integers[3], size;
@@ -36,7 +36,7 @@ static void nested(void)
     MPI_Type_free(&got[0]);
 }
 
-static void large(void)
+static void test_large(void)
 {
     MPI_Datatype t, got[1];
     int ni, na, nd, combiner;
@@ -59,7 +59,7 @@ static void large(void)
     MPI_Type_free(&t);
 }
 
-static void f90(void)
+static void test_f90(void)
 {
     MPI_Datatype t;
     int ni, na, nd, combiner, integers[2];
@@ -75,9 +75,9 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    named();
-    nested();
-    large();
-    f90();
+    test_named();
+    test_nested();
+    test_large();
+    test_f90();
     return mpitest_end();
 }

@@ -14,7 +14,7 @@ static int class_of(int code)
 
 #define EXPECT_CLASS(call, wanted) EXPECT_EQ(class_of(call), wanted)
 
-static void types(void)
+static void test_types(void)
 {
     MPI_Datatype t = MPI_DATATYPE_NULL, byte = MPI_BYTE;
     int size, one[1] = {1}, zero[1] = {0}, minus[1] = {-1};
@@ -32,7 +32,7 @@ static void types(void)
     EXPECT(t == MPI_DATATYPE_NULL);
 }
 
-static void uncommitted(void)
+static void test_uncommitted(void)
 {
     MPI_Datatype t;
     int data[2] = {0}, position = 0;
@@ -46,7 +46,7 @@ static void uncommitted(void)
     MPI_Type_free(&t);
 }
 
-static void operators(void)
+static void test_operators(void)
 {
     MPI_Op op = MPI_SUM, none = MPI_OP_NULL;
     int a = 1, b = 2, n;
@@ -72,8 +72,8 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    types();
-    uncommitted();
-    operators();
+    test_types();
+    test_uncommitted();
+    test_operators();
     return mpitest_end();
 }

@@ -92,7 +92,7 @@ static void marker_add(struct made *m, MPI_Aint lb, MPI_Aint ub)
 }
 
 /* Adds one element of the old type at a displacement. Returns 0 if the type map becomes too long. */
-static int place(struct made *m, const struct made *old, MPI_Aint at)
+static int extents_place(struct made *m, const struct made *old, MPI_Aint at)
 {
     MPI_Aint lb, extent;
     MPI_Type_get_extent(old->type, &lb, &extent);
@@ -118,7 +118,7 @@ static int place_block(struct made *m, const struct made *old, MPI_Aint at, int 
     MPI_Aint lb, extent;
     MPI_Type_get_extent(old->type, &lb, &extent);
     for (int i = 0; i < n; i++)
-        if (!place(m, old, at + i * extent))
+        if (!extents_place(m, old, at + i * extent))
             return 0;
     return 1;
 }
@@ -226,7 +226,7 @@ static struct made *make_resized(const struct made *old, int *fits)
     describe_number(m, extent);
     describe_old(m, old);
     MPI_Type_create_resized(old->type, lb, extent, &m->type);
-    *fits &= place(m, old, 0);
+    *fits &= extents_place(m, old, 0);
     m->is_marked = 0;
     marker_add(m, lb, (MPI_Aint)lb + extent);
     return m;
@@ -237,7 +237,7 @@ static struct made *make_dup(const struct made *old, int *fits)
     struct made *m = made_new("dup");
     describe_old(m, old);
     MPI_Type_dup(old->type, &m->type);
-    *fits &= place(m, old, 0);
+    *fits &= extents_place(m, old, 0);
     return m;
 }
 
@@ -318,7 +318,7 @@ static void report_difference(enum kind kind, const struct made *m, MPI_Aint lb,
     mpitest_failures++;
 }
 
-static MPI_Aint padded(MPI_Aint extent, int align)
+static MPI_Aint extents_padded(MPI_Aint extent, int align)
 {
     return (extent + align - 1) / align * align;
 }
@@ -337,7 +337,7 @@ static void check_bounds(struct made *m)
     }
     const MPI_Aint copies = m->copies_ub - m->copies_lb;
     const MPI_Aint lb_wanted = m->is_marked ? m->lb_marker : m->copies_lb;
-    const MPI_Aint extent_wanted = m->is_marked ? m->ub_marker - m->lb_marker : padded(copies, align);
+    const MPI_Aint extent_wanted = m->is_marked ? m->ub_marker - m->lb_marker : extents_padded(copies, align);
     MPI_Type_get_extent(m->type, &lb, &extent);
     MPI_Type_get_true_extent(m->type, &true_lb, &true_extent);
     types_checked++;
@@ -350,9 +350,9 @@ static void check_bounds(struct made *m)
         kind = EMPTY;
     else if (lb == m->copies_lb && extent == copies)
         kind = NOT_PADDED;
-    else if (m->is_marked && lb == m->copies_lb && extent == padded(copies, align))
+    else if (m->is_marked && lb == m->copies_lb && extent == extents_padded(copies, align))
         kind = MARKERS_IGNORED;
-    else if (lb == low && extent == padded(high - low, align))
+    else if (lb == low && extent == extents_padded(high - low, align))
         kind = ENTRIES;
     report_difference(kind, m, lb, extent, lb_wanted, extent_wanted);
 }

@@ -41,7 +41,7 @@ static void several_positions(void)
     MPI_Type_free(&column);
 }
 
-static void external(void)
+static void test_external(void)
 {
     char buffer[64];
     const unsigned char wanted[] = {0, 0, 1, 2, 0xff, 0xff, 0xff, 0xff, 0x3f, 0xf8, 0, 0, 0, 0, 0, 0};
@@ -70,6 +70,6 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     several_positions();
-    external();
+    test_external();
     return mpitest_end();
 }

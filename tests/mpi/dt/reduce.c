@@ -22,7 +22,7 @@
         EXPECT_EQ(wrong, 0);                                                                               \
     } while (0)
 
-static void arithmetic(void)
+static void test_arithmetic(void)
 {
     CHECK_TYPE(MPI_INT, int);
     CHECK_TYPE(MPI_LONG, long);
@@ -56,7 +56,7 @@ static void logic_and_bits(void)
     EXPECT_EQ(out, 0xf0);
 }
 
-static void locations(void)
+static void test_locations(void)
 {
     struct {
         double v;
@@ -78,7 +78,7 @@ static void locations(void)
  * is. */
 static MPI_Datatype matrix;
 
-static void multiply(void *in, void *inout, int *len, MPI_Datatype *type)
+static void reduce_multiply(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     EXPECT(*type == matrix);
     for (int k = 0; k < *len; k++) {
@@ -92,7 +92,7 @@ static void multiply(void *in, void *inout, int *len, MPI_Datatype *type)
 static void multiply_large(void *in, void *inout, MPI_Count *len, MPI_Datatype *type)
 {
     int n = (int)*len;
-    multiply(in, inout, &n, type);
+    reduce_multiply(in, inout, &n, type);
 }
 
 static void user_operators(void)
@@ -101,7 +101,7 @@ static void user_operators(void)
     int commute;
     MPI_Type_contiguous(4, MPI_LONG, &matrix);
     MPI_Type_commit(&matrix);
-    MPI_Op_create(multiply, 0, &op[0]);
+    MPI_Op_create(reduce_multiply, 0, &op[0]);
     MPI_Op_create_c(multiply_large, 0, &op[1]);
     MPI_Op_commutative(op[0], &commute);
     EXPECT_EQ(commute, 0);
@@ -115,7 +115,7 @@ static void user_operators(void)
     for (int r = 0; r < mpitest_size; r++) {
         long b[4] = {1, r + 1, 1, 2};
         int one = 1;
-        multiply(wanted, b, &one, &matrix);
+        reduce_multiply(wanted, b, &one, &matrix);
         memcpy(wanted, b, sizeof(b));
     }
     for (int i = 0; i < 2; i++) {
@@ -127,7 +127,7 @@ static void user_operators(void)
     MPI_Type_free(&matrix);
 }
 
-static void local(void)
+static void test_local(void)
 {
     int in[3] = {1, 2, 3}, inout[3] = {10, 20, 30};
     MPI_Reduce_local(in, inout, 3, MPI_INT, MPI_SUM);
@@ -139,10 +139,10 @@ static void local(void)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    arithmetic();
+    test_arithmetic();
     logic_and_bits();
-    locations();
+    test_locations();
     user_operators();
-    local();
+    test_local();
     return mpitest_end();
 }

@@ -9,7 +9,7 @@
 #include "mpitest.h"
 
 /* Sends `n` columns of a matrix as a column type; the other side receives rows. */
-static void transpose(int n)
+static void test_transpose(int n)
 {
     MPI_Datatype column, packed;
     double *m = malloc(sizeof(double) * (size_t)n * (size_t)n);
@@ -48,7 +48,7 @@ struct particle {
     int id;
 };
 
-static void structures(int n)
+static void test_structures(int n)
 {
     struct particle *p = calloc((size_t)n, sizeof(*p));
     MPI_Datatype t, particle, types[3] = {MPI_CHAR, MPI_DOUBLE, MPI_INT};
@@ -79,7 +79,7 @@ static void structures(int n)
 }
 
 /* Three integers sent, received as pairs: one and a half of them. */
-static void partial(void)
+static void test_partial(void)
 {
     MPI_Datatype pair;
     int data[6] = {1, 2, 3, 0, 0, 0}, n;
@@ -162,12 +162,12 @@ static void to_myself(void)
 int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
-    transpose(3);
-    transpose(40);
-    transpose(600);
-    structures(2);
-    structures(100000);
-    partial();
+    test_transpose(3);
+    test_transpose(40);
+    test_transpose(600);
+    test_structures(2);
+    test_structures(100000);
+    test_partial();
     absolute_addresses();
     freed_under_way();
     to_myself();

@@ -13,7 +13,7 @@
 
 static char *self;
 
-static void *spawns(void *arg)
+static void *at_once_spawns(void *arg)
 {
     MPI_Comm comm = *(MPI_Comm *)arg;
     for (int i = 0; i < ROUNDS; i++) {
@@ -36,7 +36,7 @@ static void spawn_at_once(void)
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_SELF, &comms[i]);
     for (int i = 0; i < THREADS; i++)
-        EXPECT_EQ(pthread_create(&threads[i], NULL, spawns, &comms[i]), 0);
+        EXPECT_EQ(pthread_create(&threads[i], NULL, at_once_spawns, &comms[i]), 0);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++)
@@ -44,7 +44,7 @@ static void spawn_at_once(void)
 }
 
 /* Whether it is closed before the accept begins, or in it: the accept returns, with the same class. */
-static void *accepts(void *arg)
+static void *at_once_accepts(void *arg)
 {
     MPI_Comm nobody;
     int class = MPI_SUCCESS;
@@ -59,7 +59,7 @@ static void close_meanwhile(void)
     pthread_t thread;
     for (int i = 0; i < 5; i++) {
         MPI_Open_port(MPI_INFO_NULL, port);
-        EXPECT_EQ(pthread_create(&thread, NULL, accepts, port), 0);
+        EXPECT_EQ(pthread_create(&thread, NULL, at_once_accepts, port), 0);
         for (int k = 0; k < 5 * i; k++) { /* the later, the surer that it waits */
             int flag;
             MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
@@ -69,7 +69,7 @@ static void close_meanwhile(void)
     }
 }
 
-static void child(MPI_Comm parent)
+static void at_once_child(MPI_Comm parent)
 {
     int number;
     MPI_Recv(&number, 1, MPI_INT, 0, 0, parent, MPI_STATUS_IGNORE);
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
-        child(parent);
+        at_once_child(parent);
     } else {
         spawn_at_once();
         close_meanwhile();

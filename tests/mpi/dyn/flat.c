@@ -28,7 +28,7 @@ static long private_kb(void)
 }
 
 /* What malloc has given out and not got back; 0 where a sanitizer has replaced it. */
-static long allocated(void)
+static long flat_allocated(void)
 {
     struct mallinfo2 now = mallinfo2();
     return (long)(now.uordblks + now.hblkhd);
@@ -46,7 +46,7 @@ static int open_files(void)
 }
 
 /* Memory of other processes, and of this one for them, that is mapped here. */
-static int mappings(void)
+static int flat_mappings(void)
 {
     char line[512];
     int n = 0;
@@ -82,17 +82,17 @@ enum { KEEPS_FREED = 0 };
 enum what { HEAP, FILES, MAPPINGS, KINDS };
 static const char *const names[KINDS] = {"allocated bytes", "open files", "mappings"};
 
-static void level(long now[KINDS])
+static void test_level(long now[KINDS])
 {
-    now[HEAP] = allocated();
+    now[HEAP] = flat_allocated();
     now[FILES] = open_files();
-    now[MAPPINGS] = mappings();
+    now[MAPPINGS] = flat_mappings();
 }
 
-static void show(int after)
+static void flat_print(int after)
 {
     long now[KINDS];
-    level(now);
+    test_level(now);
     printf("pid %d after %d spawns: %ld KiB private, %ld B allocated, %ld files, %ld mappings\n",
            (int)getpid(), after, private_kb(), now[HEAP], now[FILES], now[MAPPINGS]);
     fflush(stdout);
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
         MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, size, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
                        MPI_ERRCODES_IGNORE);
         round_trip(children, 1);
-        level(now);
+        test_level(now);
         for (int k = 0; k < KINDS; k++) {
             rises[k] += i >= first && now[k] > most[k];
             most[k] = now[k] > most[k] ? now[k] : most[k];
@@ -132,7 +132,7 @@ int main(int argc, char **argv)
         if (i < first)
             memory = private_kb();
         if (argc > 1 && (i + 1) % (times < 10 ? 1 : times / 10) == 0)
-            show(i + 1);
+            flat_print(i + 1);
     }
     for (int k = 0; k < KINDS; k++) {
         if (rises[k] > (times - first) / 2)

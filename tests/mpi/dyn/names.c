@@ -70,7 +70,7 @@ static void run_publisher(char *program)
 }
 
 /* All ranks publish the names of a process that has ended: one of them gets each, and no rank removes the winner's. */
-static void inherit(char *program)
+static void names_inherit(char *program)
 {
     char service[64], port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME];
     int pid = (int)getpid(), won = 0, agreed = 0;
@@ -106,6 +106,6 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     publish_and_withdraw();
     MPI_Barrier(MPI_COMM_WORLD);
-    inherit(argv[0]);
+    names_inherit(argv[0]);
     return mpitest_end();
 }

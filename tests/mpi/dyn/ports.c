@@ -33,7 +33,7 @@ static int class_of(int rc)
     return class;
 }
 
-static void talk(MPI_Comm inter)
+static void ports_exchange_messages(MPI_Comm inter)
 {
     int rank, remote, sum = 0;
     MPI_Comm_rank(inter, &rank);
@@ -60,7 +60,7 @@ static void be_elsewhere(char *port)
 }
 
 /* The even ranks serve, the odd ones come, several times over one port. */
-static void halves(void)
+static void test_halves(void)
 {
     char port[MPI_MAX_PORT_NAME], service[64];
     MPI_Comm half, inter;
@@ -83,7 +83,7 @@ static void halves(void)
             MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &inter);
         else
             MPI_Comm_connect(port, MPI_INFO_NULL, 1, half, &inter);
-        talk(inter);
+        ports_exchange_messages(inter);
         MPI_Comm_disconnect(&inter);
     }
     MPI_Barrier(MPI_COMM_WORLD);
@@ -102,7 +102,7 @@ static void halves(void)
 }
 
 /* Ranks 1 and 2 have a socket between them. */
-static void join(void)
+static void test_join(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof(address);
@@ -118,7 +118,7 @@ static void join(void)
         EXPECT(connect(fd, (struct sockaddr *)&address, len) == 0);
     }
     EXPECT_EQ(MPI_Comm_join(s, &inter), MPI_SUCCESS);
-    talk(inter);
+    ports_exchange_messages(inter);
     MPI_Comm_disconnect(&inter);
     close(s);
     if (s != fd)
@@ -132,13 +132,13 @@ int main(int argc, char **argv)
     MPI_Comm up;
     MPI_Comm_get_parent(&up);
     EXPECT(up == MPI_COMM_NULL);
-    halves();
+    test_halves();
     MPI_Allreduce(MPI_IN_PLACE, pieces, 2, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Bcast(&by_tcp, 1, MPI_INT, 3, MPI_COMM_WORLD);
     EXPECT_EQ(pieces[0] > 0, by_tcp);
     EXPECT_EQ(pieces[1], 0);
     if (mpitest_rank == 1 || mpitest_rank == 2)
-        join();
+        test_join();
     MPI_Barrier(MPI_COMM_WORLD);
     return mpitest_end();
 }

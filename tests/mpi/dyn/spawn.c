@@ -13,13 +13,13 @@
 #define CHILDREN 2
 #define LARGE    (1 << 20)
 
-static void fill(int *data, int n, int seed)
+static void spawn_fill(int *data, int n, int seed)
 {
     for (int i = 0; i < n; i++)
         data[i] = seed + i;
 }
 
-static int wrong(const int *data, int n, int seed)
+static int spawn_wrong_arguments(const int *data, int n, int seed)
 {
     int bad = 0;
     for (int i = 0; i < n; i++)
@@ -28,24 +28,24 @@ static int wrong(const int *data, int n, int seed)
 }
 
 /* Rank i of one side talks to rank i of the other, if there is one. */
-static void pairs(MPI_Comm inter, int rank)
+static void test_pairs(MPI_Comm inter, int rank)
 {
     int remote, n = LARGE / (int)sizeof(int);
     int *out = malloc(LARGE), *in = malloc(LARGE);
     MPI_Comm_remote_size(inter, &remote);
     for (int count = 1; rank < remote && count <= n; count *= 8) {
         MPI_Status status;
-        fill(out, count, rank);
+        spawn_fill(out, count, rank);
         MPI_Sendrecv(out, count, MPI_INT, rank, 7, in, n, MPI_INT, rank, 7, inter, &status);
         int got;
         MPI_Get_count(&status, MPI_INT, &got);
-        EXPECT(got == count && status.MPI_SOURCE == rank && wrong(in, count, rank) == 0);
+        EXPECT(got == count && status.MPI_SOURCE == rank && spawn_wrong_arguments(in, count, rank) == 0);
     }
     free(out);
     free(in);
 }
 
-static void collectives(MPI_Comm inter, int parent)
+static void test_collectives(MPI_Comm inter, int parent)
 {
     int rank, size, remote, sum = 0, value = -1;
     MPI_Comm_rank(inter, &rank);
@@ -69,7 +69,7 @@ static void collectives(MPI_Comm inter, int parent)
     free(all);
 }
 
-static void merged(MPI_Comm inter, int parent)
+static void test_merged(MPI_Comm inter, int parent)
 {
     MPI_Comm intra, half;
     int rank, size, remote, mine, sum;
@@ -91,16 +91,16 @@ static void merged(MPI_Comm inter, int parent)
     MPI_Comm_free(&intra);
 }
 
-static void both(MPI_Comm inter, int parent)
+static void spawn_run_both(MPI_Comm inter, int parent)
 {
     int rank;
     MPI_Comm_rank(inter, &rank);
-    pairs(inter, rank);
-    collectives(inter, parent);
-    merged(inter, parent);
+    test_pairs(inter, rank);
+    test_collectives(inter, parent);
+    test_merged(inter, parent);
 }
 
-static void child(MPI_Comm parents, int argc, char **argv)
+static void spawn_child(MPI_Comm parents, int argc, char **argv)
 {
     int rank, size, *appnum, flag;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -113,13 +113,13 @@ static void child(MPI_Comm parents, int argc, char **argv)
     int len;
     MPI_Comm_get_name(parents, name, &len);
     EXPECT(strcmp(name, "MPI_COMM_PARENT") == 0);
-    both(parents, 0);
+    spawn_run_both(parents, 0);
     MPI_Comm_disconnect(&parents);
     MPI_Comm_get_parent(&parents);
     EXPECT(parents == MPI_COMM_NULL);
 }
 
-static void parent(const char *program)
+static void spawn_parent(const char *program)
 {
     char *words[] = {(char *)"a word", (char *)"100%", NULL};
     int codes[CHILDREN] = {-1, -1}, inter;
@@ -129,7 +129,7 @@ static void parent(const char *program)
         EXPECT(codes[i] == MPI_SUCCESS);
     MPI_Comm_test_inter(children, &inter);
     EXPECT(inter);
-    both(children, 1);
+    spawn_run_both(children, 1);
     MPI_Comm_disconnect(&children);
     EXPECT(children == MPI_COMM_NULL);
 }
@@ -140,8 +140,8 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_get_parent(&up);
     if (up == MPI_COMM_NULL)
-        parent(argv[0]);
+        spawn_parent(argv[0]);
     else
-        child(up, argc, argv);
+        spawn_child(up, argc, argv);
     return mpitest_end();
 }

@@ -10,7 +10,7 @@
 
 #include "mpitest.h"
 
-static void child(MPI_Comm parents)
+static void spawn_multiple_child(MPI_Comm parents)
 {
     int *appnum, flag, rank;
     char here[1024] = "", facts[1200];
@@ -25,7 +25,7 @@ static void child(MPI_Comm parents)
 }
 
 /* One of the first program, which is found by `path`; up to three of the second, of which `soft` allows two. */
-static void programs(char *self)
+static void test_programs(char *self)
 {
     char *name = strrchr(self, '/') ? strrchr(self, '/') + 1 : self, *commands[] = {name, self},
          folders[1200];
@@ -94,10 +94,10 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_get_parent(&up);
     if (up != MPI_COMM_NULL) {
-        child(up);
+        spawn_multiple_child(up);
         return mpitest_end();
     }
-    programs(argv[0]);
+    test_programs(argv[0]);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     expect_refusal("/no/such/program", MPI_ERR_SPAWN, NULL, NULL, "/no/such/program");
     expect_refusal("true", MPI_ERR_SPAWN, NULL, NULL, "without calling MPI_Init");

@@ -28,7 +28,7 @@ static int class_of(int rc)
 /* fishplate:2:<key>:<network>:<local>:<port>:<addresses> */
 enum { FIELD_NETWORK = 3, FIELD_LOCAL, FIELD_PORT, FIELD_ADDRESSES };
 
-static char *field(char *name, int n)
+static char *strangers_field(char *name, int n)
 {
     while (n-- > 0)
         name = strchr(name, ':') + 1;
@@ -38,15 +38,15 @@ static char *field(char *name, int n)
 /* Only TCP is left: the number of the network is another machine's. */
 static void be_elsewhere(char *name)
 {
-    char *network = field(name, FIELD_NETWORK);
+    char *network = strangers_field(name, FIELD_NETWORK);
     *network = *network == '0' ? '1' : '0';
 }
 
 static int connect_local(char *name)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    const int n =
-        snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, "fishplate-port-%.16s", field(name, FIELD_LOCAL));
+    const int n = snprintf(to.sun_path + 1, sizeof(to.sun_path) - 1, "fishplate-port-%.16s",
+                           strangers_field(name, FIELD_LOCAL));
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     EXPECT(connect(fd, (struct sockaddr *)&to,
                    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0);
@@ -56,9 +56,9 @@ static int connect_local(char *name)
 static struct sockaddr_in first_address(char *name)
 {
     char text[INET_ADDRSTRLEN] = "";
-    const char *at = field(name, FIELD_ADDRESSES);
+    const char *at = strangers_field(name, FIELD_ADDRESSES);
     struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons((uint16_t)atoi(field(name, FIELD_PORT)))};
+                             .sin_port = htons((uint16_t)atoi(strangers_field(name, FIELD_PORT)))};
     snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, ","), at);
     EXPECT_EQ(inet_pton(AF_INET, text, &to.sin_addr), 1);
     return to;
@@ -74,10 +74,10 @@ static int connect_network(char *name)
 
 static int has_addresses(char *name)
 {
-    return *field(name, FIELD_ADDRESSES) != '\0';
+    return *strangers_field(name, FIELD_ADDRESSES) != '\0';
 }
 
-static void meet(char *name, MPI_Info info)
+static void strangers_match(char *name, MPI_Info info)
 {
     MPI_Comm other;
     int value = mpitest_rank, got = -1;
@@ -93,16 +93,16 @@ static void meet(char *name, MPI_Info info)
 }
 
 /* More connections than are served at a time wait at the port, and send nothing: rank 1 gets in, over either kind of socket. */
-static void crowd(char *name)
+static void strangers_many_ranks(char *name)
 {
     int fd[STRANGERS];
     if (mpitest_rank == 1)
         for (int i = 0; i < STRANGERS; i++)
             fd[i] = i % 2 && has_addresses(name) ? connect_network(name) : connect_local(name);
-    meet(name, MPI_INFO_NULL);
+    strangers_match(name, MPI_INFO_NULL);
     if (mpitest_rank == 1 && has_addresses(name))
         be_elsewhere(name);
-    meet(name, MPI_INFO_NULL);
+    strangers_match(name, MPI_INFO_NULL);
     if (mpitest_rank == 1)
         for (int i = 0; i < STRANGERS; i++)
             close(fd[i]);
@@ -134,7 +134,7 @@ static void silent_listener(const char *true_name)
     const int fd = listen_silently("127.0.0.1", &port);
     EXPECT(fd >= 0);
     strcpy(name, true_name);
-    sprintf(field(name, FIELD_PORT), "%u:127.0.0.1", port);
+    sprintf(strangers_field(name, FIELD_PORT), "%u:127.0.0.1", port);
     be_elsewhere(name);
     MPI_Info_create(&info);
     MPI_Info_set(info, "timeout", "1");
@@ -148,16 +148,16 @@ static void silent_listener(const char *true_name)
 /* The first address belongs to a process that never answers; the port is at the second. */
 static void silent_first_address(char *name)
 {
-    uint16_t port = (uint16_t)atoi(field(name, FIELD_PORT));
+    uint16_t port = (uint16_t)atoi(strangers_field(name, FIELD_PORT));
     int fd = -1;
     if (mpitest_rank == 1 && has_addresses(name) && (fd = listen_silently("127.0.0.9", &port)) >= 0) {
         char addresses[MPI_MAX_PORT_NAME];
-        strcpy(addresses, field(name, FIELD_ADDRESSES));
-        strcpy(field(name, FIELD_ADDRESSES), "127.0.0.9,");
+        strcpy(addresses, strangers_field(name, FIELD_ADDRESSES));
+        strcpy(strangers_field(name, FIELD_ADDRESSES), "127.0.0.9,");
         strcat(name, addresses);
         be_elsewhere(name);
     }
-    meet(name, MPI_INFO_NULL);
+    strangers_match(name, MPI_INFO_NULL);
     if (fd >= 0)
         close(fd);
 }
@@ -180,7 +180,7 @@ static void no_descriptors(char *name)
             close(used[--n]);
         setrlimit(RLIMIT_NOFILE, &before);
     }
-    meet(name, MPI_INFO_NULL); /* rank 1 has been waiting, and tries again */
+    strangers_match(name, MPI_INFO_NULL); /* rank 1 has been waiting, and tries again */
 }
 
 int main(int argc, char **argv)
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
     if (mpitest_rank == 0)
         MPI_Open_port(MPI_INFO_NULL, name);
     MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, MPI_COMM_WORLD);
-    crowd(strcpy(own, name));
+    strangers_many_ranks(strcpy(own, name));
     if (mpitest_rank == 1)
         silent_listener(name);
     silent_first_address(strcpy(own, name));

@@ -27,35 +27,35 @@
 static char *out, *in;
 
 /* Ranks whose part is over before the death matters may see none of it; the second call fails at everyone. */
-static void expect(int rc)
+static void coll_expect(int rc)
 {
     EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
     EXPECT_DEATH(MPI_Barrier(now));
 }
 
-static void barrier(void)
+static void test_barrier(void)
 {
     if (rank == victim)
         die();
     EXPECT_DEATH(MPI_Barrier(now));
 }
 
-static void bcast(void)
+static void test_bcast(void)
 {
     if (rank == victim)
         die();
-    expect(MPI_Bcast(in, MOST, MPI_BYTE, victim, now));
+    coll_expect(MPI_Bcast(in, MOST, MPI_BYTE, victim, now));
 }
 
-static void reduce(void)
+static void test_reduce(void)
 {
     if (rank == victim)
         die();
     EXPECT_DEATH(MPI_Allreduce(out, in, MOST / 4, MPI_INT, MPI_BOR, now));
-    expect(MPI_Reduce(out, in, 100, MPI_INT, MPI_BOR, 0, now));
+    coll_expect(MPI_Reduce(out, in, 100, MPI_INT, MPI_BOR, 0, now));
 }
 
-static void alltoall(void)
+static void test_alltoall(void)
 {
     if (rank == victim)
         die();
@@ -64,7 +64,7 @@ static void alltoall(void)
 }
 
 /* The victim has begun, and others may have its part. */
-static void nonblocking(void)
+static void test_nonblocking(void)
 {
     MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     /* Who comes late knows of the death, and begins nothing. */
@@ -81,20 +81,21 @@ static void nonblocking(void)
     EXPECT_DEATH(MPI_Barrier(now));
 }
 
-static void gather(void)
+static void test_gather(void)
 {
     MPI_Comm made;
     if (rank == victim)
         die();
-    expect(MPI_Gather(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, 0, now));
-    expect(MPI_Scatter(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, victim, now));
+    coll_expect(MPI_Gather(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, 0, now));
+    coll_expect(MPI_Scatter(out, 1000, MPI_BYTE, in, 1000, MPI_BYTE, victim, now));
     EXPECT_DEATH(MPI_Comm_dup(now, &made));
     EXPECT_DEATH(MPI_Comm_split(now, 0, 0, &made));
 }
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {barrier, bcast, reduce, alltoall, nonblocking, gather};
+    static void (*const phases[])(void) = {test_barrier,  test_bcast,       test_reduce,
+                                           test_alltoall, test_nonblocking, test_gather};
     mpitest_begin(&argc, &argv);
     out = calloc(2, MOST);
     in = calloc(2, MOST);

@@ -12,7 +12,7 @@
 static char name[256], *out, *in;
 static MPI_File file;
 
-static void make(void)
+static void io_make(void)
 {
     EXPECT_CLASS(MPI_File_open(now, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file),
                  MPI_SUCCESS);
@@ -24,7 +24,7 @@ static void make(void)
 }
 
 /* Known to all, also where the call could have been served before. */
-static void lose(void)
+static void io_lose(void)
 {
     int x;
     if (rank == victim)
@@ -32,7 +32,7 @@ static void lose(void)
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
 }
 
-static void alone(void)
+static void io_run_serial(void)
 {
     memset(in, 0, BYTES);
     EXPECT_CLASS(MPI_File_read_at(file, (MPI_Offset)rank * BYTES, in, BYTES, MPI_BYTE, MPI_STATUS_IGNORE),
@@ -42,9 +42,9 @@ static void alone(void)
                  MPI_SUCCESS);
 }
 
-static void end(void)
+static void io_end(void)
 {
-    alone();
+    io_run_serial();
     int rc = MPI_File_close(&file);
     if (rc != MPI_SUCCESS)
         EXPECT_DEATH(rc);
@@ -52,83 +52,84 @@ static void end(void)
 }
 
 /* The victim dies while the others wait for its part. */
-static void inside(void)
+static void test_inside(void)
 {
-    make();
+    io_make();
     if (rank == victim)
         die();
     EXPECT_DEATH(
         MPI_File_write_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
-    end();
+    io_end();
 }
 
-static void by_offset(void)
+static void compare_by_offset(void)
 {
-    make();
-    lose();
+    io_make();
+    io_lose();
     EXPECT_DEATH(MPI_File_read_at_all(file, 0, in, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_File_write_at_all(file, 0, out, 0, MPI_BYTE, MPI_STATUS_IGNORE));
-    end();
+    io_end();
 }
 
-static void by_pointer(void)
+static void compare_by_pointer(void)
 {
-    make();
-    lose();
+    io_make();
+    io_lose();
     EXPECT_DEATH(MPI_File_write_all(file, out, 10, MPI_BYTE, MPI_STATUS_IGNORE));
     EXPECT_DEATH(MPI_File_read_ordered(file, in, 10, MPI_BYTE, MPI_STATUS_IGNORE));
-    end();
+    io_end();
 }
 
-static void nonblocking(void)
+static void test_nonblocking(void)
 {
     MPI_Request r = MPI_REQUEST_NULL;
-    make();
+    io_make();
     if (rank == victim)
         die();
     int rc = MPI_File_iwrite_at_all(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE, &r);
     rc = rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
     EXPECT_DEATH(rc);
-    end();
+    io_end();
 }
 
 static void in_two_steps(void)
 {
-    make();
+    io_make();
     if (rank == victim)
         die();
     int rc = MPI_File_write_at_all_begin(file, (MPI_Offset)rank * BYTES, out, BYTES, MPI_BYTE);
     rc = rc ? rc : MPI_File_write_at_all_end(file, out, MPI_STATUS_IGNORE);
     EXPECT_DEATH(rc);
-    end();
+    io_end();
 }
 
 static void of_the_file(void)
 {
     MPI_File other;
-    make();
-    lose();
+    io_make();
+    io_lose();
     EXPECT_DEATH(MPI_File_set_size(file, 100 * BYTES));
     EXPECT_DEATH(MPI_File_preallocate(file, 100 * BYTES));
     EXPECT_DEATH(MPI_File_sync(file));
     EXPECT_DEATH(MPI_File_set_view(file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
     EXPECT_DEATH(MPI_File_set_atomicity(file, 1));
     EXPECT_DEATH(MPI_File_open(now, name, MPI_MODE_RDWR, MPI_INFO_NULL, &other));
-    end();
+    io_end();
 }
 
-static void closed(void)
+static void test_closed(void)
 {
-    make();
+    io_make();
     if (rank == victim)
         die();
-    end();
+    io_end();
 }
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {inside,       by_offset,   by_pointer, nonblocking,
-                                           in_two_steps, of_the_file, closed};
+    static void (*const phases[])(void) = {test_inside,      compare_by_offset, compare_by_pointer,
+                                           test_nonblocking, in_two_steps,      of_the_file,
+                                           test_closed};
     mpitest_begin(&argc, &argv);
     snprintf(name, sizeof(name), "%s/fishplate-ft-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
              (int)getpid());
@@ -136,7 +137,7 @@ int main(int argc, char **argv)
     out = malloc(BYTES);
     in = malloc(BYTES);
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));
-    make();
+    io_make();
     EXPECT_CLASS(MPI_File_read_at_all(file, (MPI_Offset)rank * BYTES, in, BYTES, MPI_BYTE, MPI_STATUS_IGNORE),
                  MPI_SUCCESS);
     EXPECT(memcmp(in, out, BYTES) == 0);

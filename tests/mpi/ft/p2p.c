@@ -11,7 +11,7 @@
 
 static char *memory;
 
-static void receive(void)
+static void p2p_receive(void)
 {
     int x = 0, y = rank;
     if (rank == victim)
@@ -45,7 +45,7 @@ static void sent_before(void)
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 5, now, MPI_STATUS_IGNORE));
 }
 
-static void wildcard(void)
+static void test_wildcard(void)
 {
     int x = -1, n = 0;
     MPI_Request r;
@@ -70,7 +70,7 @@ static void wildcard(void)
     EXPECT_EQ(x, (rank + victim - 1) % victim);
 }
 
-static void synchronous(void)
+static void test_synchronous(void)
 {
     if (rank == victim)
         die();
@@ -114,8 +114,8 @@ static void large_receive(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {receive,     sent_before, wildcard,
-                                           synchronous, large_send,  large_receive};
+    static void (*const phases[])(void) = {p2p_receive,      sent_before, test_wildcard,
+                                           test_synchronous, large_send,  large_receive};
     mpitest_begin(&argc, &argv);
     memory = malloc(2 * LARGE);
     run_phases(phases, 6);

@@ -21,7 +21,7 @@ static void expect_lost_round(MPI_Request *r)
     EXPECT_DEATH(rc);
 }
 
-static void receive(void)
+static void persistent_receive(void)
 {
     int x;
     MPI_Request r;
@@ -33,7 +33,7 @@ static void receive(void)
     MPI_Request_free(&r);
 }
 
-static void send(void)
+static void persistent_send(void)
 {
     MPI_Request r;
     if (rank == victim)
@@ -44,7 +44,7 @@ static void send(void)
     MPI_Request_free(&r);
 }
 
-static void wildcard(void)
+static void test_wildcard(void)
 {
     int x;
     MPI_Request r;
@@ -55,7 +55,7 @@ static void wildcard(void)
     MPI_Request_free(&r);
 }
 
-static void ready(MPI_Request *r)
+static void test_ready(MPI_Request *r)
 {
     for (int i = 0; i < PARTS; i++)
         MPI_Pready(i, *r);
@@ -78,7 +78,7 @@ static void partitioned_send_alone(void)
         return;
     for (int round = 0; round < 2; round++) {
         MPI_Start(&r);
-        ready(&r);
+        test_ready(&r);
         EXPECT_DEATH(MPI_Wait(&r, MPI_STATUS_IGNORE));
     }
     MPI_Request_free(&r);
@@ -114,10 +114,10 @@ static void partitioned_send(void)
         return;
     MPI_Psend_init(memory, PARTS, LARGE, MPI_INT, victim, 0, now, MPI_INFO_NULL, &r);
     MPI_Start(&r);
-    ready(&r);
+    test_ready(&r);
     MPI_Wait(&r, MPI_STATUS_IGNORE); /* the victim may be dead already when the last word comes */
     MPI_Start(&r);
-    ready(&r);
+    test_ready(&r);
     EXPECT_DEATH(MPI_Wait(&r, MPI_STATUS_IGNORE));
     MPI_Request_free(&r);
 }
@@ -151,7 +151,7 @@ static void partitioned_receive(void)
 }
 
 /* Their partners live, and do not come. */
-static void revoked(void)
+static void test_revoked(void)
 {
     MPI_Request r[2];
     MPI_Comm old, comm;
@@ -172,14 +172,9 @@ static void revoked(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {receive,
-                                           send,
-                                           wildcard,
-                                           partitioned_send_alone,
-                                           partitioned_receive_alone,
-                                           partitioned_send,
-                                           partitioned_receive,
-                                           revoked};
+    static void (*const phases[])(void) = {
+        persistent_receive,        persistent_send,  test_wildcard,       partitioned_send_alone,
+        partitioned_receive_alone, partitioned_send, partitioned_receive, test_revoked};
     mpitest_begin(&argc, &argv);
     memory = calloc(PARTS * LARGE + 1, sizeof(int));
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));

@@ -8,7 +8,7 @@
 
 #define DEATHS 3
 
-static void replace(char *program)
+static void respawn_replace(char *program)
 {
     MPI_Comm rest, inter, merged;
     MPIX_Comm_revoke(now);
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
         EXPECT_DEATH(MPI_Barrier(now));
         int flag = 1;
         MPIX_Comm_agree(now, &flag); /* all have seen it */
-        replace(argv[0]);
+        respawn_replace(argv[0]);
         deaths++;
         MPI_Bcast(&deaths, 1, MPI_INT, 0, now);
         look_around();

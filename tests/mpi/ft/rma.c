@@ -12,7 +12,7 @@
 static MPI_Win win;
 static int *memory, *mine;
 
-static void make(void)
+static void rma_make(void)
 {
     EXPECT_CLASS(MPI_Win_allocate(WORDS * sizeof(int), sizeof(int), MPI_INFO_NULL, now, &memory, &win),
                  MPI_SUCCESS);
@@ -20,29 +20,29 @@ static void make(void)
     MPI_Barrier(now);
 }
 
-static void end(void)
+static void rma_end(void)
 {
     EXPECT_CLASS(MPI_Win_free(&win), MPI_SUCCESS);
     EXPECT(win == MPI_WIN_NULL);
 }
 
-static void fence(void)
+static void test_fence(void)
 {
-    make();
+    rma_make();
     MPI_Win_fence(0, win);
     MPI_Put(mine, WORDS, MPI_INT, (rank + 1) % victim, 0, WORDS, MPI_INT, win);
     if (rank == victim)
         die();
     EXPECT_DEATH(MPI_Win_fence(0, win));
     EXPECT_DEATH(MPI_Win_fence(0, win));
-    end();
+    rma_end();
 }
 
 /* The lock of rank 0 is held by one that is dead. */
-static void lock(void)
+static void rma_lock(void)
 {
     int x = 0;
-    make();
+    rma_make();
     if (rank == victim) {
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
         MPI_Put(mine, WORDS, MPI_INT, 0, 0, WORDS, MPI_INT, win);
@@ -55,14 +55,14 @@ static void lock(void)
     EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
     EXPECT_DEATH(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
     EXPECT_DEATH(MPI_Win_lock_all(0, win));
-    end();
+    rma_end();
 }
 
 /* Between the living everything goes on until the epoch ends. */
-static void flush(void)
+static void test_flush(void)
 {
     int got = -1, rc, next = (rank + 1) % victim;
-    make();
+    rma_make();
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     memory[0] = rank;
     MPI_Win_sync(win);
@@ -79,7 +79,7 @@ static void flush(void)
     EXPECT_CLASS(MPI_Win_flush(next, win), MPI_SUCCESS);
     EXPECT_EQ(got, next);
     MPI_Win_unlock_all(win);
-    end();
+    rma_end();
 }
 
 static MPI_Group group_of(int r)
@@ -91,20 +91,20 @@ static MPI_Group group_of(int r)
     return one;
 }
 
-static void start(void)
+static void rma_start(void)
 {
-    make();
+    rma_make();
     if (rank == victim)
         die();
     MPI_Group to = group_of(victim);
     EXPECT_DEATH(MPI_Win_start(to, 0, win));
     MPI_Group_free(&to);
-    end();
+    rma_end();
 }
 
 static void wait_exposed(void)
 {
-    make();
+    rma_make();
     if (rank == victim)
         die();
     MPI_Group from = group_of(victim);
@@ -112,7 +112,7 @@ static void wait_exposed(void)
     rc = rc ? rc : MPI_Win_wait(win);
     EXPECT_DEATH(rc);
     MPI_Group_free(&from);
-    end();
+    rma_end();
 }
 
 static int add_and_wait(void)
@@ -123,10 +123,10 @@ static int add_and_wait(void)
     return rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-static void request(void)
+static void test_request(void)
 {
     int x;
-    make();
+    rma_make();
     MPI_Win_lock_all(MPI_MODE_NOCHECK, win);
     MPI_Barrier(now);
     if (rank == victim)
@@ -137,11 +137,11 @@ static void request(void)
     EXPECT_DEATH(MPI_Recv(&x, 1, MPI_INT, victim, 0, now, MPI_STATUS_IGNORE));
     EXPECT_DEATH(add_and_wait());
     MPI_Win_unlock_all(win);
-    end();
+    rma_end();
 }
 
 /* A window of the living works. */
-static void again(void)
+static void rma_repeat(void)
 {
     int x = rank;
     if (rank == victim)
@@ -151,11 +151,12 @@ static void again(void)
 
 int main(int argc, char **argv)
 {
-    static void (*const phases[])(void) = {fence, lock, flush, start, wait_exposed, request, again};
+    static void (*const phases[])(void) = {test_fence,   rma_lock,     test_flush, rma_start,
+                                           wait_exposed, test_request, rma_repeat};
     mpitest_begin(&argc, &argv);
     mine = calloc(WORDS, sizeof(int));
     run_phases(phases, sizeof(phases) / sizeof(phases[0]));
-    make();
+    rma_make();
     EXPECT_CLASS(MPI_Win_fence(0, win), MPI_SUCCESS);
     EXPECT_CLASS(MPI_Put(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win), MPI_SUCCESS);
     EXPECT_CLASS(MPI_Win_fence(0, win), MPI_SUCCESS);

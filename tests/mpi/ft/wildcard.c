@@ -31,7 +31,7 @@ static long long posted[RECEIVES]; /* the how many-th receive this is */
 static long long nposted, newest[6], newest_post[6];
 static int nlast, npending;
 
-static uint32_t dice(uint32_t n)
+static uint32_t wildcard_random_choice(uint32_t n)
 {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 8) % n;
@@ -57,7 +57,7 @@ static void send_all(int dies_after)
     EXPECT_CLASS(MPI_Send(message, 0, MPI_LONG_LONG, 0, TAG_LAST, now), MPI_SUCCESS);
 }
 
-static void post(int i)
+static void wildcard_post(int i)
 {
     posted[i] = nposted++;
     MPI_Irecv(receive_buffers[i], WORDS, MPI_LONG_LONG, MPI_ANY_SOURCE, MPI_ANY_TAG, now, &receives[i]);
@@ -80,7 +80,7 @@ static void check_message(int i, const MPI_Status *status)
     }
 }
 
-static void took(int i, int rc, const MPI_Status *status)
+static void wildcard_taken(int i, int rc, const MPI_Status *status)
 {
     int acknowledged;
     if (class_of(rc) == MPIX_ERR_PROC_FAILED_PENDING) {
@@ -96,7 +96,7 @@ static void took(int i, int rc, const MPI_Status *status)
         nlast++;
     else
         check_message(i, status);
-    post(i);
+    wildcard_post(i);
 }
 
 static void complete_all(void)
@@ -106,14 +106,14 @@ static void complete_all(void)
     if (rc != MPI_SUCCESS)
         EXPECT_CLASS(rc, MPI_ERR_IN_STATUS);
     for (int i = 0; i < RECEIVES; i++)
-        took(i, rc == MPI_SUCCESS ? MPI_SUCCESS : statuses[i].MPI_ERROR, &statuses[i]);
+        wildcard_taken(i, rc == MPI_SUCCESS ? MPI_SUCCESS : statuses[i].MPI_ERROR, &statuses[i]);
 }
 
 static void complete_some(int to_come)
 {
     MPI_Status status;
-    int i = (int)dice(RECEIVES), flag = 1, rc;
-    switch (to_come > 2 * RECEIVES ? dice(4) : 2) {
+    int i = (int)wildcard_random_choice(RECEIVES), flag = 1, rc;
+    switch (to_come > 2 * RECEIVES ? wildcard_random_choice(4) : 2) {
     case 0:
         complete_all();
         return;
@@ -127,7 +127,7 @@ static void complete_some(int to_come)
         rc = MPI_Test(&receives[i], &flag, &status);
     }
     if (flag)
-        took(i, rc, &status);
+        wildcard_taken(i, rc, &status);
 }
 
 /* As long as a living sender has enough to send, any receive may be awaited alone. */
@@ -146,7 +146,7 @@ static void receive_all(void)
     for (int source = 0; source < size; source++)
         newest[source] = newest_post[source] = -1;
     for (int i = 0; i < RECEIVES; i++)
-        post(i);
+        wildcard_post(i);
     while (nlast < size - 2 || npending == 0) /* until all others have sent everything and one has died */
         complete_some(to_come());
     for (int i = 0; i < RECEIVES; i++) {
@@ -168,7 +168,7 @@ static void receive_all(void)
 
 static void any_source(void)
 {
-    const int dies_after = (int)dice(MESSAGES);
+    const int dies_after = (int)wildcard_random_choice(MESSAGES);
     if (rank == 0)
         receive_all();
     else

@@ -29,7 +29,7 @@ static void start_counting(void)
     MPI_T_pvar_start(session, misses);
 }
 
-static unsigned long long registered(void)
+static unsigned long long buffers_registered(void)
 {
     unsigned long long n = 0;
     EXPECT_EQ(MPI_T_pvar_read(session, misses, &n), MPI_SUCCESS);
@@ -63,15 +63,15 @@ static void from_malloc(void)
         one_message(buf, i);
         free(buf);
     }
-    EXPECT(registered() > 0);
+    EXPECT(buffers_registered() > 0);
     if (malloc_is_libc() && !getenv("MALLOC_TOP_PAD_"))
-        EXPECT(registered() < MESSAGES / 2);
+        EXPECT(buffers_registered() < MESSAGES / 2);
 }
 
 /* New pages at the same address, so far as the kernel lets us have it again. */
 static void from_the_kernel(void)
 {
-    unsigned long long before = registered();
+    unsigned long long before = buffers_registered();
     void *wish = NULL;
     int again = 0;
     for (int i = 0; i < MESSAGES; i++) {
@@ -83,7 +83,7 @@ static void from_the_kernel(void)
         munmap(buf, BYTES);
     }
     EXPECT(again > MESSAGES / 2);
-    EXPECT(registered() - before >= MESSAGES);
+    EXPECT(buffers_registered() - before >= MESSAGES);
 }
 
 int main(int argc, char **argv)

@@ -46,7 +46,7 @@ static void many_at_once(MPI_Comm comm)
     MPI_Waitall(AT_ONCE, request, MPI_STATUSES_IGNORE);
 }
 
-static void run(MPI_Comm comm, int kind, MPI_Request *persistent)
+static void by_node_run(MPI_Comm comm, int kind, MPI_Request *persistent)
 {
     MPI_Request request;
     int flag = 0;
@@ -78,7 +78,7 @@ static void nobody_is_early(MPI_Comm comm)
     for (int i = 0; i < ROUNDS; i++) {
         be_late(&dice);
         came[i] = now();
-        run(comm, i % KINDS, &persistent);
+        by_node_run(comm, i % KINDS, &persistent);
         left[i] = now();
     }
     MPI_Request_free(&persistent);

@@ -39,7 +39,7 @@ static void start_counting(void)
         handles[i] = counter_open(names[i]);
 }
 
-static long long counted(const char *name)
+static long long counted_counted(const char *name)
 {
     for (int i = 0; i < NAMES; i++)
         if (strcmp(names[i], name) == 0)
@@ -61,7 +61,7 @@ static const char *value_of(const char *name)
     return text;
 }
 
-static long long setting(const char *name, long long otherwise)
+static long long counted_setting(const char *name, long long otherwise)
 {
     const char *text = value_of(name);
     return text ? atoll(text) : otherwise;
@@ -85,7 +85,7 @@ static void small_messages(void)
 }
 
 /* More frames than there are buffers, before the receiver looks. */
-static void burst(void)
+static void counted_burst(void)
 {
     static char data[BURST][BYTES];
     MPI_Request requests[BURST];
@@ -105,21 +105,22 @@ static void burst(void)
 /* Buffers for a peer: as many as the setting allows, and more only where flow control adapts and a sender had to wait. */
 static void check_buffers(void)
 {
-    long long first = setting("FISHPLATE_IB_BUFFERS", 8), most = setting("FISHPLATE_IB_BUFFERS_MAX", 128);
+    long long first = counted_setting("FISHPLATE_IB_BUFFERS", 8),
+              most = counted_setting("FISHPLATE_IB_BUFFERS_MAX", 128);
     int dynamic = !value_of("FISHPLATE_IB_FLOW") || set_to("FISHPLATE_IB_FLOW", "dynamic");
     if (!dynamic)
-        EXPECT_EQ(counted("ib_receives_posted_max"), first);
+        EXPECT_EQ(counted_counted("ib_receives_posted_max"), first);
     if (dynamic && first <= 2 && mpitest_rank % 2 == 0)
-        EXPECT(counted("ib_receives_posted_max") > first);
-    EXPECT(counted("ib_receives_posted_max") <= most);
+        EXPECT(counted_counted("ib_receives_posted_max") > first);
+    EXPECT(counted_counted("ib_receives_posted_max") <= most);
 }
 
 /* Rank 0 polls one ring. It hears a little from rank 1, and then more from rank 2, who must get the place: the ring of
  * rank 1 is removed, and once rank 1 has stopped writing, rank 2 has one. Rank 2 sends until its frames come by ring. */
-static void rivals(void)
+static void counted_competing_processes(void)
 {
     int word = 0, go = 1;
-    long long removed = counted("ib_rings_removed");
+    long long removed = counted_counted("ib_rings_removed");
     if (mpitest_rank == 1) {
         for (int i = 0; i < FEW; i++)
             MPI_Send(&i, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
@@ -138,14 +139,14 @@ static void rivals(void)
         }
         int by_ring = 0;
         for (int i = 0; go; i++) {
-            long long before = counted("ib_ring_frames_received");
+            long long before = counted_counted("ib_ring_frames_received");
             go = by_ring < FEW && i < PATIENCE;
             MPI_Send(&go, 1, MPI_INT, 2, 3, MPI_COMM_WORLD);
             MPI_Recv(&word, 1, MPI_INT, 2, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            by_ring += counted("ib_ring_frames_received") > before;
+            by_ring += counted_counted("ib_ring_frames_received") > before;
         }
         EXPECT(by_ring >= FEW); /* a ring of its own: the other's was given up */
-        EXPECT(counted("ib_rings_removed") > removed);
+        EXPECT(counted_counted("ib_rings_removed") > removed);
         MPI_Send(&go, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
         for (int i = 0; i < FEW; i++) {
             MPI_Recv(&word, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -156,7 +157,7 @@ static void rivals(void)
 }
 
 /* One peer after the other: with room for one connection each needs the place of the last. */
-static void everybody(void)
+static void counted_all_ranks(void)
 {
     for (int round = 0; round < 3; round++)
         for (int step = 1; step < mpitest_size; step++) {
@@ -173,43 +174,45 @@ int main(int argc, char **argv)
 {
     start_counting();
     mpitest_begin(&argc, &argv);
-    long long at_start = counted("ib_connections_opened");
+    long long at_start = counted_counted("ib_connections_opened");
     EXPECT_EQ(at_start, set_to("FISHPLATE_IB_CONNECT", "static") ? mpitest_size - 1 : 0);
 
     small_messages();
-    long long limit = setting("FISHPLATE_IB_POLLSET", set_to("FISHPLATE_IB_LAST_BYTE", "no") ? 0 : 16);
+    long long limit =
+        counted_setting("FISHPLATE_IB_POLLSET", set_to("FISHPLATE_IB_LAST_BYTE", "no") ? 0 : 16);
     int rings = limit > 0;
-    if (setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 0) {
-        EXPECT((counted("ib_ring_frames_received") > SMALL / 2) == rings);
-        EXPECT((counted("ib_rings_added") > 0) == rings);
-        EXPECT(rings || counted("ib_frames_received") >= SMALL);
-        EXPECT(counted("ib_rings_added") - counted("ib_rings_removed") <= limit);
+    if (counted_setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 0) {
+        EXPECT((counted_counted("ib_ring_frames_received") > SMALL / 2) == rings);
+        EXPECT((counted_counted("ib_rings_added") > 0) == rings);
+        EXPECT(rings || counted_counted("ib_frames_received") >= SMALL);
+        EXPECT(counted_counted("ib_rings_added") - counted_counted("ib_rings_removed") <= limit);
     }
 
-    burst();
+    counted_burst();
     if (set_to("FISHPLATE_IB_FLOW", "static") && mpitest_rank % 2)
-        EXPECT(counted("ib_credit_waits") > 0);
+        EXPECT(counted_counted("ib_credit_waits") > 0);
     if (set_to("FISHPLATE_IB_FLOW", "hw")) {
-        EXPECT_EQ(counted("ib_credit_waits"), 0);
-        EXPECT_EQ(counted("ib_credit_messages"), 0);
+        EXPECT_EQ(counted_counted("ib_credit_waits"), 0);
+        EXPECT_EQ(counted_counted("ib_credit_messages"), 0);
     }
     if (set_to("FISHPLATE_IB_RECEIVE", "shared"))
-        EXPECT(counted("ib_shared_refills") > 2);
+        EXPECT(counted_counted("ib_shared_refills") > 2);
     check_buffers();
-    if (setting("FISHPLATE_IB_CREDIT_MESSAGE", 0) == 1 && mpitest_rank % 2 == 0)
-        EXPECT(counted("ib_credit_messages") >= BURST / 2); /* half as many go when half of eight are owed */
+    if (counted_setting("FISHPLATE_IB_CREDIT_MESSAGE", 0) == 1 && mpitest_rank % 2 == 0)
+        EXPECT(counted_counted("ib_credit_messages") >=
+               BURST / 2); /* half as many go when half of eight are owed */
     if (set_to("FISHPLATE_IB_POLL_POLICY", "traffic"))
-        rivals();
+        counted_competing_processes();
 
-    everybody();
-    EXPECT(counted("ib_connections_opened") >= mpitest_size - 1);
-    if (setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 1) {
-        long long closed = counted("ib_connections_closed"), all;
+    counted_all_ranks();
+    EXPECT(counted_counted("ib_connections_opened") >= mpitest_size - 1);
+    if (counted_setting("FISHPLATE_IB_MAX_CONNECTIONS", 0) == 1) {
+        long long closed = counted_counted("ib_connections_closed"), all;
         MPI_Allreduce(&closed, &all, 1, MPI_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
         EXPECT(all > 0);
     } else {
-        EXPECT_EQ(counted("ib_connections_closed"), 0);
-        EXPECT_EQ(counted("ib_connections_opened"), mpitest_size - 1);
+        EXPECT_EQ(counted_counted("ib_connections_closed"), 0);
+        EXPECT_EQ(counted_counted("ib_connections_opened"), mpitest_size - 1);
     }
     counters_end();
     return mpitest_end();

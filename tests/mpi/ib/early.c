@@ -25,7 +25,7 @@ enum { BLOCK = 100, SHORT = 300 };
 static double came[BLOCK], left[BLOCK];
 
 /* The time at which the last rank came to each barrier, against that at which this one left. */
-static int block(unsigned *dice)
+static int early_block(unsigned *dice)
 {
     int early = 0;
     for (int i = 0; i < BLOCK; i++) {
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     unsigned dice = 11u + 7u * (unsigned)mpitest_rank;
     for (; done < wanted && mpitest_failures == 0; done += BLOCK)
-        EXPECT_EQ(block(&dice), 0);
+        EXPECT_EQ(early_block(&dice), 0);
     if (way)
         EXPECT((long)counter(counted) >= done - 2);
     if (text && mpitest_rank == 0)

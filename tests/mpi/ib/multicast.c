@@ -35,13 +35,13 @@ static unsigned char byte_of(int call, int root, int i)
     return (unsigned char)(call * 7 + root * 31 + i * 3 + (i >> 8) + (i >> 16));
 }
 
-static void fill(unsigned char *b, int call, int root, int rank, int n)
+static void multicast_fill(unsigned char *b, int call, int root, int rank, int n)
 {
     for (int i = 0; i < n; i++)
         b[i] = rank == root ? byte_of(call, root, i) : 0xee;
 }
 
-static void check(const unsigned char *b, int call, int root, int n)
+static void multicast_check(const unsigned char *b, int call, int root, int n)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
@@ -56,9 +56,9 @@ static void every_root_and_size(MPI_Comm comm)
     MPI_Comm_size(comm, &size);
     for (int k = 0; k < nsizes; k++)
         for (int root = 0; root < size; root++) {
-            fill(buffer[0], k, root, rank, sizes[k]);
+            multicast_fill(buffer[0], k, root, rank, sizes[k]);
             MPI_Bcast(buffer[0], sizes[k], MPI_BYTE, root, comm);
-            check(buffer[0], k, root, sizes[k]);
+            multicast_check(buffer[0], k, root, sizes[k]);
         }
 }
 
@@ -77,7 +77,7 @@ static void roots_change(MPI_Comm comm)
             same = same * 1664525u + 1013904223u;
             root[i] = (int)(same >> 8) % size;
             length[i] = sizes[(int)(same >> 16) % 8];
-            fill(buffer[i], i, root[i], rank, length[i]);
+            multicast_fill(buffer[i], i, root[i], rank, length[i]);
             if (round % (2 * FLIGHT) == 0)
                 be_late(&mine);
             if (i % 3 == 2)
@@ -87,7 +87,7 @@ static void roots_change(MPI_Comm comm)
         }
         MPI_Waitall(open, request, MPI_STATUSES_IGNORE);
         for (int i = 0; i < FLIGHT; i++)
-            check(buffer[i], i, root[i], length[i]);
+            multicast_check(buffer[i], i, root[i], length[i]);
     }
 }
 
@@ -129,9 +129,9 @@ static void communicators_come_and_go(void)
             int rank, size;
             MPI_Comm_rank(c, &rank);
             MPI_Comm_size(c, &size);
-            fill(buffer[0], i, i % size, rank, 5000);
+            multicast_fill(buffer[0], i, i % size, rank, 5000);
             MPI_Bcast(buffer[0], 5000, MPI_BYTE, i % size, c);
-            check(buffer[0], i, i % size, 5000);
+            multicast_check(buffer[0], i, i % size, 5000);
         }
         for (int i = 0; i < COMMS; i++)
             MPI_Comm_free(&some[(i * 5 + 1) % COMMS]);

@@ -23,7 +23,7 @@ static const int sizes[] = {1, 5, 500, 506, 507, 3000};
 static int *buffer;
 static unsigned dice;
 
-static void gather(MPI_Comm comm, int n, int in_place)
+static void test_gather(MPI_Comm comm, int n, int in_place)
 {
     int rank, size, wrong = 0;
     static int mine[MOST];
@@ -65,7 +65,7 @@ static void gather_gaps(MPI_Comm comm)
     MPI_Type_free(&gaps);
 }
 
-static void reduce(MPI_Comm comm, int n, int in_place)
+static void test_reduce(MPI_Comm comm, int n, int in_place)
 {
     int rank, size, wrong = 0;
     static int mine[MOST];
@@ -81,7 +81,7 @@ static void reduce(MPI_Comm comm, int n, int in_place)
 }
 
 /* Digits behind each other: the order of ranks. An element is a number and the power of ten behind it. */
-static void append(void *in, void *inout, int *n, MPI_Datatype *type)
+static void multicast_all_append(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     const long long *left = in;
     long long *right = inout;
@@ -100,7 +100,7 @@ static void reduce_in_order(MPI_Comm comm)
     MPI_Datatype pair;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    MPI_Op_create(append, 0, &op);
+    MPI_Op_create(multicast_all_append, 0, &op);
     MPI_Type_contiguous(2, MPI_LONG_LONG, &pair);
     MPI_Type_commit(&pair);
     mine[0] = rank + 1;
@@ -117,8 +117,8 @@ static void all_of(MPI_Comm comm)
 {
     for (int k = 0; k < SIZES; k++)
         for (int in_place = 0; in_place < 2; in_place++) {
-            gather(comm, sizes[k], in_place);
-            reduce(comm, sizes[k], in_place);
+            test_gather(comm, sizes[k], in_place);
+            test_reduce(comm, sizes[k], in_place);
         }
     gather_gaps(comm);
     reduce_in_order(comm);
@@ -138,8 +138,8 @@ static void among_broadcasts(MPI_Comm comm)
                 data[k][i] = rank == (round + k) % size ? round + i : -1;
             MPI_Ibcast(data[k], 3000, MPI_INT, (round + k) % size, comm, &r[k]);
         }
-        gather(comm, 100, 0);
-        reduce(comm, 1000, 1);
+        test_gather(comm, 100, 0);
+        test_reduce(comm, 1000, 1);
         MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
         for (int k = 0; k < 2; k++)
             for (int i = 0; i < 3000; i++)

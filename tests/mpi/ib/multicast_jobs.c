@@ -10,7 +10,7 @@
 
 enum { CALLS = 60, LENGTH = 100 };
 
-static void broadcasts(int job)
+static void test_broadcasts(int job)
 {
     int data[LENGTH], wrong = 0;
     for (int call = 0; call < CALLS; call++) {
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
                        MPI_ERRCODES_IGNORE);
     MPI_Bcast(&(int){0}, 1, MPI_INT, 0, MPI_COMM_WORLD); /* the group is open from here on */
     MPI_Barrier(other);
-    broadcasts(job);
+    test_broadcasts(job);
     MPI_Barrier(other); /* nobody closes a group while the other job broadcasts */
     EXPECT_EQ(counter(done) > CALLS, 1);
     MPI_Comm_disconnect(&other);

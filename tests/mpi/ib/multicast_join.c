@@ -12,7 +12,7 @@
 
 enum { COMMS = 3, CALLS = 12, MOST = 20000 };
 
-static int broadcast(MPI_Comm c, int root, int n, int seed)
+static int multicast_join_broadcast(MPI_Comm c, int root, int n, int seed)
 {
     static unsigned char data[MOST];
     int wrong = 0;
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
         MPI_Comm comm;
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         for (int call = 0; call < CALLS; call++)
-            EXPECT_EQ(broadcast(comm, call % mpitest_size, call % 2 ? MOST : 64, i + call), 0);
+            EXPECT_EQ(multicast_join_broadcast(comm, call % mpitest_size, call % 2 ? MOST : 64, i + call), 0);
         MPI_Comm_free(&comm);
     }
     EXPECT_EQ(counter(done), joined ? COMMS * CALLS : 0);

@@ -23,7 +23,7 @@ static uint64_t word_of(int root, size_t i)
     return (i + 1) * 0x9e3779b97f4a7c15ull + (uint64_t)root;
 }
 
-static void broadcast(int root, size_t bytes)
+static void test_broadcast(int root, size_t bytes)
 {
     long wrong = 0;
     const size_t words = bytes / sizeof(uint64_t);
@@ -50,9 +50,9 @@ int main(int argc, char **argv)
     memset(data, 1, LONGEST);
     for (size_t bytes = 1; bytes <= EVERY; bytes *= 4)
         for (int root = 0; root < mpitest_size; root++, calls++)
-            broadcast(root, bytes);
+            test_broadcast(root, bytes);
     for (int root = 0; root < (argc > 1 ? mpitest_size : 1); root++, calls++)
-        broadcast(root, argc > 1 ? LONGEST : QUICK);
+        test_broadcast(root, argc > 1 ? LONGEST : QUICK);
     EXPECT_EQ(counter(done), calls);
     free(data);
     counters_end();

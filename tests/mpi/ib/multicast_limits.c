@@ -12,7 +12,7 @@
 
 enum { MOST = 520, EXTRA = 8, BYTES = 3000 };
 
-static int broadcast(MPI_Comm c, int root, int seed)
+static int multicast_limits_broadcast(MPI_Comm c, int root, int seed)
 {
     static unsigned char data[BYTES];
     int wrong = 0;
@@ -33,16 +33,16 @@ int main(int argc, char **argv)
     const int groups = argc > 1 ? atoi(argv[1]) : 24, comms = groups + EXTRA;
     for (int i = 0; i < comms; i++) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
-        EXPECT_EQ(broadcast(comm[i], i % mpitest_size, i), 0);
+        EXPECT_EQ(multicast_limits_broadcast(comm[i], i % mpitest_size, i), 0);
     }
     EXPECT_EQ(counter(done), groups);
     for (int i = 0; i < comms; i++)
-        EXPECT_EQ(broadcast(comm[i], i % mpitest_size, i + 1), 0);
+        EXPECT_EQ(multicast_limits_broadcast(comm[i], i % mpitest_size, i + 1), 0);
     EXPECT_EQ(counter(done), 2 * groups);
     for (int i = 0; i < EXTRA; i++) {
         MPI_Comm_free(&comm[i]);
         MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
-        EXPECT_EQ(broadcast(comm[i], i % mpitest_size, i + 2), 0);
+        EXPECT_EQ(multicast_limits_broadcast(comm[i], i % mpitest_size, i + 2), 0);
     }
     EXPECT_EQ(counter(done), 2 * groups + EXTRA);
     for (int i = 0; i < comms; i++)

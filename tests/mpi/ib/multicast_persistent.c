@@ -24,13 +24,13 @@ static unsigned char byte_of(int round, int which, int i)
     return (unsigned char)(round * 13 + which * 7 + i * 3 + (i >> 8));
 }
 
-static void fill(int round, int which, int n, int root)
+static void multicast_persistent_fill(int round, int which, int n, int root)
 {
     for (int i = 0; i < n; i++)
         data[which][i] = mpitest_rank == root ? byte_of(round, which, i) : 0xee;
 }
 
-static void check(int round, int which, int n)
+static void multicast_persistent_check(int round, int which, int n)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
@@ -38,7 +38,7 @@ static void check(int round, int which, int n)
     EXPECT_EQ(wrong, 0);
 }
 
-static void shuffle(int *order, int n, unsigned *dice)
+static void multicast_persistent_shuffle(int *order, int n, unsigned *dice)
 {
     for (int i = 0; i < n; i++)
         order[i] = i;
@@ -62,16 +62,16 @@ static void in_any_order(void)
     MPI_Bcast_init(gaps, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &unused);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < REQUESTS; i++)
-            fill(round, i, sizes[i], i < 3 ? 0 : i % mpitest_size);
-        shuffle(order, REQUESTS, &dice);
+            multicast_persistent_fill(round, i, sizes[i], i < 3 ? 0 : i % mpitest_size);
+        multicast_persistent_shuffle(order, REQUESTS, &dice);
         for (int i = 0; i < REQUESTS; i++) {
             be_late(&lots);
             MPI_Start(&r[order[i]]);
         }
-        shuffle(order, REQUESTS, &dice);
+        multicast_persistent_shuffle(order, REQUESTS, &dice);
         for (int i = 0; i < REQUESTS; i++) {
             MPI_Wait(&r[order[i]], MPI_STATUS_IGNORE);
-            check(round, order[i], sizes[order[i]]);
+            multicast_persistent_check(round, order[i], sizes[order[i]]);
         }
     }
     MPI_Request_free(&unused);
@@ -87,7 +87,7 @@ static void among_others(void)
     const int early = mpitest_rank == 0 || mpitest_rank == mpitest_size - 1;
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < 3; i++)
-            fill(round, i, 5000, 0);
+            multicast_persistent_fill(round, i, 5000, 0);
         if (early)
             MPI_Start(&persistent);
         for (int i = 0; i < 2; i++)
@@ -99,10 +99,10 @@ static void among_others(void)
         MPI_Waitall(2, other, MPI_STATUSES_IGNORE);
         MPI_Wait(&persistent, MPI_STATUS_IGNORE);
         for (int i = 0; i < 3; i++)
-            check(round, i, 5000);
-        fill(round, 3, 100, round % mpitest_size);
+            multicast_persistent_check(round, i, 5000);
+        multicast_persistent_fill(round, 3, 100, round % mpitest_size);
         MPI_Bcast(data[3], 100, MPI_BYTE, round % mpitest_size, MPI_COMM_WORLD);
-        check(round, 3, 100);
+        multicast_persistent_check(round, 3, 100);
     }
     MPI_Request_free(&persistent);
 }

@@ -36,7 +36,7 @@ static pid_t start_stopper(int requests, long ms)
     _exit(0);
 }
 
-static long resident(void)
+static long multicast_stopped_resident(void)
 {
     long all = 0, pages = 0;
     FILE *f = fopen("/proc/self/statm", "r");
@@ -52,7 +52,7 @@ static unsigned char byte_of(int call, int i)
     return (unsigned char)(call * 7 + i * 3 + (i >> 8));
 }
 
-static void broadcast(int call, int root)
+static void test_broadcast(int call, int root)
 {
     int wrong = 0;
     for (int i = 0; i < BYTES; i++)
@@ -72,16 +72,16 @@ int main(int argc, char **argv)
     MPI_T_pvar_handle done = counter_open("coll_bcast_multicast");
     mpitest_begin(&argc, &argv);
     const int stops = mpitest_rank == mpitest_size - 1;
-    broadcast(0, 0);
-    long before = resident();
+    test_broadcast(0, 0);
+    long before = multicast_stopped_resident();
     pid_t stopper = stops ? start_stopper(pipe_ends[0], ms) : 0;
     for (int round = 0; round < ROUNDS; round++) {
         if (stops)
             EXPECT_EQ(write(pipe_ends[1], "", 1), 1);
         for (int i = 0; i < CALLS / ROUNDS; i++)
-            broadcast(i, round); /* 20 MB in all: more than windows and buffers hold */
+            test_broadcast(i, round); /* 20 MB in all: more than windows and buffers hold */
     }
-    EXPECT(resident() < before + GROWTH);
+    EXPECT(multicast_stopped_resident() < before + GROWTH);
     EXPECT_EQ(counter(done), CALLS + 1);
     if (stops) {
         close(pipe_ends[1]);

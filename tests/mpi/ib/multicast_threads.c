@@ -29,7 +29,7 @@ static unsigned char byte_of(int number, int round, int i)
     return (unsigned char)(number * 41 + round * 7 + i * 3 + (i >> 8));
 }
 
-static void fill(struct job *j, int which, int round, int root, int n)
+static void multicast_threads_fill(struct job *j, int which, int round, int root, int n)
 {
     int rank;
     MPI_Comm_rank(j->comm[which], &rank);
@@ -37,7 +37,7 @@ static void fill(struct job *j, int which, int round, int root, int n)
         j->data[which][i] = rank == root ? byte_of(j->number + which, round, i) : 0xee;
 }
 
-static void *work(void *arg)
+static void *multicast_threads_work(void *arg)
 {
     struct job *j = arg;
     for (int round = 0; round < ROUNDS; round++) {
@@ -45,7 +45,7 @@ static void *work(void *arg)
         const int n[2] = {sizes[round % SIZES], sizes[(round + 2 + j->number) % SIZES]};
         const int root[2] = {round % mpitest_size, (round + j->number) % mpitest_size};
         for (int k = 0; k < 2; k++)
-            fill(j, k, round, root[k], n[k]);
+            multicast_threads_fill(j, k, round, root[k], n[k]);
         MPI_Ibcast(j->data[0], n[0], MPI_BYTE, root[0], j->comm[0], &r);
         MPI_Bcast(j->data[1], n[1], MPI_BYTE, root[1], j->comm[1]);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
                   jobs[t].comm[0]); /* opens its group: MPI_Ibcast does not */
     }
     for (int t = 0; t < THREADS; t++)
-        pthread_create(&threads[t], NULL, work, &jobs[t]);
+        pthread_create(&threads[t], NULL, multicast_threads_work, &jobs[t]);
     for (int t = 0; t < THREADS; t++) {
         pthread_join(threads[t], NULL);
         EXPECT_EQ(jobs[t].wrong, 0);

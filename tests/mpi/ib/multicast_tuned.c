@@ -26,13 +26,13 @@ static unsigned char byte_of(int call, int i)
     return (unsigned char)(call * 7 + i * 3 + (i >> 8));
 }
 
-static void fill(unsigned char *b, int call, int n, int is_root)
+static void multicast_tuned_fill(unsigned char *b, int call, int n, int is_root)
 {
     for (int i = 0; i < n; i++)
         b[i] = is_root ? byte_of(call, i) : 0;
 }
 
-static void check(const unsigned char *b, int call, int n)
+static void multicast_tuned_check(const unsigned char *b, int call, int n)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
@@ -51,7 +51,7 @@ static void all_of(MPI_Comm comm, int rank, int size, int call)
     EXPECT_EQ(sum, size * call + size * (size - 1) / 2);
 }
 
-static void broadcasts(MPI_Comm comm, unsigned *dice)
+static void test_broadcasts(MPI_Comm comm, unsigned *dice)
 {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
@@ -59,20 +59,20 @@ static void broadcasts(MPI_Comm comm, unsigned *dice)
     for (int call = 0; call < CALLS; call++) {
         const int n = sizes[call % 5], root = call % size;
         MPI_Request request;
-        fill(data, call, n, rank == root);
-        fill(other, call + 1, 3000, rank == 0);
+        multicast_tuned_fill(data, call, n, rank == root);
+        multicast_tuned_fill(other, call + 1, 3000, rank == 0);
         MPI_Ibcast(other, 3000, MPI_BYTE, 0, comm, &request);
         be_late(dice);
         MPI_Bcast(data, n, MPI_BYTE, root, comm);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
         all_of(comm, rank, size, call);
-        check(data, call, n);
-        check(other, call + 1, 3000);
+        multicast_tuned_check(data, call, n);
+        multicast_tuned_check(other, call + 1, 3000);
     }
 }
 
 /* The same at all ranks of the world. */
-static void agree(unsigned long long value)
+static void test_agree(unsigned long long value)
 {
     unsigned long long ends[2] = {value, ~value};
     MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
@@ -111,10 +111,10 @@ int main(int argc, char **argv)
         MPI_Comm twin, two;
         MPI_Comm_dup(MPI_COMM_WORLD, &twin);
         MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank < 4 ? 0 : MPI_UNDEFINED, 0, &two);
-        broadcasts(twin, &dice);
+        test_broadcasts(twin, &dice);
         if (round == 0) { /* later some ranks have measured more, in the communicator on two nodes */
-            agree(counter(tuned));
-            agree(counter(changed));
+            test_agree(counter(tuned));
+            test_agree(counter(changed));
         }
         const unsigned long long before = counter(multicasts);
         if (share == 100 && round == 0)
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
         if (share == 0)
             EXPECT(counter(tuned) == 0 && before == 0);
         if (two != MPI_COMM_NULL) {
-            broadcasts(two, &dice);
+            test_broadcasts(two, &dice);
             EXPECT_EQ(counter(multicasts), before);
             MPI_Comm_free(&two);
         }

@@ -18,7 +18,7 @@ enum { BLOCK = 300 };
 static double came[BLOCK], left[BLOCK];
 
 /* Each `others`-th barrier overtakes a nonblocking one, which is waited for later. */
-static void block(unsigned *dice, int others)
+static void quick_block(unsigned *dice, int others)
 {
     int early = 0;
     for (int i = 0; i < BLOCK; i++) {
@@ -38,7 +38,7 @@ static void block(unsigned *dice, int others)
 }
 
 /* That the ranks may run on, together. */
-static int processors(void)
+static int quick_processors(void)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -55,14 +55,14 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     unsigned dice = 7u + (unsigned)mpitest_rank;
     for (int i = 0; i < 4; i++)
-        block(&dice, 3);
+        quick_block(&dice, 3);
     const long before = (long)counter(written);
-    block(&dice, 3);
+    quick_block(&dice, 3);
     EXPECT_EQ((long)counter(written) - before, BLOCK + BLOCK / 3);
     const long short_before = (long)counter(quick);
-    block(&dice, 0);
+    quick_block(&dice, 0);
     const long went = (long)counter(quick) - short_before;
-    if (went != 0 || processors() >= 2)
+    if (went != 0 || quick_processors() >= 2)
         EXPECT_EQ(went, BLOCK);
     counters_end();
     return mpitest_end();

@@ -22,24 +22,24 @@ static const int sizes[SIZES] = {3, MOST}; /* ints of a vector or block */
 
 static int in[RANKS * MOST], out[RANKS * MOST];
 
-static int value(int from, int to, int i, int call)
+static int sizes_value(int from, int to, int i, int call)
 {
     return from * 1000003 + to * 10007 + i * 31 + call;
 }
 
-static void fill(int rank, int size, int n, int call)
+static void sizes_fill(int rank, int size, int n, int call)
 {
     memset(out, 0, sizeof(out));
     for (int to = 0; to < size; to++)
         for (int i = 0; i < n; i++)
-            in[to * n + i] = value(rank, to, i, call);
+            in[to * n + i] = sizes_value(rank, to, i, call);
 }
 
 static void expect_block(const int *block, int from, int to, int n, int call)
 {
     int wrong = 0;
     for (int i = 0; i < n; i++)
-        wrong += block[i] != value(from, to, i, call);
+        wrong += block[i] != sizes_value(from, to, i, call);
     EXPECT_EQ(wrong, 0);
 }
 
@@ -49,13 +49,13 @@ static void expect_sum(int size, int n, int call)
     for (int i = 0; i < n; i++) {
         int sum = 0;
         for (int r = 0; r < size; r++)
-            sum += value(r, 0, i, call);
+            sum += sizes_value(r, 0, i, call);
         wrong += out[i] != sum;
     }
     EXPECT_EQ(wrong, 0);
 }
 
-static void start(MPI_Comm comm, int kind, int n, int root, int blocking, MPI_Request *r)
+static void sizes_start(MPI_Comm comm, int kind, int n, int root, int blocking, MPI_Request *r)
 {
     *r = MPI_REQUEST_NULL;
     switch (kind) {
@@ -88,7 +88,7 @@ static void start(MPI_Comm comm, int kind, int n, int root, int blocking, MPI_Re
     }
 }
 
-static void check(int kind, int n, int root, int rank, int size, int call)
+static void sizes_check(int kind, int n, int root, int rank, int size, int call)
 {
     if (kind == 0)
         expect_block(in, root, 0, n, call);
@@ -104,7 +104,7 @@ static void check(int kind, int n, int root, int rank, int size, int call)
         expect_sum(size, n, call);
 }
 
-static void calls(MPI_Comm comm, int kinds, unsigned *dice)
+static void test_calls(MPI_Comm comm, int kinds, unsigned *dice)
 {
     int rank, size;
     MPI_Comm_rank(comm, &rank);
@@ -114,11 +114,11 @@ static void calls(MPI_Comm comm, int kinds, unsigned *dice)
             for (int call = 0; call < CALLS + 2; call++) {
                 const int root = call % size;
                 MPI_Request r;
-                fill(rank, size, sizes[s], call);
+                sizes_fill(rank, size, sizes[s], call);
                 be_late(dice);
-                start(comm, kind, sizes[s], root, call % 14 != 1, &r);
+                sizes_start(comm, kind, sizes[s], root, call % 14 != 1, &r);
                 MPI_Wait(&r, MPI_STATUS_IGNORE);
-                check(kind, sizes[s], root, rank, size, call);
+                sizes_check(kind, sizes[s], root, rank, size, call);
             }
 }
 
@@ -136,7 +136,7 @@ static void same_bits(MPI_Comm comm)
     }
 }
 
-static void agree(unsigned long long mine)
+static void test_agree(unsigned long long mine)
 {
     unsigned long long ends[2] = {mine, ~mine};
     MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_UNSIGNED_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
@@ -159,20 +159,20 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &first);
     MPI_Comm_dup(MPI_COMM_WORLD, &second);
     EXPECT_EQ(counter(tuned), 0);
-    calls(first, KINDS, &dice);
+    test_calls(first, KINDS, &dice);
     EXPECT(share == 0 ? counter(tuned) == 0 : counter(tuned) <= expected);
     if (share == 100)
         EXPECT_EQ(counter(tuned), expected);
-    agree(counter(tuned));
-    agree(counter(changed));
-    calls(second, KINDS, &dice);
+    test_agree(counter(tuned));
+    test_agree(counter(changed));
+    test_calls(second, KINDS, &dice);
     if (share == 100)
         EXPECT(counter(tuned) == expected && counter(reused) == expected);
     if (deterministic)
         same_bits(second);
     MPI_Comm_split(MPI_COMM_WORLD, mpitest_rank < 3 ? 0 : MPI_UNDEFINED, 0, &three);
     if (three != MPI_COMM_NULL) {
-        calls(three, REDUCTIONS + 1, &dice);
+        test_calls(three, REDUCTIONS + 1, &dice);
         if (share == 100)
             EXPECT_EQ(counter(tuned), expected + SIZES * (deterministic ? 1 : REDUCTIONS + 1));
         MPI_Comm_free(&three);

@@ -39,7 +39,7 @@ enum { ROUNDS = 40, BURST = 12, LONGEST = 300000 };
 static const int sizes[] = {0,    1,    8,    100,   1000,  2006,  2007,  2008,
                             2016, 2048, 4000, 16383, 16384, 16385, 70000, LONGEST};
 
-static unsigned next(unsigned *state)
+static unsigned traffic_next(unsigned *state)
 {
     *state = *state * 1664525u + 1013904223u;
     return *state >> 8;
@@ -49,25 +49,25 @@ static unsigned next(unsigned *state)
 static int length_of(int round, int from, int to, int k)
 {
     unsigned state = (unsigned)(((round * 31 + from) * 31 + to) * 31 + k);
-    next(&state);
-    unsigned draw = next(&state) % 64;
+    traffic_next(&state);
+    unsigned draw = traffic_next(&state) % 64;
     return draw < 40 ? sizes[draw % 6] : sizes[draw % 16];
 }
 
 static int count_of(int round, int from, int to)
 {
     unsigned state = (unsigned)((round * 131 + from) * 131 + to);
-    next(&state);
-    return (int)(next(&state) % (BURST + 1));
+    traffic_next(&state);
+    return (int)(traffic_next(&state) % (BURST + 1));
 }
 
-static void fill(unsigned char *at, int length, int seed)
+static void traffic_fill(unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
         at[i] = (unsigned char)(seed + i * 7 + (i >> 8));
 }
 
-static void check(const unsigned char *at, int length, int seed)
+static void traffic_check(const unsigned char *at, int length, int seed)
 {
     for (int i = 0; i < length; i++)
         if (at[i] != (unsigned char)(seed + i * 7 + (i >> 8))) {
@@ -94,13 +94,13 @@ static void one_round(int round, int rank, int size)
                 continue;
             int length = length_of(round, rank, peer, k);
             out[peer][k] = malloc((size_t)length + 1);
-            fill(out[peer][k], length, rank + 3 * k);
+            traffic_fill(out[peer][k], length, rank + 3 * k);
             MPI_Isend(out[peer][k], length, MPI_BYTE, peer, round, MPI_COMM_WORLD, &requests[n++]);
         }
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
     for (int peer = 0; peer < size; peer++) {
         for (int k = 0; k < count_of(round, peer, rank); k++) {
-            check(in[peer][k], length_of(round, peer, rank, k), peer + 3 * k);
+            traffic_check(in[peer][k], length_of(round, peer, rank, k), peer + 3 * k);
             free(in[peer][k]);
         }
         for (int k = 0; k < count_of(round, rank, peer); k++)

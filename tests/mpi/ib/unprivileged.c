@@ -25,7 +25,7 @@ static void drop_privileges(void)
 }
 
 /* Descriptors of files that memfd_create gave this name. */
-static int descriptors(const char *name)
+static int unprivileged_descriptors(const char *name)
 {
     char link[300], to[300], want[100];
     DIR *all = opendir("/proc/self/fd");
@@ -50,10 +50,10 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     for (int i = 0; i < 100; i++)
         MPI_Barrier(MPI_COMM_WORLD);
-    EXPECT_EQ(descriptors("fishplate-barrier"), 1);
+    EXPECT_EQ(unprivileged_descriptors("fishplate-barrier"), 1);
     for (int i = 0; i < 3; i++) {
         MPI_Win_allocate(100, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win[i]);
-        EXPECT_EQ(descriptors("fishplate-window"), i + 1);
+        EXPECT_EQ(unprivileged_descriptors("fishplate-window"), i + 1);
     }
     for (int i = 0; i < 3; i++)
         MPI_Win_free(&win[i]);

@@ -9,7 +9,7 @@
 #include "iotest.h"
 
 /* The file as bytes. */
-static void raw(MPI_File f, MPI_Offset at, unsigned char *bytes, int n)
+static void test_raw(MPI_File f, MPI_Offset at, unsigned char *bytes, int n)
 {
     MPI_Status status;
     memset(bytes, 0xee, (size_t)n);
@@ -34,14 +34,14 @@ static void check_external(MPI_File f)
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 4, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 2);
     EXPECT(in[0] == out[0] && in[1] == -2 && in[2] == 0);
-    raw(f, 0, bytes, 8);
+    test_raw(f, 0, bytes, 8);
     EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\376", 8) == 0);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_LONG, MPI_LONG, "external32", MPI_INFO_NULL), 0);
     EXPECT_EQ(MPI_File_write_at_all(f, 1, wide, 2, MPI_LONG, &status), 0);
     EXPECT_EQ(MPI_File_read_at_all(f, 1, back, 2, MPI_LONG, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_LONG), 2);
     EXPECT(back[0] == wide[0] && back[1] == -5);
-    raw(f, 4, bytes, 8);
+    test_raw(f, 4, bytes, 8);
     EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\373", 8) == 0);
 }
 
@@ -66,7 +66,7 @@ static void check_scaled(MPI_File f)
     MPI_Offset size;
     MPI_File_get_size(f, &size);
     EXPECT_EQ(size, 8 + 24 * mpitest_size);
-    raw(f, 8 + 4 * (5 * mpitest_size + mpitest_rank), bytes, 4);
+    test_raw(f, 8 + 4 * (5 * mpitest_size + mpitest_rank), bytes, 4);
     EXPECT_EQ(bytes[2] << 8 | bytes[3], 1000 * mpitest_rank + 5);
     MPI_Type_free(&mine);
 }
@@ -139,7 +139,7 @@ static void check_user(MPI_File f)
     EXPECT_EQ(MPI_File_read_at_all(f, 0, in, 5, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 3);
     EXPECT(in[0] == 1 && in[2] == 3 && in[3] == 0);
-    raw(f, 0, bytes, 24);
+    test_raw(f, 0, bytes, 24);
     int64_t wide;
     memcpy(&wide, bytes + 16, 8);
     EXPECT_EQ(wide, 43);
@@ -169,7 +169,7 @@ static void check_user_large(MPI_File f)
     EXPECT_EQ(MPI_File_read_at_all_c(f, 0, in, 4, MPI_INT, &status), 0);
     EXPECT_EQ(count_of(&status, MPI_INT), 3);
     EXPECT(in[0] == 7 && in[2] == 9 && in[3] == 0);
-    raw(f, 0, bytes, 24);
+    test_raw(f, 0, bytes, 24);
     memcpy(&wide, bytes + 16, 8);
     EXPECT_EQ(wide, 69);
 }

@@ -21,7 +21,7 @@ static struct {
     int on;      /* only while the file operation runs */
 } fault;
 
-static int fails(void)
+static int faults_failure(void)
 {
     if (!fault.on || !fault.error || fault.countdown-- > 0)
         return 0;
@@ -29,24 +29,24 @@ static int fails(void)
     return 1;
 }
 
-static size_t cut(size_t n)
+static size_t faults_split(size_t n)
 {
     return fault.on && fault.most && n > fault.most ? fault.most : n;
 }
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-    return fails() ? -1 : syscall(SYS_pwrite64, fd, buf, cut(n), offset);
+    return faults_failure() ? -1 : syscall(SYS_pwrite64, fd, buf, faults_split(n), offset);
 }
 
 ssize_t pread(int fd, void *buf, size_t n, off_t offset)
 {
-    return syscall(SYS_pread64, fd, buf, cut(n), offset);
+    return syscall(SYS_pread64, fd, buf, faults_split(n), offset);
 }
 
 ssize_t pwritev(int fd, const struct iovec *list, int n, off_t offset)
 {
-    if (fails())
+    if (faults_failure())
         return -1;
     return fault.most ? pwrite(fd, list[0].iov_base, list[0].iov_len, offset)
                       : syscall(SYS_pwritev, fd, list, n, (long)offset, 0L);
@@ -100,7 +100,7 @@ static MPI_File open_interleaved(const char *cb)
 
 static int words[WORDS], back[WORDS];
 
-static void fill(void)
+static void faults_fill(void)
 {
     for (int i = 0; i < WORDS; i++) {
         words[i] = mpitest_rank * WORDS + i + 1;
@@ -113,7 +113,7 @@ static void check_short(const char *cb)
 {
     MPI_Status status;
     MPI_File f = open_interleaved(cb);
-    fill();
+    faults_fill();
     fault.error = 0;
     fault.most = 7;
     fault.on = 1;
@@ -138,7 +138,7 @@ static void check_collective(const char *cb, int error, int errclass)
     MPI_Request request;
     int n;
     MPI_File f = open_interleaved(cb);
-    fill();
+    faults_fill();
     for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
         int rc;
         fault.error = mpitest_rank == 0 ? error : 0;
@@ -168,7 +168,7 @@ static void check_independent(const char *ds, size_t most, int good)
     MPI_Status status;
     sieving = ds;
     MPI_File f = open_interleaved("disable");
-    fill();
+    faults_fill();
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
     fault.error = EIO;
     fault.countdown = good;
@@ -231,7 +231,7 @@ static void check_limit(void)
 static void check_vanished(const char *name)
 {
     MPI_File f = open_interleaved("enable");
-    fill();
+    faults_fill();
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0)
         unlink(name);

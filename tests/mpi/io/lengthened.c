@@ -26,7 +26,7 @@ struct model {
 static struct model *model; /* shared by all ranks */
 static int lengthens;       /* this rank does, with its next call */
 
-static void lock(void)
+static void lengthened_lock(void)
 {
     atomic_fetch_add(&model->waiting, 1);
     while (atomic_exchange(&model->locked, 1))
@@ -53,7 +53,7 @@ static ssize_t write_longer(int fd, const void *buf, size_t n, off_t offset)
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     if (!lengthens)
-        lock();
+        lengthened_lock();
     const ssize_t written =
         lengthens ? write_longer(fd, buf, n, offset) : syscall(SYS_pwrite64, fd, buf, n, offset);
     atomic_store(&model->locked, 0);
@@ -62,7 +62,7 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 
 int futimens(int fd, const struct timespec times[2])
 {
-    lock();
+    lengthened_lock();
     atomic_store(&model->locked, 0);
     return (int)syscall(SYS_utimensat, fd, NULL, times, 0);
 }
@@ -80,7 +80,7 @@ static void write_and_check(MPI_File f, int round)
         out[i] = byte_of(round, i / PIECE);
     if (lengthens) {
         atomic_store(&model->longer, 0);
-        lock();
+        lengthened_lock();
     }
     MPI_Barrier(MPI_COMM_WORLD);
     while (!lengthens && !atomic_load(&model->longer))

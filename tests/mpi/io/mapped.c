@@ -70,7 +70,7 @@ static void check_holes(const char *name)
         }
 }
 
-static void prefill(const char *name)
+static void test_prefill(const char *name)
 {
     static char all[WORDS * sizeof(int) * 4];
     FILE *file = fopen(name, "wb");
@@ -79,12 +79,12 @@ static void prefill(const char *name)
     fclose(file);
 }
 
-static void check(const char *name, const char *map, int expect_mapped, int seed)
+static void mapped_check(const char *name, const char *map, int expect_mapped, int seed)
 {
     struct stat before, after;
     MPI_Status status;
     if (mpitest_rank == 0)
-        prefill(name);
+        test_prefill(name);
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_File f = open_file(map);
     for (int i = 0; i < WORDS; i++)
@@ -140,10 +140,10 @@ int main(int argc, char **argv)
     const int there = statfs("/dev/shm", &fs) == 0 && fs.f_type == TMPFS && access("/dev/shm", W_OK) == 0;
     if (there)
         memcpy(iotest_name, name, sizeof(iotest_name)); /* a short name */
-    check(iotest_name, "automatic", there, 1);
-    check(iotest_name, "disable", 0, 2);
+    mapped_check(iotest_name, "automatic", there, 1);
+    mapped_check(iotest_name, "disable", 0, 2);
     refuse = 1;
-    check(iotest_name, "automatic", 0, 3);
+    mapped_check(iotest_name, "automatic", 0, 3);
     EXPECT(!there || refused > 0);
     refuse = 0;
     check_growth(iotest_name);

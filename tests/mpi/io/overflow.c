@@ -19,7 +19,7 @@ static void expect_unchanged(const char *name)
 }
 
 /* One byte every 2^40: element 2^24 is at offset 2^64. */
-static void strided(MPI_File f, const char *name)
+static void test_strided(MPI_File f, const char *name)
 {
     MPI_Datatype tile;
     MPI_Offset at = -1, disp = -1;
@@ -49,7 +49,7 @@ static void strided(MPI_File f, const char *name)
 }
 
 /* The displacement and the end of the data together are beyond 2^63. */
-static void displaced(MPI_File f, const char *name)
+static void test_displaced(MPI_File f, const char *name)
 {
     const MPI_Offset last = (MPI_Offset)(((uint64_t)1 << 63) - 4);
     MPI_Offset disp;
@@ -63,7 +63,7 @@ static void displaced(MPI_File f, const char *name)
 }
 
 /* Pointers do not go round. */
-static void pointers(MPI_File f)
+static void test_pointers(MPI_File f)
 {
     const MPI_Offset far = (MPI_Offset)(((uint64_t)1 << 63) - 2);
     MPI_Offset at;
@@ -94,9 +94,9 @@ int main(int argc, char **argv)
     if (mpitest_rank == 0)
         EXPECT_EQ(MPI_File_write_at(f, 0, before, sizeof(before), MPI_BYTE, MPI_STATUS_IGNORE), 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    strided(f, name);
-    displaced(f, name);
-    pointers(f);
+    test_strided(f, name);
+    test_displaced(f, name);
+    test_pointers(f);
     EXPECT_EQ(MPI_File_close(&f), 0);
     return iotest_end();
 }

@@ -39,7 +39,7 @@ int fstatfs(int fd, struct statfs *out)
 }
 
 /* One line, with the device of this folder. */
-static FILE *mounts(void)
+static FILE *remote_mounts(void)
 {
     static char text[256];
     struct stat st;
@@ -56,7 +56,7 @@ static FILE *stand_between_fopen(const char *path, const char *mode)
 {
     static open_function next;
     if (strcmp(path, "/proc/self/mountinfo") == 0)
-        return mounts();
+        return remote_mounts();
     if (!next)
         *(void **)&next = dlsym(RTLD_NEXT, "fopen");
     return next(path, mode);

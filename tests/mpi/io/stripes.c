@@ -85,12 +85,12 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
-static void put32(size_t at, uint32_t value)
+static void test_put32(size_t at, uint32_t value)
 {
     memcpy(fs.layout + at, &value, sizeof(value));
 }
 
-static void put16(size_t at, uint16_t value)
+static void test_put16(size_t at, uint16_t value)
 {
     memcpy(fs.layout + at, &value, sizeof(value));
 }
@@ -99,9 +99,9 @@ static void put16(size_t at, uint16_t value)
 static void put_layout(size_t at, uint32_t magic, uint32_t stripe, uint16_t count)
 {
     memset(fs.layout + at, 0, 32);
-    put32(at, magic);
-    put32(at + 24, stripe);
-    put16(at + 28, count);
+    test_put32(at, magic);
+    test_put32(at + 24, stripe);
+    test_put16(at + 28, count);
     fs.size = at + 32;
 }
 
@@ -192,14 +192,14 @@ static void check_layouts(void)
     const size_t size = fs.size;
     put_layout(32 + 2 * 48, 0x0bd10bd0, 65536, 1);
     fs.size = size;
-    put32(0, 0x0bd60bd0);
-    put16(14, 2);
-    put32(32 + 24, 32 + 2 * 48);
-    put32(32 + 48 + 24, 32 + 2 * 48 + 32);
+    test_put32(0, 0x0bd60bd0);
+    test_put16(14, 2);
+    test_put32(32 + 24, 32 + 2 * 48);
+    test_put32(32 + 48 + 24, 32 + 2 * 48 + 32);
     MPI_File f = open_file(0, NULL, NULL);
     expect_stripes(f, 7, 1 << 20);
     EXPECT_EQ(MPI_File_close(&f), 0);
-    put32(32 + 48 + 24, 0xfffffff0); /* outside */
+    test_put32(32 + 48 + 24, 0xfffffff0); /* outside */
     f = open_file(0, NULL, NULL);
     expect_stripes(f, 0, 0);
     EXPECT_EQ(MPI_File_close(&f), 0);

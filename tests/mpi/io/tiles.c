@@ -53,7 +53,7 @@ static void set_view(MPI_File f, int turn, int turns, int more, int skip)
     MPI_Type_free(&type);
 }
 
-static void fill(int *words, int round, int who)
+static void tiles_fill(int *words, int round, int who)
 {
     for (int i = 0; i < WORDS; i++)
         words[i] = round * 1000003 + who * WORDS + i;
@@ -63,20 +63,20 @@ static int words[WORDS], back[WORDS];
 
 static void check_own(MPI_File f, int round, int who)
 {
-    fill(words, round, who);
+    tiles_fill(words, round, who);
     memset(back, 0, sizeof(back));
     EXPECT_EQ(MPI_File_read_at(f, 0, back, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(memcmp(words, back, sizeof(words)), 0);
 }
 
 /* All write at once; the last rank in pieces of its own choice, so that some calls rewrite and some do not. */
-static void together(void)
+static void tiles_synchronise(void)
 {
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
     set_view(f, mpitest_rank, mpitest_size, 0, 0);
     for (int round = 0; round < ROUNDS; round++) {
         const int step = mpitest_rank == mpitest_size - 1 ? PIECE + 7 * round : WORDS;
-        fill(words, round, mpitest_rank);
+        tiles_fill(words, round, mpitest_rank);
         calls = 0;
         MPI_Barrier(MPI_COMM_WORLD);
         for (int at = 0; at < WORDS; at += step)
@@ -100,7 +100,7 @@ static void other_handles(void)
     set_view(f, mpitest_rank, mpitest_size, 0, 0);
     set_view(own, mpitest_rank, mpitest_size, 0, 0);
     for (int round = 0; round < ROUNDS; round++) {
-        fill(words, round, mpitest_rank);
+        tiles_fill(words, round, mpitest_rank);
         MPI_Barrier(MPI_COMM_WORLD);
         EXPECT_EQ(MPI_File_write_at(mpitest_rank == 0 ? f : own, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE),
                   0);
@@ -121,7 +121,7 @@ static void beside_collective(void)
     set_view(all, mpitest_rank, mpitest_size, 0, 0);
     for (int round = 0; round < ROUNDS; round++) {
         const int none = mpitest_rank == 0;
-        fill(words, round, mpitest_rank);
+        tiles_fill(words, round, mpitest_rank);
         MPI_Barrier(MPI_COMM_WORLD);
         EXPECT_EQ(MPI_File_iwrite_at_all(all, 0, words, none ? 0 : WORDS, MPI_INT, &request), 0);
         if (none)
@@ -137,7 +137,7 @@ static void beside_collective(void)
 
 /* A turn that is in nobody's view: more, or the first turns of a rank whose view begins `skip` turns later. Another program
  * writes a byte there just before the first of our calls; who reads and rewrites the hole loses it. */
-static void holes(int more, int skip)
+static void test_holes(int more, int skip)
 {
     const off_t bytes = PIECE * (off_t)sizeof(int);
     const int last = mpitest_size - 1;
@@ -148,7 +148,7 @@ static void holes(int more, int skip)
     MPI_File f = iotest_open(MPI_COMM_WORLD, info);
     EXPECT_EQ(MPI_File_set_size(f, 0), 0);
     set_view(f, mpitest_rank, mpitest_size, more, mpitest_rank == last ? skip : 0);
-    fill(words, 1, mpitest_rank);
+    tiles_fill(words, 1, mpitest_rank);
     if (mpitest_rank == 0) {
         const off_t at = ((mpitest_size + more) * 10 + (more ? mpitest_size : last)) * bytes;
         const int fd = open(iotest_name, O_RDWR);
@@ -174,7 +174,7 @@ static void foreign_lock(void)
     if (mpitest_rank == 0)
         EXPECT_EQ(fcntl(fd, F_SETLK, &lock), 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    fill(words, 9, mpitest_rank);
+    tiles_fill(words, 9, mpitest_rank);
     EXPECT_EQ(MPI_File_write_at(f, 0, words, WORDS, MPI_INT, MPI_STATUS_IGNORE), 0);
     MPI_Barrier(MPI_COMM_WORLD);
     check_own(f, 9, mpitest_rank);
@@ -185,11 +185,11 @@ static void foreign_lock(void)
 int main(int argc, char **argv)
 {
     iotest_begin(&argc, &argv);
-    together();
+    tiles_synchronise();
     other_handles();
     beside_collective();
-    holes(1, 0);
-    holes(0, 50);
+    test_holes(1, 0);
+    test_holes(0, 50);
     foreign_lock();
     return iotest_end();
 }

@@ -45,7 +45,7 @@ int madvise(void *at, size_t length, int advice)
 
 static unsigned char out[LENGTH], in[LENGTH];
 
-static void fill(int seed)
+static void turns_fill(int seed)
 {
     for (size_t i = 0; i < LENGTH; i++)
         out[i] = (unsigned char)(i * 7 + i / 4093 + (size_t)seed);
@@ -70,7 +70,7 @@ static void check_beside(int there)
     EXPECT_EQ(
         MPI_File_set_view(f, (MPI_Offset)LENGTH * mpitest_rank, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL),
         0);
-    fill(mpitest_rank);
+    turns_fill(mpitest_rank);
     atomic_store(others, 0);
     by_call = 0;
     stuck = there && mpitest_rank == 0;
@@ -100,7 +100,7 @@ static void check_pieces(int piece, int collective)
                       0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    fill(mpitest_rank + piece);
+    turns_fill(mpitest_rank + piece);
     view_pieces(f, piece, turns, mpitest_rank);
     EXPECT_EQ(
         (collective ? MPI_File_write_at_all : MPI_File_write_at)(f, 0, out, n, MPI_BYTE, MPI_STATUS_IGNORE),
@@ -134,7 +134,7 @@ static void check_cut(void)
     EXPECT_EQ(MPI_File_open(MPI_COMM_SELF, iotest_name, MPI_MODE_RDWR | MPI_MODE_CREATE, MPI_INFO_NULL, &f),
               0);
     view_pieces(f, 200, 3, 1);
-    fill(5);
+    turns_fill(5);
     cuts = 1;
     EXPECT_EQ(MPI_File_write_at(f, 0, out, 40000, MPI_BYTE, MPI_STATUS_IGNORE), 0);
     EXPECT_EQ(cuts, 0); /* there was a mapping */

@@ -9,7 +9,7 @@
 
 static unsigned seed;
 
-static unsigned roll(unsigned n)
+static unsigned views_roll(unsigned n)
 {
     seed = seed * 1664525 + 1013904223;
     return (seed >> 10) % n;
@@ -29,16 +29,16 @@ struct pattern {
 static void make_pattern(struct pattern *p)
 {
     int at = 0;
-    p->nblocks = 1 + (int)roll(6);
+    p->nblocks = 1 + (int)views_roll(6);
     for (int b = 0; b < p->nblocks; b++) {
         for (int r = 0; r < mpitest_size; r++) {
-            at += roll(3) ? 0 : (int)roll(5); /* sometimes a hole */
+            at += views_roll(3) ? 0 : (int)views_roll(5); /* sometimes a hole */
             p->start[r][b] = at;
-            p->length[r][b] = 1 + (int)roll(roll(4) ? 4 : 40);
+            p->length[r][b] = 1 + (int)views_roll(views_roll(4) ? 4 : 40);
             at += p->length[r][b];
         }
     }
-    p->extent = at + (int)roll(3);
+    p->extent = at + (int)views_roll(3);
 }
 
 static MPI_Datatype file_type(const struct pattern *p, MPI_Datatype etype)
@@ -54,7 +54,7 @@ static MPI_Datatype file_type(const struct pattern *p, MPI_Datatype etype)
 }
 
 /* The file's place of a byte of a rank's stream. */
-static long place(const struct pattern *p, int rank, long disp, int unit, long position)
+static long views_place(const struct pattern *p, int rank, long disp, int unit, long position)
 {
     long tile_bytes = 0;
     for (int b = 0; b < p->nblocks; b++)
@@ -83,8 +83,8 @@ static MPI_Datatype memory_type(MPI_Datatype etype, int gaps)
     return type;
 }
 
-static int move(MPI_File f, int write, int way, long offset, char *buf, int count, MPI_Datatype type,
-                MPI_Status *status)
+static int views_move(MPI_File f, int write, int way, long offset, char *buf, int count, MPI_Datatype type,
+                      MPI_Status *status)
 {
     MPI_Request request;
     int rc;
@@ -119,14 +119,14 @@ static MPI_File open_some(int round)
     MPI_Info info;
     char number[16];
     MPI_Info_create(&info);
-    MPI_Info_set(info, "romio_cb_write", cb[roll(3)]);
-    MPI_Info_set(info, "romio_cb_read", cb[roll(3)]);
-    MPI_Info_set(info, "romio_ds_read", cb[roll(3)]);
+    MPI_Info_set(info, "romio_cb_write", cb[views_roll(3)]);
+    MPI_Info_set(info, "romio_cb_read", cb[views_roll(3)]);
+    MPI_Info_set(info, "romio_ds_read", cb[views_roll(3)]);
     MPI_Info_set(info, "romio_ds_write", round % 4 == 3 ? "enable" : "disable");
-    snprintf(number, sizeof(number), "%d", roll(2) ? 4096 : 1 << 20);
+    snprintf(number, sizeof(number), "%d", views_roll(2) ? 4096 : 1 << 20);
     MPI_Info_set(info, "cb_buffer_size", number);
     MPI_Info_set(info, "ind_rd_buffer_size", number);
-    snprintf(number, sizeof(number), "%u", 1 + roll((unsigned)mpitest_size));
+    snprintf(number, sizeof(number), "%u", 1 + views_roll((unsigned)mpitest_size));
     MPI_Info_set(info, "cb_nodes", number);
     MPI_File f = iotest_open(MPI_COMM_WORLD, info);
     MPI_Info_free(&info);
@@ -142,7 +142,7 @@ static void check_file(MPI_File f, int round, const struct pattern *p, long disp
     memset(want, 0, sizeof(want));
     for (int r = 0; r < mpitest_size; r++) {
         for (long i = 0; i < (long)counts[r] * unit; i++) {
-            const long at = place(p, r, disp, unit, offset * unit + i);
+            const long at = views_place(p, r, disp, unit, offset * unit + i);
             if (at < LIMIT)
                 want[at] = byte_at(round, r, i);
             size = at + 1 > size ? at + 1 : size;
@@ -159,7 +159,7 @@ static void check_file(MPI_File f, int round, const struct pattern *p, long disp
     EXPECT(memcmp(want, got, LIMIT) == 0);
 }
 
-static void fill(unsigned char *buf, int round, int count, int unit, int gaps)
+static void views_fill(unsigned char *buf, int round, int count, int unit, int gaps)
 {
     for (int i = 0; i < count; i++)
         for (int k = 0; k < unit; k++)
@@ -173,29 +173,29 @@ static void try_one(int round)
     int counts[8], gaps_out, gaps_in, mine_gaps;
     MPI_Status status;
     MPI_File f = open_some(round);
-    MPI_Datatype etype = roll(2) ? MPI_INT : MPI_BYTE;
+    MPI_Datatype etype = views_roll(2) ? MPI_INT : MPI_BYTE;
     const int unit = etype == MPI_INT ? 4 : 1;
     make_pattern(&p);
-    const long disp = roll(50), offset = roll(30);
+    const long disp = views_roll(50), offset = views_roll(30);
     for (int r = 0; r < mpitest_size; r++)
-        counts[r] = roll(5) ? (int)roll(2000) : 0;
-    const int way_out = (int)roll(5), way_in = (int)roll(5);
-    gaps_out = (int)roll(2);
-    gaps_in = (int)roll(2);
+        counts[r] = views_roll(5) ? (int)views_roll(2000) : 0;
+    const int way_out = (int)views_roll(5), way_in = (int)views_roll(5);
+    gaps_out = (int)views_roll(2);
+    gaps_in = (int)views_roll(2);
     mine_gaps = (gaps_out + mpitest_rank) % 2; /* ranks may differ in how their memory looks */
     const int count = counts[mpitest_rank];
     MPI_Datatype filetype = file_type(&p, etype), memory = memory_type(etype, mine_gaps);
     MPI_Datatype memory_in = memory_type(etype, gaps_in);
     EXPECT_EQ(MPI_File_set_view(f, disp, etype, filetype, "native", MPI_INFO_NULL), 0);
-    fill(out, round, count, unit, mine_gaps);
-    EXPECT_EQ(move(f, 1, way_out, offset, (char *)out, count, memory, &status), 0);
+    views_fill(out, round, count, unit, mine_gaps);
+    EXPECT_EQ(views_move(f, 1, way_out, offset, (char *)out, count, memory, &status), 0);
     EXPECT_EQ(count_of(&status, etype), count);
     MPI_File_sync(f);
     MPI_Barrier(MPI_COMM_WORLD);
     memset(in, 0, sizeof(in));
     memset(out, 0, sizeof(out));
-    fill(out, round, count, unit, gaps_in);
-    EXPECT_EQ(move(f, 0, way_in, offset, (char *)in, count, memory_in, &status), 0);
+    views_fill(out, round, count, unit, gaps_in);
+    EXPECT_EQ(views_move(f, 0, way_in, offset, (char *)in, count, memory_in, &status), 0);
     EXPECT_EQ(count_of(&status, etype), count);
     EXPECT(memcmp(in, out, sizeof(in)) == 0);
     check_file(f, round, &p, disp, unit, offset, counts);

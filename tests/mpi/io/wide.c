@@ -24,7 +24,7 @@ static struct {
     bool holes;
 } pretend;
 
-static ssize_t look(void *buf, size_t n, off_t offset)
+static ssize_t wide_poll(void *buf, size_t n, off_t offset)
 {
     MPI_Count at = offset - pretend.start;
     if (pretend.holes) {
@@ -41,12 +41,12 @@ static ssize_t look_list(const struct iovec *list, int n, off_t offset)
 {
     ssize_t sum = 0;
     for (int i = 0; i < n; i++)
-        sum += look(list[i].iov_base, list[i].iov_len, offset + sum);
+        sum += wide_poll(list[i].iov_base, list[i].iov_len, offset + sum);
     return sum;
 }
 
 /* Not for the shared pointer, which between nodes is in a file too. */
-static bool pretends(int fd)
+static bool wide_pretends(int fd)
 {
     char link[64], path[4096];
     snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
@@ -57,12 +57,13 @@ static bool pretends(int fd)
 
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-    return pretends(fd) ? look((void *)(uintptr_t)buf, n, offset) : syscall(SYS_pwrite64, fd, buf, n, offset);
+    return wide_pretends(fd) ? wide_poll((void *)(uintptr_t)buf, n, offset)
+                             : syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
 ssize_t pread(int fd, void *buf, size_t n, off_t offset)
 {
-    return pretends(fd) ? look(buf, n, offset) : syscall(SYS_pread64, fd, buf, n, offset);
+    return wide_pretends(fd) ? wide_poll(buf, n, offset) : syscall(SYS_pread64, fd, buf, n, offset);
 }
 
 ssize_t pwritev(int fd, const struct iovec *list, int n, off_t offset)
@@ -75,7 +76,7 @@ ssize_t preadv(int fd, const struct iovec *list, int n, off_t offset)
     return pretend.on ? look_list(list, n, offset) : syscall(SYS_preadv, fd, list, n, (long)offset, 0L);
 }
 
-static void begin(char *base, MPI_Count start)
+static void wide_begin(char *base, MPI_Count start)
 {
     pretend.on = true;
     pretend.base = base;
@@ -105,20 +106,20 @@ static void check_counts(MPI_File f, char *memory)
     MPI_Request request;
     MPI_Offset position;
     const MPI_Offset at = 3 + mpitest_rank * 2 * MANY;
-    begin(memory, at);
+    wide_begin(memory, at);
     EXPECT_EQ(MPI_File_write_at_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
     expect_all(&status, MANY);
-    begin(memory, at);
+    wide_begin(memory, at);
     EXPECT_EQ(MPI_File_read_at_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
     expect_all(&status, MANY);
-    begin(memory, at);
+    wide_begin(memory, at);
     EXPECT_EQ(MPI_File_iread_at_c(f, at, memory, MANY, MPI_BYTE, &request), 0);
     EXPECT_EQ(MPI_Wait(&request, &status), 0);
     expect_all(&status, MANY);
-    begin(memory, at);
+    wide_begin(memory, at);
     EXPECT_EQ(MPI_File_write_at_all_c(f, at, memory, MANY, MPI_BYTE, &status), 0);
     expect_all(&status, MANY);
-    begin(memory, at);
+    wide_begin(memory, at);
     EXPECT_EQ(MPI_File_seek(f, at, MPI_SEEK_SET), 0);
     EXPECT_EQ(MPI_File_iwrite_all_c(f, memory, MANY, MPI_BYTE, &request), 0);
     EXPECT_EQ(MPI_Wait(&request, &status), 0);
@@ -127,7 +128,7 @@ static void check_counts(MPI_File f, char *memory)
     EXPECT_EQ(position, at + MANY);
     EXPECT_EQ(MPI_File_seek_shared(f, 7, MPI_SEEK_SET), 0);
     if (mpitest_rank == 0) {
-        begin(memory, 7);
+        wide_begin(memory, 7);
         EXPECT_EQ(MPI_File_write_shared_c(f, memory, MANY, MPI_BYTE, &status), 0);
         expect_all(&status, MANY);
     }
@@ -135,7 +136,7 @@ static void check_counts(MPI_File f, char *memory)
     EXPECT_EQ(MPI_File_get_position_shared(f, &position), 0);
     EXPECT_EQ(position, 7 + MANY);
     EXPECT_EQ(MPI_File_set_view(f, 0, MPI_INT, MPI_INT, "native", MPI_INFO_NULL), 0);
-    begin(memory, 0); /* 2^62 words would be byte 2^64, which must not become byte 0 */
+    wide_begin(memory, 0); /* 2^62 words would be byte 2^64, which must not become byte 0 */
     EXPECT_EQ(class_of(MPI_File_write_at(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status)), MPI_ERR_ARG);
     EXPECT_EQ(class_of(MPI_File_write_at_all(f, (MPI_Offset)1 << 62, memory, 1, MPI_INT, &status)),
               MPI_ERR_ARG);
@@ -156,12 +157,12 @@ static void check_types(MPI_File f, char *memory)
     MPI_Type_commit(&mib);
     MPI_Type_create_resized(mib, 0, 0, &again);
     MPI_Type_commit(&again);
-    begin(memory, 11);
+    wide_begin(memory, 11);
     EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, mib, &status), 0);
     EXPECT_EQ(MPI_Get_count(&status, mib, &n), 0);
     EXPECT_EQ(n, TIMES);
     expect_all(&status, (MPI_Count)TIMES * MIB);
-    begin(memory, 11);
+    wide_begin(memory, 11);
     pretend.turn = MIB;
     EXPECT_EQ(MPI_File_write_at(f, 11, memory, TIMES, again, &status), 0);
     expect_all(&status, (MPI_Count)TIMES * MIB);
@@ -180,11 +181,11 @@ static void check_views(MPI_File f, char *memory)
     MPI_Type_create_resized_c(piece, 0, 2 * GIB, &type);
     MPI_Type_commit(&type);
     EXPECT_EQ(MPI_File_set_view(f, 5 * GIB, MPI_BYTE, type, "native", MPI_INFO_NULL), 0);
-    begin(memory, 5 * GIB);
+    wide_begin(memory, 5 * GIB);
     pretend.holes = true;
     EXPECT_EQ(MPI_File_write_at_c(f, 0, memory, MANY, MPI_BYTE, &status), 0);
     expect_all(&status, MANY);
-    begin(memory, 5 * GIB);
+    wide_begin(memory, 5 * GIB);
     pretend.holes = true;
     EXPECT_EQ(MPI_File_read_at_c(f, 0, memory, MANY, MPI_BYTE, &status), 0);
     expect_all(&status, MANY);

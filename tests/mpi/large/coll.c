@@ -27,12 +27,12 @@ static MPI_Aint places[2], same[2], place[1];
 static MPI_Datatype types[2];
 
 /* Where in a source my block lies when blocks of n follow each other in the order of ranks. */
-static const void *block(const struct big *b)
+static const void *coll_block(const struct big *b)
 {
     return b->at + (me ? n % BIG_PERIOD : 0);
 }
 
-static void finish(int form, MPI_Request *r)
+static void coll_finish(int form, MPI_Request *r)
 {
     if (form == 2)
         MPI_Start(r);
@@ -53,19 +53,19 @@ static void finish(int form, MPI_Request *r)
             MPI_I##name##_c(__VA_ARGS__, comm, &r);                    \
         else                                                           \
             MPI_##Name##_init_c(__VA_ARGS__, comm, MPI_INFO_NULL, &r); \
-        finish(form, &r);                                              \
+        coll_finish(form, &r);                                         \
     }
 
 COLL(Bcast, bcast, world, me == 0 ? full.at : in.at, n, MPI_BYTE, 0)
-COLL(Gather, gather, world, block(&full), n, MPI_BYTE, in.at, n, MPI_BYTE, 0)
-COLL(Gatherv, gatherv, world, block(&full), blocks[me], MPI_BYTE, in.at, blocks, places, MPI_BYTE, 0)
+COLL(Gather, gather, world, coll_block(&full), n, MPI_BYTE, in.at, n, MPI_BYTE, 0)
+COLL(Gatherv, gatherv, world, coll_block(&full), blocks[me], MPI_BYTE, in.at, blocks, places, MPI_BYTE, 0)
 COLL(Scatter, scatter, world, full.at, n, MPI_BYTE, in.at, n, MPI_BYTE, 0)
 COLL(Scatterv, scatterv, world, full.at, blocks, places, MPI_BYTE, in.at, blocks[me], MPI_BYTE, 0)
-COLL(Allgather, allgather, world, block(&full), n, MPI_BYTE, in.at, n, MPI_BYTE)
-COLL(Allgatherv, allgatherv, world, block(&full), blocks[me], MPI_BYTE, in.at, blocks, places, MPI_BYTE)
+COLL(Allgather, allgather, world, coll_block(&full), n, MPI_BYTE, in.at, n, MPI_BYTE)
+COLL(Allgatherv, allgatherv, world, coll_block(&full), blocks[me], MPI_BYTE, in.at, blocks, places, MPI_BYTE)
 COLL(Alltoall, alltoall, world, full.at, n, MPI_BYTE, in.at, n, MPI_BYTE)
-COLL(Alltoallv, alltoallv, world, block(&full), mine, same, MPI_BYTE, in.at, blocks, places, MPI_BYTE)
-COLL(Alltoallw, alltoallw, world, block(&full), mine, same, types, in.at, blocks, places, types)
+COLL(Alltoallv, alltoallv, world, coll_block(&full), mine, same, MPI_BYTE, in.at, blocks, places, MPI_BYTE)
+COLL(Alltoallw, alltoallw, world, coll_block(&full), mine, same, types, in.at, blocks, places, types)
 COLL(Neighbor_allgather, neighbor_allgather, ring, full.at, n, MPI_BYTE, in.at, n, MPI_BYTE)
 COLL(Neighbor_allgatherv, neighbor_allgatherv, ring, full.at, n, MPI_BYTE, in.at, single, place, MPI_BYTE)
 COLL(Neighbor_alltoall, neighbor_alltoall, ring, full.at, n, MPI_BYTE, in.at, n, MPI_BYTE)
@@ -115,7 +115,7 @@ static const struct {
     {"exscan", do_exscan, {NONE, ONE}, {0xff, 0x0f}, false},
 };
 
-static MPI_Count length(int what)
+static MPI_Count coll_length(int what)
 {
     return what == ONE ? n : what == TWO ? 2 * n : what == PLUS ? n + 1 : what == MINE ? blocks[me] : 0;
 }
@@ -132,9 +132,9 @@ static void check_alltoall(void)
     EXPECT_EQ(in.at[2 * n], 0xee);
 }
 
-static void check(size_t i)
+static void coll_check(size_t i)
 {
-    const MPI_Count len = length(all[i].at[me]), from = all[i].second && me ? n : 0;
+    const MPI_Count len = coll_length(all[i].at[me]), from = all[i].second && me ? n : 0;
     const unsigned char mask = all[i].mask[me];
     if (all[i].run == do_alltoall) {
         check_alltoall();
@@ -149,7 +149,7 @@ static void check(size_t i)
     }
 }
 
-static void prepare(void)
+static void coll_prepare(void)
 {
     const int other[1] = {1 - me};
     blocks[0] = single[0] = n;
@@ -172,12 +172,12 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     me = mpitest_rank;
     n = big_count(&which);
-    prepare();
+    coll_prepare();
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        MPI_Count len = length(all[i].at[me]);
+        MPI_Count len = coll_length(all[i].at[me]);
         big_clear(&in, len > 1 ? len : n);
         all[i].run((int)(i + (size_t)which) % 3);
-        check(i);
+        coll_check(i);
     }
     MPI_Comm_free(&ring);
     return mpitest_end();

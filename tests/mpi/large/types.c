@@ -16,7 +16,7 @@ static struct big full, in;
 static MPI_Count n;
 
 /* What an int can say, or MPI_UNDEFINED. */
-static int narrow(MPI_Count value)
+static int types_narrow(MPI_Count value)
 {
     return value > INT_MAX ? MPI_UNDEFINED : (int)value;
 }
@@ -30,7 +30,7 @@ static void look_at_sizes(MPI_Datatype t, MPI_Count size, MPI_Count extent)
     MPI_Type_size_x(t, &c);
     EXPECT_EQ(c, size);
     MPI_Type_size(t, &small);
-    EXPECT_EQ(small, narrow(size));
+    EXPECT_EQ(small, types_narrow(size));
     MPI_Type_get_extent_c(t, &lb, &e);
     EXPECT_EQ(lb, 0);
     EXPECT_EQ(e, extent);
@@ -70,7 +70,7 @@ static void through_pack(MPI_Datatype t)
     MPI_Type_free(&t);
 }
 
-static void constructors(void)
+static void test_constructors(void)
 {
     MPI_Datatype t, byte[1] = {MPI_BYTE};
     const MPI_Count zero[1] = {0}, whole[1] = {n}, part = n / 3;
@@ -156,7 +156,7 @@ static void far_apart(void)
     }
 }
 
-static void packing(void)
+static void test_packing(void)
 {
     MPI_Count at = 0, size = -1;
     MPI_Pack_size_c(n, MPI_BYTE, MPI_COMM_WORLD, &size);
@@ -194,7 +194,7 @@ static void take_left(void *left, void *inout, MPI_Count *len, MPI_Datatype *typ
     memcpy(inout, left, (size_t)*len);
 }
 
-static void reductions(void)
+static void test_reductions(void)
 {
     MPI_Op op;
     big_clear(&in, n);
@@ -211,7 +211,7 @@ static void reductions(void)
     MPI_Op_free(&op);
 }
 
-static void statuses(void)
+static void test_statuses(void)
 {
     MPI_Status s = {0};
     MPI_Datatype pair;
@@ -223,9 +223,9 @@ static void statuses(void)
     MPI_Get_count_c(&s, MPI_BYTE, &c);
     EXPECT_EQ(c, n);
     MPI_Get_count(&s, MPI_BYTE, &small);
-    EXPECT_EQ(small, narrow(n));
+    EXPECT_EQ(small, types_narrow(n));
     MPI_Get_elements(&s, MPI_BYTE, &small);
-    EXPECT_EQ(small, narrow(n));
+    EXPECT_EQ(small, types_narrow(n));
     MPI_Status_set_elements_x(&s, MPI_INT, n);
     MPI_Get_elements_x(&s, MPI_INT, &c);
     EXPECT_EQ(c, n);
@@ -238,7 +238,7 @@ static void statuses(void)
     MPI_Type_free(&pair);
 }
 
-static void buffers(void)
+static void test_buffers(void)
 {
     MPI_Session session;
     void *at = NULL;
@@ -253,7 +253,7 @@ static void buffers(void)
     MPI_Buffer_attach_c(in.at, n);
     MPI_Buffer_detach(&at, &small);
     EXPECT(at == in.at);
-    EXPECT_EQ(small, narrow(n));
+    EXPECT_EQ(small, types_narrow(n));
 }
 
 int main(int argc, char **argv)
@@ -264,11 +264,11 @@ int main(int argc, char **argv)
     n = big_count(&which);
     full = big_source(n + BIG_PAGE, 0xff);
     in = big_target(n);
-    constructors();
+    test_constructors();
     far_apart();
-    packing();
-    reductions();
-    statuses();
-    buffers();
+    test_packing();
+    test_reductions();
+    test_statuses();
+    test_buffers();
     return mpitest_end();
 }

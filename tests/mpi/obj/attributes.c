@@ -37,7 +37,7 @@ static int on_delete(MPI_Comm c, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static void predefined(void)
+static void test_predefined(void)
 {
     static const int keyvals[] = {MPI_TAG_UB, MPI_HOST, MPI_IO, MPI_WTIME_IS_GLOBAL, MPI_LASTUSEDCODE};
     int *value, flag;
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
 {
     static int values[3] = {0, 1, 2};
     mpitest_begin(&argc, &argv);
-    predefined();
+    test_predefined();
     dup_and_free();
     wrong_keyvals();
     for (int i = 0; i < 3; i++) {

@@ -25,7 +25,7 @@ static void expect_members(MPI_Group *group, int n, const int *list)
         MPI_Group_free(group);
 }
 
-static void algebra(void)
+static void test_algebra(void)
 {
     MPI_Group a, b, g;
     MPI_Group_incl(world, 3, (int[]){3, 0, 1}, &a);
@@ -48,7 +48,7 @@ static void algebra(void)
     MPI_Group_free(&b);
 }
 
-static void ranges(void)
+static void test_ranges(void)
 {
     MPI_Group g;
     int forward[2][3] = {{0, 3, 2}, {3, 3, 1}}, backward[1][3] = {{2, 0, -1}}, none[1][3] = {{0, 0, 1}};
@@ -64,7 +64,7 @@ static void ranges(void)
 }
 
 /* Where nothing is reordered, everybody keeps the place; who is beyond the topology has none. */
-static void maps(void)
+static void test_maps(void)
 {
     int dims[2] = {1, 1}, periods[2] = {0, 0}, ends[1] = {0}, place;
     MPI_Cart_map(MPI_COMM_WORLD, 2, dims, periods, &place);
@@ -78,10 +78,10 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_group(MPI_COMM_WORLD, &world);
     if (mpitest_size >= 4) {
-        algebra();
-        ranges();
+        test_algebra();
+        test_ranges();
     }
-    maps();
+    test_maps();
     MPI_Group_free(&world);
     return mpitest_end();
 }

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static int fill(MPI_Info *info)
+static int infos_fill(MPI_Info *info)
 {
     int n = 0;
     if (MPI_Info_create(info) || MPI_Info_set(*info, "one", "1") || MPI_Info_set(*info, "two", "zwei"))
@@ -13,7 +13,7 @@ static int fill(MPI_Info *info)
     return MPI_Info_get_nkeys(*info, &n) ? -1 : n;
 }
 
-static void values(MPI_Info info)
+static void test_values(MPI_Info info)
 {
     char text[64] = "untouched", key[MPI_MAX_INFO_KEY];
     int flag, len = 0;
@@ -44,7 +44,7 @@ static void values(MPI_Info info)
     EXPECT(copy == MPI_INFO_NULL);
 }
 
-static void environment(int argc, char **argv)
+static void test_environment(int argc, char **argv)
 {
     char text[MPI_MAX_INFO_VAL], size[16];
     int len = sizeof(text), flag;
@@ -67,14 +67,14 @@ static void environment(int argc, char **argv)
 int main(int argc, char **argv)
 {
     MPI_Info early, late;
-    int n = fill(&early);
+    int n = infos_fill(&early);
     mpitest_begin(&argc, &argv);
     EXPECT_EQ(n, 2);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    values(early);
-    environment(argc, argv);
+    test_values(early);
+    test_environment(argc, argv);
     int rc = mpitest_end();
-    if (MPI_Info_free(&early) || fill(&late) != 2 || MPI_Info_free(&late))
+    if (MPI_Info_free(&early) || infos_fill(&late) != 2 || MPI_Info_free(&late))
         rc = 4;
     return rc;
 }

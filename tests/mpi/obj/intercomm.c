@@ -38,7 +38,7 @@ static void expect_reach(MPI_Comm inter)
     free(r);
 }
 
-static MPI_Comm make(int leaders_last, int tag)
+static MPI_Comm intercomm_make(int leaders_last, int tag)
 {
     MPI_Comm inter;
     int size, evens = (mpitest_size + 1) / 2, odds = mpitest_size / 2;
@@ -49,10 +49,10 @@ static MPI_Comm make(int leaders_last, int tag)
     return inter;
 }
 
-static void creation(void)
+static void test_creation(void)
 {
     for (int last = 0; last < 2; last++) {
-        MPI_Comm inter = make(last, 12 + last), twin;
+        MPI_Comm inter = intercomm_make(last, 12 + last), twin;
         int n, result;
         MPI_Comm_remote_size(inter, &n);
         EXPECT_EQ(n, odd ? (mpitest_size + 1) / 2 : mpitest_size / 2);
@@ -73,9 +73,9 @@ static void creation(void)
     }
 }
 
-static void merging(void)
+static void test_merging(void)
 {
-    MPI_Comm inter = make(0, 3), whole;
+    MPI_Comm inter = intercomm_make(0, 3), whole;
     for (int odd_first = 0; odd_first < 3; odd_first++) {
         int high = odd_first == 2 ? 0 : odd_first ? !odd : odd, rank, size, sum;
         MPI_Intercomm_merge(inter, high, &whole);
@@ -94,9 +94,9 @@ static void merging(void)
     MPI_Comm_free(&inter);
 }
 
-static void splitting(void)
+static void test_splitting(void)
 {
-    MPI_Comm inter = make(1, 4), part;
+    MPI_Comm inter = intercomm_make(1, 4), part;
     int place = mpitest_rank / 2, n;
     /* Pairs: even rank 2k with odd rank 2k+1; a rank without a partner gets nothing. */
     MPI_Comm_split(inter, place, 0, &part);
@@ -117,10 +117,10 @@ static void splitting(void)
 
 /* By type: the part of an intercommunicator on one node is an intercommunicator, where both sides are there.
  */
-static void by_type(void)
+static void compare_by_type(void)
 {
     char mine[MPI_MAX_PROCESSOR_NAME] = "", *all;
-    MPI_Comm inter = make(0, 6), part;
+    MPI_Comm inter = intercomm_make(0, 6), part;
     int n, len, locals = 0, remotes = 0;
     MPI_Get_processor_name(mine, &len);
     all = malloc((size_t)mpitest_size * sizeof(mine));
@@ -144,9 +144,9 @@ static void by_type(void)
     MPI_Comm_free(&inter);
 }
 
-static void parts(void)
+static void test_parts(void)
 {
-    MPI_Comm inter = make(0, 5), part;
+    MPI_Comm inter = intercomm_make(0, 5), part;
     MPI_Group g, first;
     int zero = 0, n;
     MPI_Comm_group(inter, &g);
@@ -166,7 +166,7 @@ static void parts(void)
     MPI_Comm_free(&inter);
 }
 
-static void mistakes(void)
+static void intercomm_invalid_calls(void)
 {
     MPI_Comm inter = MPI_COMM_NULL;
     MPI_Comm_set_errhandler(half, MPI_ERRORS_RETURN);
@@ -183,12 +183,12 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     odd = mpitest_rank % 2;
     MPI_Comm_split(MPI_COMM_WORLD, odd, 0, &half);
-    creation();
-    merging();
-    splitting();
-    by_type();
-    parts();
-    mistakes();
+    test_creation();
+    test_merging();
+    test_splitting();
+    compare_by_type();
+    test_parts();
+    intercomm_invalid_calls();
     MPI_Comm_free(&half);
     return mpitest_end();
 }

@@ -22,7 +22,7 @@ static void expect_sum(MPI_Comm c, int wanted)
     EXPECT_EQ(sum, wanted);
 }
 
-static void psets(MPI_Session s)
+static void test_psets(MPI_Session s)
 {
     int n, len, world = 0, self = 0, flag;
     char name[MPI_MAX_PSET_NAME_LEN], size[16], wanted[16];
@@ -46,7 +46,7 @@ static void psets(MPI_Session s)
     MPI_Info_free(&info);
 }
 
-static void mistakes(MPI_Session s)
+static void sessions_invalid_calls(MPI_Session s)
 {
     MPI_Errhandler e;
     MPI_Group g = MPI_GROUP_NULL;
@@ -118,8 +118,8 @@ int main(void)
         MPI_Comm_rank(c, &mpitest_rank);
         MPI_Comm_size(c, &mpitest_size);
         expect_sum(c, mpitest_size * (mpitest_size - 1) / 2);
-        psets(s);
-        mistakes(s);
+        test_psets(s);
+        sessions_invalid_calls(s);
         between_groups(s);
         MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &other);
         MPI_Comm d = world_of(other, "second");

@@ -22,7 +22,7 @@ static void expect_ring(MPI_Comm c, int tag)
     EXPECT_EQ(in, (rank + size - 1) % size);
 }
 
-static void *work(void *arg)
+static void *threads_create_work(void *arg)
 {
     int me = (int)(size_t)arg;
     MPI_Comm parent = parents[me], made, part, late;
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &parents[i]);
     for (size_t i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, work, (void *)i);
+        pthread_create(&threads[i], NULL, threads_create_work, (void *)i);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     for (int i = 0; i < THREADS; i++)

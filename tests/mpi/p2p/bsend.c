@@ -57,7 +57,7 @@ static void explicit_buffer(int size)
 }
 
 /* Too small for what is sent: MPI_ERR_BUFFER, and what fits still goes. */
-static void overflow(void)
+static void test_overflow(void)
 {
     static char out[LARGE], in[LARGE], buffer[LARGE + MPI_BSEND_OVERHEAD];
     void *got;
@@ -82,7 +82,7 @@ static void overflow(void)
     EXPECT(got == NULL && size == 0);
 }
 
-static void automatic(void)
+static void test_automatic(void)
 {
     void *got = NULL;
     int size = -1;
@@ -144,8 +144,8 @@ int main(int argc, char **argv)
     peer = mpitest_size - 1 - mpitest_rank;
     explicit_buffer(8);
     explicit_buffer(3000);
-    overflow();
-    automatic();
+    test_overflow();
+    test_automatic();
     of_a_communicator();
     detach_waits();
     return mpitest_end();

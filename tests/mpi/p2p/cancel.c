@@ -20,7 +20,7 @@ static int was_cancelled(MPI_Request *r)
     return flag;
 }
 
-static void receives(void)
+static void test_receives(void)
 {
     MPI_Request r[3];
     int peer = 1 - mpitest_rank, in[3] = {0}, flag;
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 {
     static start_fn *const starts[] = {MPI_Isend, MPI_Issend, MPI_Irsend};
     mpitest_begin(&argc, &argv);
-    receives();
+    test_receives();
     persistent_receive();
     for (int i = 0; i < 3; i++) {
         if (i < 2) {

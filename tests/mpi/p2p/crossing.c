@@ -52,7 +52,7 @@ struct receive {
 
 static MPI_Datatype holey; /* an int and a hole */
 
-static void plan(int phase, int from, int to, struct message *m)
+static void test_plan(int phase, int from, int to, struct message *m)
 {
     unsigned seed = (unsigned)(phase * 1009 + from * 101 + to * 11 + 1);
     for (int i = 0; i < EACH; i++) {
@@ -61,20 +61,20 @@ static void plan(int phase, int from, int to, struct message *m)
     }
 }
 
-static int value(int from, int to, int number, int i)
+static int crossing_value(int from, int to, int number, int i)
 {
     return i == 0 ? number << 16 | from << 8 | to : (from * 31 + number) * 1000003 + i;
 }
 
-static int *filled(int from, int to, int number, int length, int holes)
+static int *crossing_filled(int from, int to, int number, int length, int holes)
 {
     int *buf = malloc((size_t)length * sizeof(int) * (holes ? 2 : 1));
     for (int i = 0; i < length; i++)
-        buf[holes ? 2 * i : i] = value(from, to, number, i);
+        buf[holes ? 2 * i : i] = crossing_value(from, to, number, i);
     return buf;
 }
 
-static void post(struct receive *r)
+static void crossing_post(struct receive *r)
 {
     size_t n = (size_t)r->room * (r->holes ? 2 : 1);
     r->buf = malloc(n * sizeof(int));
@@ -103,7 +103,7 @@ static void plan_receives(int source, const struct message *m, struct receive *r
     }
 }
 
-static void check(struct receive *r, const MPI_Status *s, struct message plans[][EACH])
+static void crossing_check(struct receive *r, const MPI_Status *s, struct message plans[][EACH])
 {
     int count, from = s->MPI_SOURCE, wrong = 0, step = r->holes ? 2 : 1, number = r->buf[0] >> 16;
     MPI_Get_count(s, r->holes ? holey : MPI_INT, &count);
@@ -116,20 +116,20 @@ static void check(struct receive *r, const MPI_Status *s, struct message plans[]
     EXPECT_EQ(s->MPI_TAG, plans[from][number].tag);
     EXPECT_EQ(count, plans[from][number].length);
     for (int i = 0; i < r->room; i++) {
-        int wanted = i < count ? value(from, mpitest_rank, number, i) : (int)0xdddddddd;
+        int wanted = i < count ? crossing_value(from, mpitest_rank, number, i) : (int)0xdddddddd;
         wrong += r->buf[i * step] != wanted || (r->holes && r->buf[i * step + 1] != (int)0xdddddddd);
     }
     EXPECT_EQ(wrong, 0);
 }
 
 /* Nobody sends to this one: it is taken back, and its buffer is as it was. */
-static void cancelled(void)
+static void test_cancelled(void)
 {
     struct receive r = {
         .source = (int)dice_of(&own, (unsigned)mpitest_size), .tag = NOBODY, .room = INTS_MAX};
     MPI_Status s;
     int flag = 0, wrong = 0;
-    post(&r);
+    crossing_post(&r);
     MPI_Test(&r.request, &flag, &s);
     EXPECT(!flag);
     MPI_Cancel(&r.request);
@@ -152,8 +152,8 @@ static void phase_run(int phase, int any_source)
     int posted[RANKS_MAX] = {0}, sent[RANKS_MAX] = {0}, nsends = 0, total = mpitest_size * EACH, done = 0;
     own = (unsigned)(phase * 7919 + mpitest_rank * 104729 + 3);
     for (int r = 0; r < mpitest_size; r++) {
-        plan(phase, r, mpitest_rank, in[r]);
-        plan(phase, mpitest_rank, r, out[r]);
+        test_plan(phase, r, mpitest_rank, in[r]);
+        test_plan(phase, mpitest_rank, r, out[r]);
         plan_receives(r, in[r], &receives[r * EACH]);
     }
     for (int i = 0; any_source && i < total; i++) {
@@ -165,12 +165,12 @@ static void phase_run(int phase, int any_source)
     while (done < 2 * total) {
         int r = (int)dice_of(&own, (unsigned)mpitest_size), flag;
         if (dice_of(&own, 2) && posted[r] < EACH) {
-            post(&receives[r * EACH + posted[r]++]);
+            crossing_post(&receives[r * EACH + posted[r]++]);
             done++;
         } else if (sent[r] < EACH) {
             const struct message *m = &out[r][sent[r]];
             int holes = dice_of(&own, 5) == 0;
-            bufs[nsends] = filled(mpitest_rank, r, sent[r]++, m->length, holes);
+            bufs[nsends] = crossing_filled(mpitest_rank, r, sent[r]++, m->length, holes);
             (dice_of(&own, 4) ? MPI_Isend : MPI_Issend)(bufs[nsends], m->length, holes ? holey : MPI_INT, r,
                                                         m->tag, MPI_COMM_WORLD, &sends[nsends]);
             nsends++;
@@ -179,12 +179,12 @@ static void phase_run(int phase, int any_source)
         if (nsends && dice_of(&own, 3) == 0)
             MPI_Test(&sends[dice_of(&own, (unsigned)nsends)], &flag, MPI_STATUS_IGNORE);
         if (!any_source && dice_of(&own, 40) == 0)
-            cancelled();
+            test_cancelled();
     }
     for (int i = 0; i < total; i++) {
         MPI_Status s;
         MPI_Wait(&receives[i].request, &s);
-        check(&receives[i], &s, in);
+        crossing_check(&receives[i], &s, in);
         free(receives[i].buf);
     }
     MPI_Waitall(nsends, sends, MPI_STATUSES_IGNORE);
@@ -193,18 +193,18 @@ static void phase_run(int phase, int any_source)
 }
 
 /* Blocking ones, round the ring: the receive is there before the message, or the other way round. */
-static void blocking(int phase)
+static void test_blocking(int phase)
 {
     int to = (mpitest_rank + 1) % mpitest_size, from = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     for (int i = 0; i < 10; i++) {
         struct message plans[RANKS_MAX][EACH] = {0};
         struct receive r = {.source = from, .tag = 5, .room = lengths[(i + phase) % 11], .partner = i};
         MPI_Status s;
-        int *buf = filled(mpitest_rank, to, i, r.room, 0);
+        int *buf = crossing_filled(mpitest_rank, to, i, r.room, 0);
         plans[from][i] = (struct message){.tag = 5, .length = r.room};
         r.buf = malloc((size_t)r.room * sizeof(int));
         MPI_Sendrecv(buf, r.room, MPI_INT, to, 5, r.buf, r.room, MPI_INT, from, 5, MPI_COMM_WORLD, &s);
-        check(&r, &s, plans);
+        crossing_check(&r, &s, plans);
         if (mpitest_rank % 2 == 0 && (mpitest_size % 2 == 0 || mpitest_rank > 0)) {
             MPI_Send(buf, r.room, MPI_INT, to, 5, MPI_COMM_WORLD);
             MPI_Recv(r.buf, r.room, MPI_INT, from, 5, MPI_COMM_WORLD, &s);
@@ -212,7 +212,7 @@ static void blocking(int phase)
             MPI_Recv(r.buf, r.room, MPI_INT, from, 5, MPI_COMM_WORLD, &s);
             MPI_Send(buf, r.room, MPI_INT, to, 5, MPI_COMM_WORLD);
         }
-        check(&r, &s, plans);
+        crossing_check(&r, &s, plans);
         free(r.buf);
         free(buf);
     }
@@ -227,7 +227,7 @@ int main(int argc, char **argv)
         phase_run(phase, phase % 4 == 3);
         if (phase % 4 == 3)
             MPI_Barrier(MPI_COMM_WORLD); /* what comes now is not for receives from anybody */
-        blocking(phase);
+        test_blocking(phase);
     }
     MPI_Type_free(&holey);
     return mpitest_end();

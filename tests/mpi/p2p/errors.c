@@ -10,7 +10,7 @@
 static int calls, last_class;
 static MPI_Comm last_comm;
 
-static void note(MPI_Comm *comm, int *code, ...)
+static void errors_record(MPI_Comm *comm, int *code, ...)
 {
     calls++;
     last_comm = *comm;
@@ -32,7 +32,7 @@ static void expect_error(int rc, int class, int line)
 
 #define EXPECT_ERROR(call, class) expect_error(call, class, __LINE__)
 
-static void arguments(MPI_Comm c)
+static void test_arguments(MPI_Comm c)
 {
     int x = 0;
     MPI_Request r = MPI_REQUEST_NULL;
@@ -63,7 +63,7 @@ static void arguments(MPI_Comm c)
 }
 
 /* Calls without a communicator ask MPI_COMM_SELF's handler. */
-static void requests(void)
+static void test_requests(void)
 {
     int x = 0, flag, index;
     MPI_Request null = MPI_REQUEST_NULL, active;
@@ -91,7 +91,7 @@ static void requests(void)
 }
 
 /* A list that names a receive twice: the second one is no request any more once the first is finished. */
-static void twice(void)
+static void errors_second_call(void)
 {
     int in = 0, out = 5;
     MPI_Request r[2];
@@ -104,7 +104,7 @@ static void twice(void)
 }
 
 /* A message longer than the receive, by every protocol and every kind of receive. */
-static void truncation(MPI_Comm c, int size)
+static void test_truncation(MPI_Comm c, int size)
 {
     char *out = calloc(1, (size_t)size), *in = calloc(1, (size_t)size);
     int peer = mpitest_size - 1 - mpitest_rank, room = size / 2, count, kept = 1;
@@ -167,15 +167,15 @@ int main(int argc, char **argv)
     MPI_Errhandler h;
     MPI_Comm dup;
     mpitest_begin(&argc, &argv);
-    MPI_Comm_create_errhandler(note, &h);
+    MPI_Comm_create_errhandler(errors_record, &h);
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
     MPI_Comm_set_errhandler(dup, h);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, h);
-    arguments(dup);
-    requests();
-    twice();
+    test_arguments(dup);
+    test_requests();
+    errors_second_call();
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        truncation(dup, sizes[i]);
+        test_truncation(dup, sizes[i]);
     cut_element(dup, 3);
     cut_element(dup, 40000);
     MPI_Comm_free(&dup);

@@ -38,7 +38,7 @@ static void start_counting(void)
 }
 
 /* Neighbours: the receive is posted, and the sender knows it, before the message leaves. */
-static void traffic(void)
+static void test_traffic(void)
 {
     static char out[BYTES], in[BYTES];
     int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     unsigned long long mine[PROTOCOLS] = {0}, all[PROTOCOLS];
     start_counting();
     mpitest_begin(&argc, &argv);
-    traffic();
+    test_traffic();
     for (int i = 0; i < PROTOCOLS; i++)
         MPI_T_pvar_read(session, handles[i], &mine[i]);
     MPI_Allreduce(mine, all, PROTOCOLS, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);

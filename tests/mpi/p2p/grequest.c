@@ -39,19 +39,19 @@ static int on_cancel(void *extra, int complete)
     return s->cancel_code;
 }
 
-static void start(struct state *s, MPI_Request *r)
+static void grequest_start(struct state *s, MPI_Request *r)
 {
     *s = (struct state){0};
     MPI_Grequest_start(on_query, on_free, on_cancel, s, r);
 }
 
-static void usual(void)
+static void grequest_usual_case(void)
 {
     struct state s;
     MPI_Request r;
     MPI_Status status;
     int flag = 1, count = 0;
-    start(&s, &r);
+    grequest_start(&s, &r);
     MPI_Test(&r, &flag, &status);
     EXPECT(flag == 0 && s.queried == 0);
     MPI_Grequest_complete(r);
@@ -62,7 +62,7 @@ static void usual(void)
     EXPECT(status.MPI_SOURCE == 41 && status.MPI_TAG == 42);
     MPI_Get_count(&status, MPI_INT, &count);
     EXPECT_EQ(count, 43);
-    start(&s, &r);
+    grequest_start(&s, &r);
     MPI_Grequest_complete(r);
     MPI_Wait(&r, MPI_STATUS_IGNORE);
     EXPECT(s.queried == 1 && s.freed == 1);
@@ -72,7 +72,7 @@ static void freed_early(void)
 {
     struct state s;
     MPI_Request r, copy;
-    start(&s, &r);
+    grequest_start(&s, &r);
     copy = r;
     MPI_Request_free(&r);
     EXPECT(r == MPI_REQUEST_NULL && s.freed == 0);
@@ -80,13 +80,13 @@ static void freed_early(void)
     EXPECT_EQ(s.freed, 1);
 }
 
-static void cancelling(void)
+static void test_cancelling(void)
 {
     struct state s;
     MPI_Request r;
     MPI_Status status;
     int flag = 0;
-    start(&s, &r);
+    grequest_start(&s, &r);
     s.cancel_code = MPI_ERR_OTHER;
     EXPECT_EQ(MPI_Cancel(&r), MPI_ERR_OTHER);
     EXPECT(s.cancelled == 1 && s.was_complete == 0);
@@ -94,7 +94,7 @@ static void cancelling(void)
     MPI_Wait(&r, &status);
     MPI_Test_cancelled(&status, &flag);
     EXPECT_EQ(flag, 1);
-    start(&s, &r);
+    grequest_start(&s, &r);
     MPI_Grequest_complete(r);
     MPI_Cancel(&r); /* the callback learns that it is too late */
     EXPECT(s.cancelled == 1 && s.was_complete != 0);
@@ -103,17 +103,17 @@ static void cancelling(void)
     EXPECT_EQ(flag, 0);
 }
 
-static void codes(void)
+static void test_codes(void)
 {
     struct state s[2];
     MPI_Request r[2];
     MPI_Status status[2];
-    start(&s[0], &r[0]);
+    grequest_start(&s[0], &r[0]);
     s[0].query_code = MPI_ERR_ARG;
     MPI_Grequest_complete(r[0]);
     EXPECT_EQ(MPI_Wait(&r[0], MPI_STATUS_IGNORE), MPI_ERR_ARG);
-    start(&s[0], &r[0]);
-    start(&s[1], &r[1]);
+    grequest_start(&s[0], &r[0]);
+    grequest_start(&s[1], &r[1]);
     s[1].free_code = MPI_ERR_OTHER; /* the last word */
     s[1].query_code = MPI_ERR_ARG;
     MPI_Grequest_complete(r[0]);
@@ -138,7 +138,7 @@ static void with_others(void)
     pthread_t thread;
     int x = 1, y = 0, index;
     MPI_Irecv(&y, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &r[0]);
-    start(&s, &r[1]);
+    grequest_start(&s, &r[1]);
     copy = r[1];
     MPI_Send(&x, 1, MPI_INT, 0, 1, MPI_COMM_SELF);
     MPI_Waitany(2, r, &index, MPI_STATUS_IGNORE);
@@ -157,10 +157,10 @@ int main(int argc, char **argv)
     EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    usual();
+    grequest_usual_case();
     freed_early();
-    cancelling();
-    codes();
+    test_cancelling();
+    test_codes();
     with_others();
     return mpitest_end();
 }

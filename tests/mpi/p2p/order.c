@@ -76,7 +76,7 @@ static void round_of(MPI_Comm comm, int any_source, int any_tag, int prepost)
 }
 
 /* The same tag on two communicators, received in the other order. */
-static void communicators(MPI_Comm other)
+static void test_communicators(MPI_Comm other)
 {
     int a = 1, b = 2;
     if (mpitest_rank == 1) {
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
     for (int way = 0; way < 8; way++)
         round_of(way & 1 ? other : MPI_COMM_WORLD, way & 1, way >> 1 & 1, way >> 2);
-    communicators(other);
+    test_communicators(other);
     MPI_Comm_free(&other);
     return mpitest_end();
 }

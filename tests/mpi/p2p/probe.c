@@ -32,7 +32,7 @@ static void expect_next(const MPI_Status *s, int tag)
     EXPECT_EQ(s->MPI_ERROR, -77); /* no business of a probe */
 }
 
-static void plain(int source)
+static void probe_plain_text(int source)
 {
     static char buf[70000];
     for (int tag = 0; tag < 5; tag++) {
@@ -51,7 +51,7 @@ static void plain(int source)
     }
 }
 
-static void matched(int source)
+static void test_matched(int source)
 {
     static char buf[70000];
     for (int tag = 0; tag < 5; tag++) {
@@ -109,10 +109,10 @@ int main(int argc, char **argv)
     if (mpitest_rank == 1)
         send_some(4);
     if (mpitest_rank == 0) {
-        plain(1);
-        plain(MPI_ANY_SOURCE);
-        matched(1);
-        matched(MPI_ANY_SOURCE);
+        probe_plain_text(1);
+        probe_plain_text(MPI_ANY_SOURCE);
+        test_matched(1);
+        test_matched(MPI_ANY_SOURCE);
     }
     from_nobody();
     return mpitest_end();

@@ -14,7 +14,7 @@ static const size_t sizes[] = {0, 1, 32, 33, 16384, 16385, 65536, 65540, 5 << 20
 
 static int me;
 
-static void one(size_t size, int holey, MPI_Comm comm)
+static void self_run_one(size_t size, int holey, MPI_Comm comm)
 {
     struct layout l = layout_of(size, holey);
     char *out = malloc(l.span + 1), *in = malloc(l.span + 1);
@@ -53,7 +53,7 @@ static void one(size_t size, int holey, MPI_Comm comm)
 }
 
 /* Many before any is received. */
-static void flood(void)
+static void self_flood(void)
 {
     enum { N = 3000 };
     static int out[N], in[N];
@@ -70,7 +70,7 @@ static void flood(void)
     MPI_Waitall(N, r, MPI_STATUSES_IGNORE);
 }
 
-static void nobody(void)
+static void self_no_receiver(void)
 {
     int x = 3, count = -1;
     MPI_Request r[3];
@@ -96,11 +96,11 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (int holey = 0; holey <= (sizes[i] % 4 == 0); holey++) {
             me = 0;
-            one(sizes[i], holey, MPI_COMM_SELF);
+            self_run_one(sizes[i], holey, MPI_COMM_SELF);
             me = mpitest_rank;
-            one(sizes[i], holey, MPI_COMM_WORLD);
+            self_run_one(sizes[i], holey, MPI_COMM_WORLD);
         }
-    flood();
-    nobody();
+    self_flood();
+    self_no_receiver();
     return mpitest_end();
 }

@@ -11,7 +11,7 @@ static const size_t sizes[] = {0, 4, 32, 36, 16384, 16388, 300000};
 
 static int right, left;
 
-static void exchange(size_t size, int holey, int form)
+static void sendrecv_exchange(size_t size, int holey, int form)
 {
     struct layout l = layout_of(size, holey);
     char *out = malloc(l.span + 1), *in = malloc(l.span + 1);
@@ -36,7 +36,7 @@ static void exchange(size_t size, int holey, int form)
     free(in);
 }
 
-static void replace(size_t size, int holey, int form)
+static void sendrecv_replace(size_t size, int holey, int form)
 {
     struct layout l = layout_of(size, holey);
     char *buf = malloc(l.span + 1);
@@ -60,7 +60,7 @@ static void replace(size_t size, int holey, int form)
 }
 
 /* The ends of a chain talk to nobody. */
-static void chain(void)
+static void test_chain(void)
 {
     int up = mpitest_rank + 1 < mpitest_size ? mpitest_rank + 1 : MPI_PROC_NULL;
     int down = mpitest_rank > 0 ? mpitest_rank - 1 : MPI_PROC_NULL;
@@ -79,7 +79,7 @@ static void chain(void)
     EXPECT(out == mpitest_rank && s.MPI_SOURCE == MPI_PROC_NULL && s.MPI_TAG == MPI_ANY_TAG);
 }
 
-static void truncated(void)
+static void test_truncated(void)
 {
     int out[4] = {1, 2, 3, 4}, in[2] = {0, 0};
     MPI_Request r;
@@ -101,10 +101,10 @@ int main(int argc, char **argv)
     left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         for (int way = 0; way < 4; way++) {
-            exchange(sizes[i], way & 1, way >> 1);
-            replace(sizes[i], way & 1, way >> 1);
+            sendrecv_exchange(sizes[i], way & 1, way >> 1);
+            sendrecv_replace(sizes[i], way & 1, way >> 1);
         }
-    chain();
-    truncated();
+    test_chain();
+    test_truncated();
     return mpitest_end();
 }

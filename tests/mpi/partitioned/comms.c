@@ -8,13 +8,13 @@
 #define PARTS 6
 #define COUNT 11
 
-static void fill(int *data, int seed)
+static void comms_fill(int *data, int seed)
 {
     for (int i = 0; i < PARTS * COUNT; i++)
         data[i] = seed * 1000 + i;
 }
 
-static void check(const int *data, int seed)
+static void comms_check(const int *data, int seed)
 {
     for (int i = 0; i < PARTS * COUNT; i++)
         EXPECT_EQ(data[i], seed * 1000 + i);
@@ -34,11 +34,11 @@ static void between_groups(void)
         MPI_Psend_init(out, PARTS, COUNT, MPI_INT, me, 1, inter, MPI_INFO_NULL, &r[0]);
         MPI_Precv_init(in, COUNT, PARTS, MPI_INT, me, 1, inter, MPI_INFO_NULL, &r[1]);
         for (int round = 0; round < 3; round++) {
-            fill(out, 10 * color + round);
+            comms_fill(out, 10 * color + round);
             MPI_Startall(2, r);
             MPI_Pready_range(0, PARTS - 1, r[0]);
             MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
-            check(in, 10 * (1 - color) + round);
+            comms_check(in, 10 * (1 - color) + round);
         }
         MPI_Request_free(&r[0]);
         MPI_Request_free(&r[1]);
@@ -61,7 +61,7 @@ static void all_at_once(void)
     for (int i = 0; i < total; i++) {
         MPI_Precv_init(in[i], PARTS, COUNT, MPI_INT, i % n, 2, comms[i / n], MPI_INFO_NULL, &r[i]);
         MPI_Psend_init(out[i], PARTS, COUNT, MPI_INT, i % n, 2, comms[i / n], MPI_INFO_NULL, &r[total + i]);
-        fill(out[i], 100 * (i / n) + mpitest_rank);
+        comms_fill(out[i], 100 * (i / n) + mpitest_rank);
     }
     MPI_Startall(2 * total, r);
     for (int p = 0; p < PARTS; p++)
@@ -69,7 +69,7 @@ static void all_at_once(void)
             MPI_Pready(p, r[total + i]);
     MPI_Waitall(2 * total, r, MPI_STATUSES_IGNORE);
     for (int i = 0; i < total; i++)
-        check(in[i], 100 * (i / n) + i % n);
+        comms_check(in[i], 100 * (i / n) + i % n);
     for (int i = 0; i < 2 * total; i++)
         MPI_Request_free(&r[i]);
     for (int c = 0; c < COMMS; c++)
@@ -79,7 +79,7 @@ static void all_at_once(void)
     free(r);
 }
 
-static void ahead(void)
+static void test_ahead(void)
 {
     enum { ROUNDS = 4 };
     int data[PARTS * COUNT] = {0};
@@ -89,17 +89,17 @@ static void ahead(void)
     else if (mpitest_rank == 1)
         MPI_Precv_init(data, PARTS, COUNT, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_INFO_NULL, &r);
     for (int round = 0; mpitest_rank == 0 && round < ROUNDS; round++) {
-        fill(data, round);
+        comms_fill(data, round);
         MPI_Start(&r);
         MPI_Pready_range(0, PARTS - 1, r);
         MPI_Wait(&r, MPI_STATUS_IGNORE); /* small: it needs no receive to be started */
-        fill(data, -1);
+        comms_fill(data, -1);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     for (int round = 0; mpitest_rank == 1 && round < ROUNDS; round++) {
         MPI_Start(&r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
-        check(data, round);
+        comms_check(data, round);
     }
     if (r != MPI_REQUEST_NULL)
         MPI_Request_free(&r);
@@ -110,6 +110,6 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     between_groups();
     all_at_once();
-    ahead();
+    test_ahead();
     return mpitest_end();
 }

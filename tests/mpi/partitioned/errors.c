@@ -11,7 +11,7 @@ static int class_of(int code)
     return class;
 }
 
-static void arguments(void)
+static void test_arguments(void)
 {
     int x[4], flag, list[2] = {1, 9};
     MPI_Request r = MPI_REQUEST_NULL, plain;
@@ -49,7 +49,7 @@ static void arguments(void)
     EXPECT_EQ(flag, 1);
 }
 
-static void misfit(int sent, int room, int expected)
+static void errors_mismatch(int sent, int room, int expected)
 {
     int x[8] = {0};
     MPI_Request r;
@@ -66,7 +66,7 @@ static void misfit(int sent, int room, int expected)
 }
 
 /* A receive with room for more than is sent, in partitions of another size: two rounds of it. */
-static void longer(int sent, int room, int each)
+static void errors_longer_message(int sent, int room, int each)
 {
     int out[16], in[2 * 16], count = -1, flag = 0;
     MPI_Datatype spread; /* with gaps, and an element of it may be cut by the end of the message */
@@ -106,11 +106,11 @@ int main(int argc, char **argv)
     mpitest_begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    arguments();
-    misfit(4, 3, MPI_ERR_TRUNCATE);
-    longer(3, 4, 1);
-    longer(4, 2, 5);
-    longer(1, 7, 1);
-    longer(5, 3, 3);
+    test_arguments();
+    errors_mismatch(4, 3, MPI_ERR_TRUNCATE);
+    errors_longer_message(3, 4, 1);
+    errors_longer_message(4, 2, 5);
+    errors_longer_message(1, 7, 1);
+    errors_longer_message(5, 3, 3);
     return mpitest_end();
 }

@@ -54,7 +54,7 @@ static void apart_from_messages(void)
     MPI_Request_free(&r);
 }
 
-static void nobody(void)
+static void order_no_receiver(void)
 {
     int x[4] = {1, 2, 3, 4}, flag = 0, count;
     MPI_Request r;
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     order_of_init();
     apart_from_messages();
-    nobody();
+    order_no_receiver();
     freed_early();
     held_back();
     return mpitest_end();

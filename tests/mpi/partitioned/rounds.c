@@ -40,7 +40,7 @@ static void check_partition(const int *buf, int q, int count, int round)
 }
 
 /* Everybody sends to the right. */
-static void exchange(int sparts, int rparts, int total)
+static void rounds_exchange(int sparts, int rparts, int total)
 {
     int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
     int *out = malloc((size_t)(total + 1) * sizeof(int)), *in = malloc((size_t)(total + 1) * sizeof(int));
@@ -86,6 +86,6 @@ int main(int argc, char **argv)
         for (int s = 0; s < 7; s++)
             for (int r = 0; r < 7; r++)
                 if ((totals[t] < 100000 || (s + r) % 3 == 0) && (mpitest_size < 4 || (s + r + t) % 4 == 0))
-                    exchange(parts[s], parts[r], totals[t]);
+                    rounds_exchange(parts[s], parts[r], totals[t]);
     return mpitest_end();
 }

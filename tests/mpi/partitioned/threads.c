@@ -16,7 +16,7 @@ static int data[TOTAL];
 static MPI_Request request;
 static int round_now;
 
-static void *sender(void *arg)
+static void *threads_sender(void *arg)
 {
     int t = (int)(long)arg;
     for (int p = t; p < THREADS * PER; p += THREADS) {
@@ -27,7 +27,7 @@ static void *sender(void *arg)
     return NULL;
 }
 
-static void *receiver(void *arg)
+static void *threads_receiver(void *arg)
 {
     int t = (int)(long)arg;
     for (int p = t * PER; p < (t + 1) * PER; p++) {
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         memset(data, 0xff, sizeof(data));
         MPI_Start(&request);
         for (long t = 0; t < THREADS; t++)
-            pthread_create(&threads[t], NULL, sends ? sender : receiver, (void *)t);
+            pthread_create(&threads[t], NULL, sends ? threads_sender : threads_receiver, (void *)t);
         for (int t = 0; t < THREADS; t++) {
             void *wrong;
             pthread_join(threads[t], &wrong);

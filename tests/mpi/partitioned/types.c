@@ -8,7 +8,7 @@
 #define N 24
 
 /* Rank 0 sends N integers as it likes, rank 1 receives them into every other place, three at a time. */
-static void holes(int sparts, MPI_Datatype stype, int scount, int stride)
+static void test_holes(int sparts, MPI_Datatype stype, int scount, int stride)
 {
     int data[2 * N];
     MPI_Datatype three;
@@ -42,11 +42,11 @@ int main(int argc, char **argv)
     MPI_Datatype sparse;
     MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &sparse);
     MPI_Type_commit(&sparse);
-    holes(N, MPI_INT, 1, 1);
-    holes(6, MPI_INT, 4, 1);
-    holes(8, MPI_INT, 3, 1);
-    holes(12, sparse, 2, 2);
-    holes(4, sparse, 6, 2);
+    test_holes(N, MPI_INT, 1, 1);
+    test_holes(6, MPI_INT, 4, 1);
+    test_holes(8, MPI_INT, 3, 1);
+    test_holes(12, sparse, 2, 2);
+    test_holes(4, sparse, 6, 2);
     MPI_Type_free(&sparse);
     return mpitest_end();
 }

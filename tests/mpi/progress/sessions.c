@@ -13,7 +13,7 @@
 
 /* Threads of the library's name. A new thread has its name a moment after it began, and one that was joined
  * leaves the list a moment later. */
-static int threads(void)
+static int sessions_threads(void)
 {
     int n = 0;
     DIR *dir = opendir("/proc/self/task");
@@ -33,12 +33,12 @@ static int threads(void)
 
 static int threads_at_last(int wanted)
 {
-    for (int i = 0; i < 100000 && threads() != wanted; i++)
+    for (int i = 0; i < 100000 && sessions_threads() != wanted; i++)
         sched_yield();
-    return threads();
+    return sessions_threads();
 }
 
-static void ring(MPI_Comm comm)
+static void test_ring(MPI_Comm comm)
 {
     int rank, size, from = -1;
     MPI_Comm_rank(comm, &rank);
@@ -58,7 +58,7 @@ static void one_session(void)
     EXPECT_EQ(threads_at_last(1), 1);
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Comm_create_from_group(group, "progress", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
-    ring(comm);
+    test_ring(comm);
     MPI_Comm_free(&comm);
     MPI_Group_free(&group);
     MPI_Session_finalize(&session);
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &mpitest_rank);
     EXPECT_EQ(threads_at_last(1), 1);
-    ring(MPI_COMM_WORLD);
+    test_ring(MPI_COMM_WORLD);
     MPI_Finalize();
     EXPECT_EQ(threads_at_last(0), 0);
     return mpitest_failures != 0;

@@ -50,44 +50,44 @@ static void compute_until(int rank, int round)
         sched_yield();
 }
 
-static unsigned char pattern(int from, int round, size_t i)
+static unsigned char thread_pattern(int from, int round, size_t i)
 {
     return (unsigned char)(i * 7 + i / 4096 + (size_t)from * 31 + (size_t)round);
 }
 
-static void fill(unsigned char *buf, int round)
+static void thread_fill(unsigned char *buf, int round)
 {
     for (size_t i = 0; i < LEN; i++)
-        buf[i] = pattern(mpitest_rank, round, i);
+        buf[i] = thread_pattern(mpitest_rank, round, i);
 }
 
-static void check(const unsigned char *buf, int from, int round)
+static void thread_check(const unsigned char *buf, int from, int round)
 {
     size_t wrong = 0;
     for (size_t i = 0; i < LEN; i++)
-        wrong += buf[i] != pattern(from, round, i);
+        wrong += buf[i] != thread_pattern(from, round, i);
     EXPECT_EQ(wrong, 0);
 }
 
 /* Both directions at once; only the even rank waits in MPI. */
-static void pairs(unsigned char *out, unsigned char *in, int round)
+static void test_pairs(unsigned char *out, unsigned char *in, int round)
 {
     MPI_Request r[2];
     int partner = mpitest_rank ^ 1;
     if (partner >= mpitest_size)
         return;
-    fill(out, round);
+    thread_fill(out, round);
     MPI_Irecv(in, LEN, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &r[0]);
     MPI_Isend(out, LEN, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &r[1]);
     if (mpitest_rank % 2)
         compute_until(partner, round);
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
     atomic_store(&done[mpitest_rank], round);
-    check(in, partner, round);
+    thread_check(in, partner, round);
 }
 
 /* A schedule of several steps, in which the odd ranks have to pass on what they receive. */
-static void collective(int *out, int *in, int round)
+static void test_collective(int *out, int *in, int round)
 {
     enum { N = 1 << 14 };
     MPI_Request r;
@@ -104,7 +104,7 @@ static void collective(int *out, int *in, int round)
     EXPECT_EQ(wrong, 0);
 }
 
-static double seconds(clockid_t clock)
+static double thread_seconds(clockid_t clock)
 {
     struct timespec t;
     clock_gettime(clock, &t);
@@ -112,17 +112,17 @@ static double seconds(clockid_t clock)
 }
 
 /* Nothing is in flight, but a receive is posted: the thread sleeps. */
-static void idle(void)
+static void test_idle(void)
 {
     int x = 0, partner = mpitest_rank ^ 1;
     MPI_Request r = MPI_REQUEST_NULL;
     if (partner < mpitest_size)
         MPI_Irecv(&x, 1, MPI_INT, partner, 1, MPI_COMM_WORLD, &r);
     MPI_Barrier(MPI_COMM_WORLD);
-    double cpu = seconds(CLOCK_PROCESS_CPUTIME_ID), wall = seconds(CLOCK_MONOTONIC);
+    double cpu = thread_seconds(CLOCK_PROCESS_CPUTIME_ID), wall = thread_seconds(CLOCK_MONOTONIC);
     nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
-    cpu = seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
-    wall = seconds(CLOCK_MONOTONIC) - wall;
+    cpu = thread_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+    wall = thread_seconds(CLOCK_MONOTONIC) - wall;
     EXPECT(cpu < 0.3 * wall);
     if (partner < mpitest_size)
         MPI_Send(&mpitest_rank, 1, MPI_INT, partner, 1, MPI_COMM_WORLD);
@@ -139,10 +139,10 @@ int main(int argc, char **argv)
     EXPECT_EQ(level, MPI_THREAD_SINGLE); /* what the program requested, whatever the library does with it */
     share_a_page();
     for (int round = 1; round <= ROUNDS; round++)
-        pairs(out, in, round);
+        test_pairs(out, in, round);
     for (int round = 1; round <= ROUNDS; round++)
-        collective((int *)out, (int *)in, round);
-    idle();
+        test_collective((int *)out, (int *)in, round);
+    test_idle();
     free(out);
     free(in);
     return mpitest_end();

@@ -40,7 +40,7 @@ SUMS(double, MPI_DOUBLE)
 SUMS(ldouble, MPI_LONG_DOUBLE)
 
 /* Tickets: every value is handed out once. */
-static void tickets(struct window *w)
+static void test_tickets(struct window *w)
 {
     int one = 1, mine[ROUNDS], total = ROUNDS * w->size, *all = calloc((size_t)total, sizeof(int)), *seen;
     memset(w->memory, 0, 64);
@@ -66,7 +66,7 @@ static void tickets(struct window *w)
 }
 
 /* A counter changed by compare-and-swap alone. */
-static void swaps(struct window *w)
+static void test_swaps(struct window *w)
 {
     long seen = 0, next, old;
     memset(w->memory, 0, 64);
@@ -95,7 +95,8 @@ struct double_int {
 };
 
 /* One element: op(origin, target) as MPI_Reduce_local does it, and the old value. */
-static void one(struct window *w, MPI_Datatype type, MPI_Op op, const void *target, const void *origin)
+static void accumulate_run_one(struct window *w, MPI_Datatype type, MPI_Op op, const void *target,
+                               const void *origin)
 {
     MPI_Aint lb, extent;
     char wanted[64] = {0}, old[64] = {0}, now[64] = {0};
@@ -131,33 +132,33 @@ static void one(struct window *w, MPI_Datatype type, MPI_Op op, const void *targ
     EXPECT(memcmp(packed[0], packed[1], (size_t)(size == 16 ? 10 : size)) == 0);
 }
 
-static void operators(struct window *w)
+static void test_operators(struct window *w)
 {
     const MPI_Op all[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX};
     const MPI_Op bits[] = {MPI_BAND, MPI_BOR,  MPI_BXOR, MPI_LAND, MPI_LOR,  MPI_LXOR,
                            MPI_SUM,  MPI_PROD, MPI_MIN,  MPI_MAX,  MPI_NO_OP};
     for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
-        one(w, MPI_SIGNED_CHAR, bits[i], &(signed char){6}, &(signed char){-3});
-        one(w, MPI_SHORT, bits[i], &(short){6}, &(short){-3});
-        one(w, MPI_INT, bits[i], &(int){6}, &(int){-3});
-        one(w, MPI_LONG, bits[i], &(long){6}, &(long){-3});
-        one(w, MPI_UINT64_T, bits[i], &(unsigned long){6}, &(unsigned long){3});
+        accumulate_run_one(w, MPI_SIGNED_CHAR, bits[i], &(signed char){6}, &(signed char){-3});
+        accumulate_run_one(w, MPI_SHORT, bits[i], &(short){6}, &(short){-3});
+        accumulate_run_one(w, MPI_INT, bits[i], &(int){6}, &(int){-3});
+        accumulate_run_one(w, MPI_LONG, bits[i], &(long){6}, &(long){-3});
+        accumulate_run_one(w, MPI_UINT64_T, bits[i], &(unsigned long){6}, &(unsigned long){3});
     }
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        one(w, MPI_FLOAT, all[i], &(float){1.5f}, &(float){-2.25f});
-        one(w, MPI_DOUBLE, all[i], &(double){1.5}, &(double){-2.25});
-        one(w, MPI_LONG_DOUBLE, all[i], &(long double){1.5}, &(long double){-2.25});
+        accumulate_run_one(w, MPI_FLOAT, all[i], &(float){1.5f}, &(float){-2.25f});
+        accumulate_run_one(w, MPI_DOUBLE, all[i], &(double){1.5}, &(double){-2.25});
+        accumulate_run_one(w, MPI_LONG_DOUBLE, all[i], &(long double){1.5}, &(long double){-2.25});
     }
-    one(w, MPI_C_DOUBLE_COMPLEX, MPI_NO_OP, (double[]){1, 2}, (double[]){3, 4});
-    one(w, MPI_2INT, MPI_MINLOC, (int[]){5, 9}, (int[]){5, 2});
-    one(w, MPI_DOUBLE_INT, MPI_MAXLOC, &(struct double_int){2, 3}, &(struct double_int){2, 1});
-    one(w, MPI_SHORT_INT, MPI_MINLOC, (int[]){7, 9}, (int[]){3, 2});
-    one(w, MPI_BYTE, MPI_BOR, "\x11", "\x22");
+    accumulate_run_one(w, MPI_C_DOUBLE_COMPLEX, MPI_NO_OP, (double[]){1, 2}, (double[]){3, 4});
+    accumulate_run_one(w, MPI_2INT, MPI_MINLOC, (int[]){5, 9}, (int[]){5, 2});
+    accumulate_run_one(w, MPI_DOUBLE_INT, MPI_MAXLOC, &(struct double_int){2, 3}, &(struct double_int){2, 1});
+    accumulate_run_one(w, MPI_SHORT_INT, MPI_MINLOC, (int[]){7, 9}, (int[]){3, 2});
+    accumulate_run_one(w, MPI_BYTE, MPI_BOR, "\x11", "\x22");
     MPI_Barrier(w->comm);
 }
 
 /* Derived types on all three sides, longer than one frame. */
-static void derived(struct window *w)
+static void test_derived(struct window *w)
 {
     enum { N = 3000 };
     MPI_Datatype every_third, every_second;
@@ -232,10 +233,10 @@ int main(int argc, char **argv)
         sums_float(&w, 5);
         sums_double(&w, 64);
         sums_ldouble(&w, 3);
-        tickets(&w);
-        swaps(&w);
-        operators(&w);
-        derived(&w);
+        test_tickets(&w);
+        test_swaps(&w);
+        test_operators(&w);
+        test_derived(&w);
         window_close(&w);
     }
     without_memory();

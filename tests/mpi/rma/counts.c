@@ -15,7 +15,7 @@ enum { WARM = 12, ROUNDS = 20, WORDS = 2048 }; /* a communicator's first barrier
 
 static MPI_T_pvar_handle frames, counts, barriers[3];
 
-static void fill(int *data, int value)
+static void counts_fill(int *data, int value)
 {
     for (int i = 0; i < WORDS; i++)
         data[i] = value + i;
@@ -30,7 +30,7 @@ static void expect_filled(const int *data, int value)
 }
 
 /* Everyone writes to its right neighbour, and is written to by its left one. */
-static void ring(struct window *w, int by_test)
+static void test_ring(struct window *w, int by_test)
 {
     const int right = (w->rank + 1) % w->size, left = (w->rank + w->size - 1) % w->size;
     int out[WORDS], done;
@@ -45,7 +45,7 @@ static void ring(struct window *w, int by_test)
             frames_before = counter(frames);
             counts_before = counter(counts);
         }
-        fill(out, 1000 * w->rank + k);
+        counts_fill(out, 1000 * w->rank + k);
         MPI_Win_post(from, 0, w->win);
         MPI_Win_start(to, 0, w->win);
         MPI_Put(out, WORDS, MPI_INT, right, 0, WORDS, MPI_INT, w->win);
@@ -92,7 +92,7 @@ static unsigned long long barriers_met(void)
     return counter(barriers[0]) + counter(barriers[1]) + counter(barriers[2]);
 }
 
-static void fences(struct window *w)
+static void test_fences(struct window *w)
 {
     const int right = (w->rank + 1) % w->size, left = (w->rank + w->size - 1) % w->size;
     unsigned long long before = 0, met = 0;
@@ -102,7 +102,7 @@ static void fences(struct window *w)
             before = counter(frames);
             met = barriers_met();
         }
-        fill(out, 500 * w->rank + k);
+        counts_fill(out, 500 * w->rank + k);
         MPI_Win_fence(0, w->win);
         MPI_Put(out, WORDS, MPI_INT, right, 0, WORDS, MPI_INT, w->win);
         MPI_Win_fence(0, w->win);
@@ -126,10 +126,10 @@ int main(int argc, char **argv)
     for (int flavor = CREATED; flavor <= ALLOCATED; flavor++) {
         if (!window_open(&w, (enum flavor)flavor, WORDS * sizeof(int)))
             continue;
-        ring(&w, 0);
-        ring(&w, 1);
+        test_ring(&w, 0);
+        test_ring(&w, 1);
         behind_frames(&w);
-        fences(&w);
+        test_fences(&w);
         window_close(&w);
     }
     counters_end();

@@ -14,7 +14,7 @@ static int note_delete(MPI_Win win, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-static void attributes(struct window *w)
+static void test_attributes(struct window *w)
 {
     static const int flavors[] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED,
                                   MPI_WIN_FLAVOR_DYNAMIC};
@@ -45,7 +45,7 @@ static void attributes(struct window *w)
     MPI_Win_set_attr(w->win, keyval, &seven) /* MPI_KEYVAL_INVALID: passed to the handler set below */;
 }
 
-static void names(struct window *w)
+static void test_names(struct window *w)
 {
     char name[MPI_MAX_OBJECT_NAME] = "?";
     int len = -1, same;
@@ -63,7 +63,7 @@ static void names(struct window *w)
     MPI_Group_free(&theirs);
 }
 
-static void hints(void)
+static void test_hints(void)
 {
     MPI_Info info, used;
     MPI_Win win;
@@ -91,7 +91,7 @@ static void hints(void)
 }
 
 /* Loads and stores into the others' memory, which lies side by side. */
-static void shared(struct window *w)
+static void test_shared(struct window *w)
 {
     MPI_Aint size;
     int unit;
@@ -126,7 +126,7 @@ static void large_counts(void)
     MPI_Win_free(&win);
 }
 
-static void many(void)
+static void test_many(void)
 {
     enum { MANY = 60 };
     MPI_Win wins[MANY];
@@ -181,16 +181,16 @@ int main(int argc, char **argv)
             continue;
         MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN);
         deleted = 0;
-        attributes(&w);
-        names(&w);
+        test_attributes(&w);
+        test_names(&w);
         if (flavor == SHARED || (flavor == ALLOCATED && w.size == 1))
-            shared(&w);
+            test_shared(&w);
         window_close(&w);
         EXPECT_EQ(deleted, 14); /* freeing the window deletes its attributes */
     }
-    hints();
+    test_hints();
     large_counts();
     first_with_memory();
-    many();
+    test_many();
     return mpitest_end();
 }

@@ -26,7 +26,7 @@ static MPI_Win open_window(const char *key, const char *value, void *memory)
     return win;
 }
 
-static int has(MPI_Win win, const char *key, const char *value)
+static int hints_has(MPI_Win win, const char *key, const char *value)
 {
     char found[64] = "";
     int flag, len = sizeof(found);
@@ -38,13 +38,13 @@ static int has(MPI_Win win, const char *key, const char *value)
 }
 
 /* Rank 0 adds to the same words by the adapter (one element) and by frames (many), in turn. Frames that it sent. */
-static unsigned long long mixed(const char *ordering)
+static unsigned long long hints_mixed(const char *ordering)
 {
     long long *memory, one[WORDS];
     unsigned long long before = 0, sent = 0;
     MPI_Win win = open_window("accumulate_ordering", ordering, &memory);
-    EXPECT(has(win, "accumulate_ordering", ordering));
-    const int by_adapter = has(win, "fishplate_accumulate_by", "adapter");
+    EXPECT(hints_has(win, "accumulate_ordering", ordering));
+    const int by_adapter = hints_has(win, "fishplate_accumulate_by", "adapter");
     for (int i = 0; i < WORDS; i++)
         one[i] = 1;
     if (rank == 0) {
@@ -66,9 +66,9 @@ static unsigned long long mixed(const char *ordering)
     return by_adapter ? sent : 0;
 }
 
-static void ordering(void)
+static void test_ordering(void)
 {
-    const unsigned long long strict = mixed("rar,raw,war,waw"), none = mixed("none");
+    const unsigned long long strict = hints_mixed("rar,raw,war,waw"), none = hints_mixed("none");
     if (strict > 0) { /* ... with a flush before each change of the way */
         EXPECT_EQ(none, TIMES);
         EXPECT_EQ(strict, 2 * TIMES);
@@ -76,11 +76,11 @@ static void ordering(void)
 }
 
 /* Pieces in which one rank changes floating point of the other on its node. */
-static unsigned long long locked(const char *granularity)
+static unsigned long long hints_locked(const char *granularity)
 {
     double *memory, one[WORDS];
     MPI_Win win = open_window("mpi_accumulate_granularity", granularity, &memory);
-    EXPECT(has(win, "mpi_accumulate_granularity", granularity));
+    EXPECT(hints_has(win, "mpi_accumulate_granularity", granularity));
     for (int i = 0; i < WORDS; i++)
         one[i] = 1;
     const unsigned long long before = counter(pieces);
@@ -94,9 +94,10 @@ static unsigned long long locked(const char *granularity)
     return taken;
 }
 
-static void granularity(void)
+static void test_granularity(void)
 {
-    const unsigned long long preset = locked("0"), small = locked("64"), large = locked("32768");
+    const unsigned long long preset = hints_locked("0"), small = hints_locked("64"),
+                             large = hints_locked("32768");
     if (preset == 0)
         return; /* on nodes of their own nobody else changes the memory */
     EXPECT_EQ(preset, WORDS * 8 / 4096);
@@ -104,7 +105,7 @@ static void granularity(void)
     EXPECT_EQ(large, 1);
 }
 
-static void kept(void)
+static void hints_is_stored(void)
 {
     static const char *const keys[][3] = {{"same_disp_unit", "true", "maybe"},
                                           {"same_size", "true", "maybe"},
@@ -112,10 +113,10 @@ static void kept(void)
     for (int i = 0; i < 3; i++) {
         void *memory;
         MPI_Win win = open_window(keys[i][0], keys[i][1], &memory);
-        EXPECT(has(win, keys[i][0], keys[i][1]));
+        EXPECT(hints_has(win, keys[i][0], keys[i][1]));
         MPI_Win_free(&win);
         win = open_window(keys[i][0], keys[i][2], &memory);
-        EXPECT(!has(win, keys[i][0], keys[i][2]));
+        EXPECT(!hints_has(win, keys[i][0], keys[i][2]));
         MPI_Win_free(&win);
     }
 }
@@ -138,9 +139,9 @@ int main(int argc, char **argv)
     pieces = counter_open("rma_pieces_locked");
     mpitest_begin(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    ordering();
-    granularity();
-    kept();
+    test_ordering();
+    test_granularity();
+    hints_is_stored();
     no_locks();
     counters_end();
     return mpitest_end();

@@ -12,7 +12,7 @@
 #define WORDS (((MPI_Count)1 << 28) + 9) /* of 8 bytes */
 #define BYTES (WORDS * 8)
 
-static int64_t *reserve(void)
+static int64_t *huge_reserve(void)
 {
     void *at =
         mmap(NULL, (size_t)BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -24,7 +24,7 @@ static int64_t *reserve(void)
 static const MPI_Count marks[] = {0, 1, 1 << 27, (1 << 28) - 1, 1 << 28, WORDS - 1};
 enum { MARKS = sizeof(marks) / sizeof(marks[0]) };
 
-static void mark(int64_t *at, int64_t factor)
+static void huge_mark(int64_t *at, int64_t factor)
 {
     for (int i = 0; i < MARKS; i++)
         at[marks[i]] = factor * (i + 1);
@@ -39,23 +39,23 @@ static void expect_marks(const int64_t *at, int64_t factor)
 }
 
 /* Rank 0 works on the memory of rank 1. */
-static void try(int allocated)
+static void huge_try(int allocated)
 {
     MPI_Win win;
     const MPI_Aint size = mpitest_rank == 1 ? (MPI_Aint)BYTES : 0;
-    int64_t *memory = NULL, *mine = mpitest_rank == 0 || !allocated ? reserve() : NULL;
+    int64_t *memory = NULL, *mine = mpitest_rank == 0 || !allocated ? huge_reserve() : NULL;
     if (allocated)
         MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
     else
         MPI_Win_create(memory = mine, size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
     if (mpitest_rank == 0) {
-        mark(mine, 7);
+        huge_mark(mine, 7);
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
         MPI_Put_c(mine, BYTES, MPI_BYTE, 1, 0, BYTES, MPI_BYTE, win);
         MPI_Win_flush(1, win);
         MPI_Accumulate_c(mine, WORDS, MPI_INT64_T, 1, 0, WORDS, MPI_INT64_T, MPI_SUM, win);
         MPI_Win_flush(1, win);
-        mark(mine, 0);
+        huge_mark(mine, 0);
         MPI_Get_c(mine, BYTES, MPI_BYTE, 1, 0, BYTES, MPI_BYTE, win);
         MPI_Win_unlock(1, win);
         expect_marks(mine, 14);
@@ -72,6 +72,6 @@ int main(int argc, char **argv)
 {
     mpitest_begin(&argc, &argv);
     for (int allocated = 0; allocated < 2 && getenv("HUGE"); allocated++)
-        try(allocated);
+        huge_try(allocated);
     return mpitest_end();
 }

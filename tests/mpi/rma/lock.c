@@ -54,7 +54,7 @@ static void read_both(struct window *w, int target)
 }
 
 /* Everyone, the targets too; a different mixture of readers and writers at each rank. */
-static void contend(struct window *w)
+static void lock_contend(struct window *w)
 {
     for (int k = 0; k < ROUNDS; k++)
         for (int target = 0; target < 2; target++) {
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
         struct window w;
         if (!window_open(&w, flavor, 64))
             continue;
-        contend(&w);
+        lock_contend(&w);
         if (flavor == ALLOCATED)
             target_computes(&w);
         window_close(&w);

@@ -32,7 +32,7 @@ static void close_all(void)
         MPI_Win_free(&wins[i]);
 }
 
-static void put(MPI_Win win, int to)
+static void lookup_put(MPI_Win win, int to)
 {
     const long one = 1;
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win);
@@ -61,7 +61,7 @@ int main(int argc, char **argv)
         open_all(MPI_COMM_WORLD);
         for (int i = 0; i < WINDOWS; i++)
             if (low)
-                put(wins[i], across);
+                lookup_put(wins[i], across);
             else
                 expect_set(i);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     open_all(MPI_COMM_WORLD);
     for (int i = 0; i < WINDOWS; i++)
         for (int r = 0; r < mpitest_size; r++)
-            put(wins[i], r);
+            lookup_put(wins[i], r);
     MPI_Barrier(MPI_COMM_WORLD);
     EXPECT(counter(queries) <= (unsigned long long)half); /* once for each rank of the other node */
     close_all();

@@ -14,13 +14,13 @@ static MPI_Comm together[FLAVORS]; /* all ranks, or (SHARED) those of this node 
 static MPI_Win wins[FLAVORS][MANY];
 static char *memory[FLAVORS][MANY], mine[BYTES];
 
-static long heap(void)
+static long many_heap(void)
 {
     struct mallinfo2 now = mallinfo2();
     return (long)(now.uordblks + now.hblkhd);
 }
 
-static long mappings(void)
+static long many_mappings(void)
 {
     FILE *f = fopen("/proc/self/maps", "r");
     long lines = 0;
@@ -31,7 +31,7 @@ static long mappings(void)
     return lines;
 }
 
-static void make(enum flavor f, int i)
+static void many_make(enum flavor f, int i)
 {
     char **at = &memory[f][i];
     MPI_Win *win = &wins[f][i];
@@ -46,7 +46,7 @@ static void make(enum flavor f, int i)
 }
 
 /* Some of them, at the same time; those that are created share one piece of memory, dynamic ones have none. */
-static void use(enum flavor f, int n)
+static void many_use(enum flavor f, int n)
 {
     int rank, size;
     MPI_Comm_rank(together[f], &rank);
@@ -64,13 +64,13 @@ static void use(enum flavor f, int n)
 /* `n` windows of each kind come and go; returns what they took at once, of the heap. */
 static long round_of(int n)
 {
-    const long before = heap();
+    const long before = many_heap();
     for (int f = 0; f < FLAVORS; f++)
         for (int i = 0; i < n; i++)
-            make((enum flavor)f, i);
+            many_make((enum flavor)f, i);
     for (int f = 0; f < FLAVORS; f++)
-        use((enum flavor)f, n);
-    const long taken = heap() - before;
+        many_use((enum flavor)f, n);
+    const long taken = many_heap() - before;
     for (int f = 0; f < FLAVORS; f++)
         for (int i = 0; i < n; i++)
             MPI_Win_free(&wins[f][i]);
@@ -86,9 +86,9 @@ int main(int argc, char **argv)
         else
             MPI_Comm_dup(MPI_COMM_WORLD, &together[f]);
     round_of(MANY); /* what is made once for all, and what malloc keeps at hand of pieces of these sizes */
-    const long before = heap(), maps = mappings();
+    const long before = many_heap(), maps = many_mappings();
     const long each = round_of(MANY) / (FLAVORS * MANY);
-    const long stay = heap() - before, maps_stay = mappings() - maps;
+    const long stay = many_heap() - before, maps_stay = many_mappings() - maps;
     if (getenv("MANY_FIGURES"))
         printf("%ld bytes of heap a window; %ld bytes and %ld mappings stay\n", each, stay, maps_stay);
     EXPECT(each <= 2048);

@@ -9,17 +9,17 @@
 
 #define LONG 50000
 
-static int value(int rank, int i)
+static int move_value(int rank, int i)
 {
     return rank * 1000003 + i * 7;
 }
 
 /* Everyone writes a row at everyone, and reads it back. */
-static void rows(struct window *w)
+static void test_rows(struct window *w)
 {
     int n = LONG / w->size, *out = malloc(LONG * sizeof(int)), *in = malloc(LONG * sizeof(int));
     for (int i = 0; i < n; i++)
-        out[i] = value(w->rank, i);
+        out[i] = move_value(w->rank, i);
     MPI_Win_fence(MPI_MODE_NOPRECEDE, w->win);
     for (int t = 0; t < w->size; t++)
         MPI_Put(out, n, MPI_INT, t, MPI_Aint_add(w->bases[t], (MPI_Aint)sizeof(int) * n * w->rank), n,
@@ -27,7 +27,7 @@ static void rows(struct window *w)
     MPI_Win_fence(0, w->win);
     for (int s = 0; s < w->size; s++)
         for (int i = 0; i < n; i += 97)
-            EXPECT_EQ(((int *)w->memory)[s * n + i], value(s, i));
+            EXPECT_EQ(((int *)w->memory)[s * n + i], move_value(s, i));
     for (int t = 0; t < w->size; t++)
         MPI_Get(in + t * n, n, MPI_INT, t, MPI_Aint_add(w->bases[t], (MPI_Aint)sizeof(int) * n * w->rank), n,
                 MPI_INT, w->win);
@@ -36,13 +36,13 @@ static void rows(struct window *w)
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
     for (int t = 0; t < w->size; t++)
         for (int i = 0; i < n; i += 97)
-            EXPECT_EQ(in[t * n + i], value(w->rank, i));
+            EXPECT_EQ(in[t * n + i], move_value(w->rank, i));
     free(out);
     free(in);
 }
 
 /* Columns of a matrix at the target, a plain row here; and the other way round. */
-static void columns(struct window *w)
+static void test_columns(struct window *w)
 {
     enum { N = 100 };
     int row[N], back[2 * N], t = (w->rank + 1) % w->size, s = (w->rank + w->size - 1) % w->size;
@@ -56,23 +56,23 @@ static void columns(struct window *w)
     memset(w->memory, 0, N * N * sizeof(int));
     memset(back, -1, sizeof(back));
     for (int i = 0; i < N; i++)
-        row[i] = value(w->rank, i);
+        row[i] = move_value(w->rank, i);
     MPI_Win_fence(0, w->win);
     MPI_Put(row, N, MPI_INT, t, MPI_Aint_add(w->bases[t], 12), 1, column, w->win);
     MPI_Win_fence(0, w->win);
     for (int i = 0; i < N; i++) {
-        EXPECT_EQ(((int *)w->memory)[i * N + 3], value(s, i));
+        EXPECT_EQ(((int *)w->memory)[i * N + 3], move_value(s, i));
         EXPECT_EQ(((int *)w->memory)[i * N + 4], 0);
     }
     MPI_Get(back, 1, spread, t, MPI_Aint_add(w->bases[t], 12), 1, column, w->win);
     MPI_Win_fence(0, w->win);
     for (int i = 0; i < N; i++)
-        EXPECT_EQ(back[2 * i], value(w->rank, i));
+        EXPECT_EQ(back[2 * i], move_value(w->rank, i));
     EXPECT_EQ(back[1], -1);
     MPI_Put(row, N, MPI_INT, t, w->bases[t], 1, mixed, w->win);
     MPI_Win_fence(0, w->win);
-    EXPECT_EQ(((int *)w->memory)[7], value(s, 1));
-    EXPECT_EQ(((int *)w->memory)[20], value(s, 4));
+    EXPECT_EQ(((int *)w->memory)[7], move_value(s, 1));
+    EXPECT_EQ(((int *)w->memory)[20], move_value(s, 4));
     MPI_Win_fence(MPI_MODE_NOSUCCEED, w->win);
     MPI_Type_free(&column);
     MPI_Type_free(&spread);
@@ -80,7 +80,7 @@ static void columns(struct window *w)
 }
 
 /* Request-based operations complete one by one, under a lock of all. */
-static void requests(struct window *w)
+static void test_requests(struct window *w)
 {
     enum { N = 40 };
     int out[N], in[N], before[N];
@@ -89,7 +89,7 @@ static void requests(struct window *w)
     MPI_Win_lock_all(0, w->win);
     for (int i = 0; i < N; i++) {
         int t = i % w->size;
-        out[i] = value(w->rank, i);
+        out[i] = move_value(w->rank, i);
         MPI_Rput(&out[i], 1, MPI_INT, t, MPI_Aint_add(w->bases[t], (MPI_Aint)sizeof(int) * (w->rank * N + i)),
                  1, MPI_INT, w->win, &r[i]);
     }
@@ -122,7 +122,7 @@ static void requests(struct window *w)
     MPI_Barrier(w->comm);
     if (w->rank == 0)
         for (int s = 0; s < w->size; s++)
-            EXPECT_EQ(((int *)w->memory)[s * N], 3 * value(s, 0));
+            EXPECT_EQ(((int *)w->memory)[s * N], 3 * move_value(s, 0));
 }
 
 int main(int argc, char **argv)
@@ -132,9 +132,9 @@ int main(int argc, char **argv)
         struct window w;
         if (!window_open(&w, flavor, LONG * sizeof(int)))
             continue;
-        rows(&w);
-        columns(&w);
-        requests(&w);
+        test_rows(&w);
+        test_columns(&w);
+        test_requests(&w);
         window_close(&w);
     }
     return mpitest_end();

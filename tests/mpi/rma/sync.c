@@ -69,7 +69,7 @@ static void many_to_one(struct window *w)
 }
 
 /* Two words that must change together, under exclusive locks; readers under shared ones never see half of it. */
-static void exclusive(struct window *w)
+static void test_exclusive(struct window *w)
 {
     memset(w->memory, 0, 4096);
     MPI_Barrier(w->comm);
@@ -101,7 +101,7 @@ static void exclusive(struct window *w)
 }
 
 /* Everyone gets the lock that everyone wants: nobody is passed over while it waits. */
-static void fair(struct window *w)
+static void sync_fairness(struct window *w)
 {
     int turns = 0, one = 1, all[64] = {0};
     memset(w->memory, 0, 4096);
@@ -150,7 +150,7 @@ static void flag_after_data(struct window *w)
 
 /* A token goes round. The rank that waits for it polls its own memory and makes no call that waits: the frames that
  * bring the token must be handled all the same. */
-static void polled(struct window *w, int by_lock)
+static void test_polled(struct window *w, int by_lock)
 {
     const int right = (w->rank + 1) % w->size;
     int token = 0, locked = 0;
@@ -189,11 +189,11 @@ int main(int argc, char **argv)
         post_start(&w, 0);
         post_start(&w, 1);
         many_to_one(&w);
-        exclusive(&w);
-        fair(&w);
+        test_exclusive(&w);
+        sync_fairness(&w);
         flag_after_data(&w);
-        polled(&w, 0);
-        polled(&w, 1);
+        test_polled(&w, 0);
+        test_polled(&w, 1);
         window_close(&w);
     }
     return mpitest_end();

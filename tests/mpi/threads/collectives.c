@@ -12,7 +12,7 @@ enum { ROUNDS = 40, WORDS = 3000 };
 static MPI_Comm comms[THREADS];
 static MPI_Op op;
 
-static void add(void *in, void *inout, int *len, MPI_Datatype *type)
+static void collectives_add(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int size = 0;
     MPI_Type_size(*type, &size);
@@ -20,7 +20,7 @@ static void add(void *in, void *inout, int *len, MPI_Datatype *type)
         ((int *)inout)[i] += ((int *)in)[i] * (size == (int)sizeof(int));
 }
 
-static void *work(void *number)
+static void *collectives_work(void *number)
 {
     int me = (int)(long)number, sum = mpitest_size * (mpitest_size - 1) / 2;
     MPI_Comm comm = comms[me];
@@ -48,10 +48,10 @@ static void *work(void *number)
 int main(int argc, char **argv)
 {
     threadtest_begin(&argc, &argv);
-    MPI_Op_create(add, 1, &op);
+    MPI_Op_create(collectives_add, 1, &op);
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
-    threadtest_run(work);
+    threadtest_run(collectives_work);
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_free(&comms[i]);
     MPI_Op_free(&op);

@@ -12,7 +12,7 @@ enum { ROUNDS = 60, WORDS = 12000 };
 
 static const int lengths[] = {0, 1, 8, 100, 4096, 4097, WORDS};
 
-static long check(const int *in, int n, int value)
+static long pairs_check(const int *in, int n, int value)
 {
     long wrong = 0;
     for (int i = 0; i < n; i++)
@@ -20,7 +20,7 @@ static long check(const int *in, int n, int value)
     return WRONG(wrong != 0);
 }
 
-static void *talk(void *number)
+static void *pairs_exchange_messages(void *number)
 {
     int tag = (int)(long)number, right = (mpitest_rank + 1) % mpitest_size;
     int left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
@@ -48,7 +48,7 @@ static void *talk(void *number)
             s = both[0];
         }
         failures += WRONG(s.MPI_SOURCE != left || s.MPI_TAG != tag);
-        failures += check(in, n, expected);
+        failures += pairs_check(in, n, expected);
     }
     free(out);
     free(in);
@@ -58,6 +58,6 @@ static void *talk(void *number)
 int main(int argc, char **argv)
 {
     threadtest_begin(&argc, &argv);
-    threadtest_run(talk);
+    threadtest_run(pairs_exchange_messages);
     return mpitest_end();
 }

@@ -13,7 +13,7 @@ enum { EACH = 300 };
 static _Atomic int done;
 
 /* Threads 0 and 1 poll until the others have received all; 2 and 3 block. */
-static void *mixed(void *number)
+static void *pollers_mixed(void *number)
 {
     int me = (int)(long)number, peer = mpitest_size - 1 - mpitest_rank, flag, x = 0;
     long failures = 0;
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     pthread_t receiver;
     void *failures = NULL;
     threadtest_begin(&argc, &argv);
-    threadtest_run(mixed);
+    threadtest_run(pollers_mixed);
     MPI_Barrier(MPI_COMM_WORLD);
     if (mpitest_rank == 0)
         pthread_create(&receiver, NULL, receive_numbers, NULL);

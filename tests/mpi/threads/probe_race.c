@@ -11,7 +11,7 @@ enum { EACH = 200, WORDS = 6000 }; /* messages for each receiving thread, from e
 
 static int seen[16][THREADS * EACH]; /* by sender and number; each written by one thread */
 
-static void *receive(void *number)
+static void *probe_race_receive(void *number)
 {
     int *words = malloc(WORDS * sizeof(int));
     long failures = 0;
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     if (mpitest_rank != 0) {
         send_all();
     } else {
-        threadtest_run(receive);
+        threadtest_run(probe_race_receive);
         for (int r = 1; r < mpitest_size; r++)
             for (int n = 0; n < THREADS * EACH; n++)
                 EXPECT_EQ(seen[r][n], 1);

@@ -35,7 +35,7 @@ static void open_all(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void flush(MPI_Win win, int to, int every)
+static void test_flush(MPI_Win win, int to, int every)
 {
     if (every)
         MPI_Win_flush_all(win);
@@ -48,19 +48,19 @@ static long own_word(MPI_Win win, int to, int word, long value, int every)
 {
     long failures = 0, seen = -1, next = value + 1;
     MPI_Accumulate(&value, 1, MPI_LONG, to, word, 1, MPI_LONG, MPI_REPLACE, win);
-    flush(win, to, every);
+    test_flush(win, to, every);
     MPI_Get(&seen, 1, MPI_LONG, to, word, 1, MPI_LONG, win);
-    flush(win, to, !every);
+    test_flush(win, to, !every);
     failures += WRONG(seen != value);
     MPI_Put(&next, 1, MPI_LONG, to, word, 1, MPI_LONG, win);
     MPI_Win_flush_local_all(win);
-    flush(win, to, every);
+    test_flush(win, to, every);
     MPI_Fetch_and_op(NULL, &seen, MPI_LONG, to, word, MPI_NO_OP, win);
     MPI_Win_flush(to, win);
     return failures + WRONG(seen != next);
 }
 
-static void *use(void *number)
+static void *rma_use(void *number)
 {
     const int thread = (int)(long)number, across = (mpitest_rank + (mpitest_size + 1) / 2) % mpitest_size;
     const int word = 1 + mpitest_rank * THREADS + thread;
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
     open_all();
     for (int i = 0; i < WINDOWS; i++)
         MPI_Win_lock_all(0, all[i].win);
-    threadtest_run(use);
+    threadtest_run(rma_use);
     for (int i = 0; i < WINDOWS; i++)
         MPI_Win_unlock_all(all[i].win);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -12,7 +12,7 @@ enum { RECEIVE, TEST, PROBE, CALLS };
 static int way;
 
 /* The token for thread `me`, from the thread before, which may be the last one of the rank before. */
-static int take(int me)
+static int token_consume(int me)
 {
     const int from = me > 0 ? mpitest_rank : (mpitest_rank + mpitest_size - 1) % mpitest_size;
     int token = -1, flag = 0;
@@ -35,7 +35,7 @@ static void *pass_on(void *number)
     long wrong = 0;
     for (int round = 0; round < ROUNDS; round++) {
         const int place = (round * mpitest_size + mpitest_rank) * MANY + me;
-        int token = place > 0 ? take(me) : 0;
+        int token = place > 0 ? token_consume(me) : 0;
         wrong += WRONG(token != place);
         token++;
         const int next = me < MANY - 1 ? mpitest_rank : (mpitest_rank + 1) % mpitest_size;

@@ -11,7 +11,7 @@
 enum { ROUNDS = 300 };
 
 /* Threads 0 and 1 play ping-pong within the rank, 2 and 3 with waitany over both their requests. */
-static void *within(void *number)
+static void *waits_within(void *number)
 {
     int me = (int)(long)number, other = me ^ 1, x = 0;
     long failures = 0;
@@ -103,7 +103,7 @@ static void queue_is_pushed(void)
 int main(int argc, char **argv)
 {
     threadtest_begin(&argc, &argv);
-    threadtest_run(within);
+    threadtest_run(waits_within);
     cancelled_by_another();
     queue_is_pushed();
     return mpitest_end();

@@ -6,7 +6,7 @@
 
 static int seen[3][1024];
 
-static void note(int kind, int n, const int *indices)
+static void categories_record(int kind, int n, const int *indices)
 {
     for (int i = 0; i < n; i++)
         seen[kind][indices[i]]++;
@@ -29,11 +29,11 @@ int main(void)
         MPI_T_category_get_num_events(i, &events);
         EXPECT(cvars + pvars + cats + events > 0);
         MPI_T_category_get_cvars(i, cvars, list);
-        note(0, cvars, list);
+        categories_record(0, cvars, list);
         MPI_T_category_get_pvars(i, pvars, list);
-        note(1, pvars, list);
+        categories_record(1, pvars, list);
         MPI_T_category_get_events(i, events, list);
-        note(2, events, list);
+        categories_record(2, events, list);
         MPI_T_category_get_categories(i, cats, list);
         for (int k = 0; k < cats; k++)
             EXPECT(list[k] >= 0 && list[k] < n && list[k] != i);

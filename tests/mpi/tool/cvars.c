@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-static void outside(void)
+static void test_outside(void)
 {
     int n;
     EXPECT_EQ(MPI_T_cvar_get_num(&n), MPI_T_ERR_NOT_INITIALIZED);
@@ -20,7 +20,7 @@ static int index_of(const char *name)
     return index;
 }
 
-static void strings(void)
+static void test_strings(void)
 {
     char name[64], small[4] = "zzz";
     int i = index_of("EAGER_MAX"), len = sizeof(name), n;
@@ -73,7 +73,7 @@ static void read_all(void)
     EXPECT_EQ(MPI_T_cvar_read(MPI_T_CVAR_HANDLE_NULL, &n), MPI_T_ERR_INVALID_HANDLE);
 }
 
-static void enumerations(void)
+static void test_enumerations(void)
 {
     MPI_T_enum e;
     char name[32];
@@ -101,7 +101,7 @@ static MPI_T_cvar_handle handle_of(const char *name)
 }
 
 /* What is set before MPI_Init is used by it; afterwards only what is read anew can be set. */
-static void writes(int running)
+static void test_writes(int running)
 {
     MPI_T_cvar_handle eager = handle_of("EAGER_MAX"), spin = handle_of("SPIN_US"), coll = handle_of("COLL");
     unsigned long long size = 0, wanted = 8192;
@@ -129,21 +129,21 @@ static void writes(int running)
 int main(int argc, char **argv)
 {
     int provided = -1;
-    outside();
+    test_outside();
     EXPECT_EQ(MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided), MPI_SUCCESS);
     EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_finalize(); /* the first one still holds */
-    strings();
+    test_strings();
     read_all();
-    enumerations();
-    writes(0);
+    test_enumerations();
+    test_writes(0);
     mpitest_begin(&argc, &argv);
-    writes(1);
+    test_writes(1);
     read_all();
     int rc = mpitest_end();
     read_all();
     EXPECT_EQ(MPI_T_finalize(), MPI_SUCCESS);
-    outside();
+    test_outside();
     return rc || mpitest_failures;
 }

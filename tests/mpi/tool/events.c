@@ -76,7 +76,7 @@ static void ends_itself(MPI_T_event_instance e, MPI_T_event_registration r, MPI_
     MPI_T_event_handle_free(r, &frees, on_free);
 }
 
-static void talk(int count)
+static void events_exchange_messages(int count)
 {
     static char out[LARGE], in[LARGE];
     MPI_Sendrecv(out, count, MPI_BYTE, mpitest_rank ^ 1, TAG, in, count, MPI_BYTE, mpitest_rank ^ 1, TAG,
@@ -92,7 +92,7 @@ static MPI_T_event_registration registration_of(const char *name)
     return r;
 }
 
-static void describe(void)
+static void events_describe(void)
 {
     int n, elements = 0, bind, verbosity, items, len;
     MPI_T_enum names;
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     int provided;
     MPI_Info info;
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
-    describe();
+    events_describe();
     MPI_T_event_registration arrived = registration_of("p2p_message_arrived");
     MPI_T_event_register_callback(arrived, MPI_T_CB_REQUIRE_THREAD_SAFE, MPI_INFO_NULL, &arrivals,
                                   on_arrival);
@@ -140,12 +140,12 @@ int main(int argc, char **argv)
     EXPECT_EQ(MPI_T_event_callback_get_info(chosen, MPI_T_CB_REQUIRE_NONE, &info), MPI_SUCCESS);
     MPI_Info_free(&info);
     for (int i = 0; i < 5; i++)
-        talk(100);
+        events_exchange_messages(100);
     EXPECT_EQ(arrivals, 5);
     EXPECT_EQ(last_length, 100);
     EXPECT_EQ(choices, 0);
     MPI_Barrier(MPI_COMM_WORLD); /* before it nobody's next message arrives */
-    talk(LARGE);
+    events_exchange_messages(LARGE);
     EXPECT_EQ(arrivals, 6);
     EXPECT_EQ(last_length, LARGE);
     EXPECT_EQ(choices, 1);
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     MPI_T_event_register_callback(arrived, MPI_T_CB_REQUIRE_NONE, MPI_INFO_NULL, &arrivals, on_arrival);
     MPI_T_event_set_dropped_handler(arrived, on_drop);
     MPI_Barrier(MPI_COMM_WORLD);
-    talk(8);
+    events_exchange_messages(8);
     EXPECT_EQ(arrivals, 6);
     EXPECT(drops >= 1);
     EXPECT_EQ(MPI_T_event_handle_free(arrived, &frees, on_free), MPI_SUCCESS);
@@ -165,8 +165,8 @@ int main(int argc, char **argv)
     MPI_T_event_registration once = registration_of("p2p_message_arrived");
     MPI_T_event_register_callback(once, MPI_T_CB_REQUIRE_MPI_RESTRICTED, MPI_INFO_NULL, NULL, ends_itself);
     MPI_Barrier(MPI_COMM_WORLD);
-    talk(8);
-    talk(8);
+    events_exchange_messages(8);
+    events_exchange_messages(8);
     EXPECT_EQ(ended, 1);
     EXPECT_EQ(frees, 2);
     MPI_T_event_handle_free(chosen, NULL, NULL);

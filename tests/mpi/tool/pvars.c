@@ -60,7 +60,7 @@ static void list_all(void)
 }
 
 /* What the job runs on, in words: no figure without it. */
-static void adapter(void)
+static void test_adapter(void)
 {
     MPI_T_pvar_handle h;
     int index, count = 0;
@@ -75,7 +75,7 @@ static void adapter(void)
 }
 
 /* Sends to itself, so that nothing else counts. */
-static void talk(int times)
+static void pvars_exchange_messages(int times)
 {
     for (int i = 0; i < times; i++) {
         int x = i, y;
@@ -84,28 +84,28 @@ static void talk(int times)
     }
 }
 
-static void counting(void)
+static void test_counting(void)
 {
     MPI_T_pvar_handle h = handle_of("p2p_eager_sent", MPI_T_PVAR_CLASS_COUNTER, NULL);
     unsigned long long value = 100;
-    talk(3);
+    pvars_exchange_messages(3);
     EXPECT_EQ(value_of(h), 0);
     MPI_T_pvar_start(session, h);
-    talk(5);
+    pvars_exchange_messages(5);
     EXPECT_EQ(value_of(h), 5);
     EXPECT_EQ(MPI_T_pvar_readreset(session, h, &value), MPI_SUCCESS);
     EXPECT_EQ(value, 5);
     EXPECT_EQ(value_of(h), 0);
-    talk(2);
+    pvars_exchange_messages(2);
     MPI_T_pvar_stop(session, h);
-    talk(4);
+    pvars_exchange_messages(4);
     EXPECT_EQ(value_of(h), 2);
     MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES);
-    talk(1);
+    pvars_exchange_messages(1);
     EXPECT_EQ(value_of(h), 3);
     value = 50;
     MPI_T_pvar_write(session, h, &value);
-    talk(1);
+    pvars_exchange_messages(1);
     EXPECT_EQ(value_of(h), 51);
     MPI_T_pvar_reset(session, MPI_T_PVAR_ALL_HANDLES);
     EXPECT_EQ(value_of(h), 0);
@@ -114,7 +114,7 @@ static void counting(void)
     EXPECT(h == MPI_T_PVAR_HANDLE_NULL);
 }
 
-static void queue(void)
+static void test_queue(void)
 {
     MPI_T_pvar_handle level = handle_of("p2p_unexpected_length", MPI_T_PVAR_CLASS_LEVEL, NULL);
     MPI_T_pvar_handle peak = handle_of("p2p_unexpected_peak", MPI_T_PVAR_CLASS_HIGHWATERMARK, NULL);
@@ -149,7 +149,7 @@ static void queue_in_turn(void)
     int x = 0;
     if (mpitest_rank > 0)
         MPI_Recv(&x, 1, MPI_INT, mpitest_rank - 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    queue();
+    test_queue();
     if (mpitest_rank < last) {
         MPI_Send(&x, 1, MPI_INT, mpitest_rank + 1, 1, MPI_COMM_WORLD);
         MPI_Recv(&x, 1, MPI_INT, last, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -158,7 +158,7 @@ static void queue_in_turn(void)
         MPI_Send(&x, 1, MPI_INT, i, 2, MPI_COMM_WORLD);
 }
 
-static void bound(void)
+static void test_bound(void)
 {
     MPI_Comm comm, other;
     double x[10] = {0};
@@ -196,10 +196,10 @@ int main(int argc, char **argv)
     EXPECT_EQ(MPI_T_pvar_session_create(&session), MPI_SUCCESS);
     list_all();
     mpitest_begin(&argc, &argv);
-    adapter();
-    counting();
+    test_adapter();
+    test_counting();
     queue_in_turn();
-    bound();
+    test_bound();
     MPI_T_pvar_session second;
     MPI_T_pvar_handle h = handle_of("net_sleeps", MPI_T_PVAR_CLASS_COUNTER, NULL);
     unsigned long long value;

@@ -19,7 +19,7 @@ union value {
 
 static int refused, accepted;
 
-static void fill(union value *v, MPI_Datatype type, long long number)
+static void refused_fill(union value *v, MPI_Datatype type, long long number)
 {
     memset(v, 0, sizeof(*v));
     if (type == MPI_CHAR)
@@ -38,7 +38,7 @@ static void write_and_read(int index, const char *name, MPI_Datatype type, long 
     EXPECT_EQ(MPI_T_cvar_handle_alloc(index, NULL, &handle, &count), MPI_SUCCESS);
     EXPECT(type == MPI_CHAR ? count > 1 && count <= TEXT_MAX : count == 1);
     EXPECT_EQ(MPI_T_cvar_read(handle, &before), MPI_SUCCESS);
-    fill(&wanted, type, number);
+    refused_fill(&wanted, type, number);
     const int rc = MPI_T_cvar_write(handle, &wanted);
     EXPECT(rc == MPI_SUCCESS || rc == MPI_T_ERR_INVALID || rc == MPI_T_ERR_CVAR_SET_NEVER ||
            rc == MPI_T_ERR_CVAR_SET_NOT_NOW);

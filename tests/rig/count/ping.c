@@ -27,7 +27,7 @@ static void copy_maps(const char *path)
         fclose(out);
 }
 
-static void rounds(int n, int rank, char *bytes, int size)
+static void test_rounds(int n, int rank, char *bytes, int size)
 {
     for (int i = 0; i < n; i++) {
         if (rank == 0)
@@ -46,10 +46,10 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0 && argc > 3)
         copy_maps(argv[3]);
-    rounds(WARM, rank, bytes, size);
+    test_rounds(WARM, rank, bytes, size);
     if (rank == 0)
         MARK(MARK_BEGIN);
-    rounds(n, rank, bytes, size);
+    test_rounds(n, rank, bytes, size);
     if (rank == 0)
         MARK(MARK_END);
     MPI_Finalize();

@@ -39,44 +39,44 @@ static struct block *buckets[BUCKETS];
 static int busy;
 static const char *path;
 
-static void each(void (*call)(struct block *, FILE *), FILE *out)
+static void plugin_for_each(void (*call)(struct block *, FILE *), FILE *out)
 {
     for (int i = 0; i < BUCKETS; i++)
         for (struct block *b = buckets[i]; b; b = b->next)
             call(b, out);
 }
 
-static void forget(struct block *b, FILE *out)
+static void plugin_remove(struct block *b, FILE *out)
 {
     (void)out;
     memset(b->runs, 0, sizeof(b->runs));
 }
 
-static void tell(struct block *b, FILE *out)
+static void plugin_report(struct block *b, FILE *out)
 {
     if (b->runs[0] + b->runs[1] > 0)
         fprintf(out, "%" PRIx64 " %" PRIu64 " %" PRIu64 "\n", b->address, b->length, b->runs[0] + b->runs[1]);
 }
 
-static void begin(unsigned processor, void *arg)
+static void plugin_begin(unsigned processor, void *arg)
 {
     (void)processor;
     (void)arg;
-    each(forget, NULL);
+    plugin_for_each(plugin_remove, NULL);
 }
 
-static void end(unsigned processor, void *arg)
+static void plugin_end(unsigned processor, void *arg)
 {
     (void)processor;
     (void)arg;
     FILE *out = fopen(path, "w");
     if (!out)
         return;
-    each(tell, out);
+    plugin_for_each(plugin_report, out);
     fclose(out);
 }
 
-static void ran(unsigned processor, void *arg)
+static void test_ran(unsigned processor, void *arg)
 {
     ((struct block *)arg)->runs[processor % PROCESSORS]++;
 }
@@ -98,7 +98,7 @@ static struct block *block_of(uint64_t address, uint64_t length)
     return found;
 }
 
-static void translated(plugin_id id, struct qemu_plugin_tb *tb)
+static void test_translated(plugin_id id, struct qemu_plugin_tb *tb)
 {
     (void)id;
     size_t length = qemu_plugin_tb_n_insns(tb);
@@ -109,11 +109,11 @@ static void translated(plugin_id id, struct qemu_plugin_tb *tb)
         if (qemu_plugin_insn_size(insn) != sizeof(first))
             continue;
         if (memcmp(bytes, first, sizeof(first)) == 0)
-            qemu_plugin_register_vcpu_insn_exec_cb(insn, begin, 0, NULL);
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, plugin_begin, 0, NULL);
         if (memcmp(bytes, last, sizeof(last)) == 0)
-            qemu_plugin_register_vcpu_insn_exec_cb(insn, end, 0, NULL);
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, plugin_end, 0, NULL);
     }
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, ran, 0, block_of(qemu_plugin_tb_vaddr(tb), length));
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, test_ran, 0, block_of(qemu_plugin_tb_vaddr(tb), length));
 }
 
 __attribute__((visibility("default"))) int qemu_plugin_version = 1;
@@ -125,6 +125,6 @@ __attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, con
     if (argc < 1)
         return -1;
     path = strdup(argv[0] + (strncmp(argv[0], "out=", 4) == 0 ? 4 : 0));
-    qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, test_translated);
     return 0;
 }

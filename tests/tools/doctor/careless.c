@@ -13,7 +13,7 @@ enum { LARGE = 1 << 20 };
 
 static int rank;
 
-static void leaks(const char *file)
+static void test_leaks(const char *file)
 {
     MPI_Comm comm;
     MPI_Datatype type, inner, outer;
@@ -52,7 +52,7 @@ static void leaks(const char *file)
 }
 
 /* Sends as one thing, receives as another; first small, then large; first expected, then not. */
-static void match(void)
+static void test_match(void)
 {
     static int ints[LARGE];
     static float floats[LARGE];
@@ -94,7 +94,7 @@ static void match(void)
     MPI_Type_free(&both);
 }
 
-static void clean(void)
+static void test_clean(void)
 {
     MPI_Comm comm;
     MPI_Datatype type;
@@ -118,11 +118,11 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (argc > 2 && strcmp(argv[1], "leaks") == 0)
-        leaks(argv[2]);
+        test_leaks(argv[2]);
     else if (argc > 1 && strcmp(argv[1], "match") == 0)
-        match();
+        test_match();
     else
-        clean();
+        test_clean();
     MPI_Finalize();
     printf("end of rank %d\n", rank);
     return 0;

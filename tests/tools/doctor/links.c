@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 /* With everyone in turn, so that no two messages share a port. */
-static void exchange(char *out, char *in, int bytes, int rank, int size)
+static void links_exchange(char *out, char *in, int bytes, int rank, int size)
 {
     for (int shift = 1; shift < size; shift++) {
         const int to = (rank + shift) % size, from = (rank + size - shift) % size;
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int r = 0; r < rounds; r++)
-        exchange(out, in, bytes, rank, size);
+        links_exchange(out, in, bytes, rank, size);
     if (rank == 0)
         (void)getchar();
     MPI_Barrier(MPI_COMM_WORLD);

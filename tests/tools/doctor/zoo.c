@@ -24,18 +24,18 @@ static void send_to(int to, int tag, MPI_Comm comm)
     MPI_Send(&byte, 1, MPI_CHAR, to, tag, comm);
 }
 
-static void ring(void) /* everybody receives first */
+static void test_ring(void) /* everybody receives first */
 {
     recv_from((rank + 1) % size, 5, MPI_COMM_WORLD);
 }
 
-static void sends(void) /* everybody sends first, too much to be kept */
+static void test_sends(void) /* everybody sends first, too much to be kept */
 {
     MPI_Send(large, sizeof(large), MPI_CHAR, (rank + 1) % size, 3, MPI_COMM_WORLD);
     MPI_Recv(large, sizeof(large), MPI_CHAR, (rank + size - 1) % size, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static void tag(void)
+static void test_tag(void)
 {
     if (rank == 0) {
         send_to(1, 7, MPI_COMM_WORLD);
@@ -45,7 +45,7 @@ static void tag(void)
     }
 }
 
-static void communicator(void)
+static void test_communicator(void)
 {
     MPI_Comm other;
     MPI_Comm_dup(MPI_COMM_WORLD, &other);
@@ -66,14 +66,14 @@ static void barrier_recv(void) /* the last rank receives from one that is in a b
         MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void missing(void) /* the last rank computes */
+static void test_missing(void) /* the last rank computes */
 {
     for (volatile unsigned long i = 0; rank == size - 1; i++)
         ;
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void compute(void)
+static void zoo_compute(void)
 {
     for (volatile unsigned long i = 0; rank == 1; i++)
         ;
@@ -83,14 +83,14 @@ static void compute(void)
         recv_from(0, 2, MPI_COMM_WORLD);
 }
 
-static void stopped(void)
+static void test_stopped(void)
 {
     if (rank == 1)
         raise(SIGSTOP);
     recv_from(1 - rank, 2, MPI_COMM_WORLD);
 }
 
-static void wildcard(void) /* one rank may still send to all who wait for anybody */
+static void test_wildcard(void) /* one rank may still send to all who wait for anybody */
 {
     for (volatile unsigned long i = 0; rank == size - 1; i++)
         ;
@@ -102,7 +102,8 @@ static void wild_deadlock(void) /* all wait for anybody */
     recv_from(MPI_ANY_SOURCE, 4, MPI_COMM_WORLD);
 }
 
-static void waitany(void) /* rank 0 waits for 1, which waits for 0, or for the last one, which computes */
+static void
+test_waitany(void) /* rank 0 waits for 1, which waits for 0, or for the last one, which computes */
 {
     MPI_Request r[2];
     char bytes[2];
@@ -117,7 +118,7 @@ static void waitany(void) /* rank 0 waits for 1, which waits for 0, or for the l
     recv_from(0, 1, MPI_COMM_WORLD);
 }
 
-static void waitall(void) /* the same with all */
+static void test_waitall(void) /* the same with all */
 {
     MPI_Request r[2];
     char bytes[2];
@@ -131,13 +132,13 @@ static void waitall(void) /* the same with all */
     recv_from(0, 1, MPI_COMM_WORLD);
 }
 
-static void finalize(void) /* rank 0 forgets a message that rank 1 waits for */
+static void test_finalize(void) /* rank 0 forgets a message that rank 1 waits for */
 {
     if (rank == 1)
         recv_from(0, 8, MPI_COMM_WORLD);
 }
 
-static void persistent(void) /* never started */
+static void test_persistent(void) /* never started */
 {
     char byte = 0;
     MPI_Request r;
@@ -146,7 +147,7 @@ static void persistent(void) /* never started */
     recv_from(1 - rank, 3, MPI_COMM_WORLD);
 }
 
-static void split(void) /* the odd ranks wait for the even ones on a communicator of their own */
+static void zoo_split(void) /* the odd ranks wait for the even ones on a communicator of their own */
 {
     MPI_Comm half;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &half);
@@ -159,7 +160,7 @@ static void split(void) /* the odd ranks wait for the even ones on a communicato
         MPI_Barrier(half);
 }
 
-static void accept(void)
+static void zoo_accept(void)
 {
     char port[MPI_MAX_PORT_NAME];
     MPI_Comm other;
@@ -167,7 +168,7 @@ static void accept(void)
     MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
 }
 
-static void connect(void) /* rank 0 has a port and receives */
+static void zoo_connect(void) /* rank 0 has a port and receives */
 {
     char port[MPI_MAX_PORT_NAME];
     MPI_Comm other;
@@ -179,7 +180,7 @@ static void connect(void) /* rank 0 has a port and receives */
     MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &other);
 }
 
-static void agree(void) /* rank 0 receives */
+static void test_agree(void) /* rank 0 receives */
 {
     int flag = 1;
     if (rank == 0)
@@ -200,7 +201,7 @@ static void win_lock(void) /* rank 1 receives with the lock of rank 0's memory *
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
 }
 
-static void probe(void)
+static void test_probe(void)
 {
     MPI_Probe(1 - rank, 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
@@ -218,25 +219,25 @@ static const struct {
     const char *name;
     void (*run)(void);
 } zoo[] = {
-    {"ring", ring},
-    {"sends", sends},
-    {"tag", tag},
-    {"communicator", communicator},
+    {"ring", test_ring},
+    {"sends", test_sends},
+    {"tag", test_tag},
+    {"communicator", test_communicator},
     {"barrier_recv", barrier_recv},
-    {"missing", missing},
-    {"compute", compute},
-    {"stopped", stopped},
-    {"wildcard", wildcard},
+    {"missing", test_missing},
+    {"compute", zoo_compute},
+    {"stopped", test_stopped},
+    {"wildcard", test_wildcard},
     {"wild_deadlock", wild_deadlock},
-    {"waitany", waitany},
-    {"waitall", waitall},
-    {"finalize", finalize},
-    {"persistent", persistent},
-    {"split", split},
-    {"probe", probe},
-    {"accept", accept},
-    {"connect", connect},
-    {"agree", agree},
+    {"waitany", test_waitany},
+    {"waitall", test_waitall},
+    {"finalize", test_finalize},
+    {"persistent", test_persistent},
+    {"split", zoo_split},
+    {"probe", test_probe},
+    {"accept", zoo_accept},
+    {"connect", zoo_connect},
+    {"agree", test_agree},
     {"win_lock", win_lock},
     {"dup_barrier", dup_barrier},
 };

@@ -11,7 +11,7 @@ static int out[INTS], in[INTS];
 static char large[LARGE];
 
 /* 10 messages of 1000 bytes to the right. */
-static void ring(void)
+static void test_ring(void)
 {
     MPI_Request r[2];
     for (int i = 0; i < 10; i++) {
@@ -22,7 +22,7 @@ static void ring(void)
 }
 
 /* From 0 to 1: 3 messages of 32 KiB. To nobody: 2 calls, no message. */
-static void blocking(void)
+static void test_blocking(void)
 {
     for (int i = 0; i < 3; i++) {
         if (rank == 0)
@@ -36,7 +36,7 @@ static void blocking(void)
 }
 
 /* 5 messages of 4000 bytes to the left. */
-static void persistent(void)
+static void test_persistent(void)
 {
     static char room[2][4000];
     MPI_Request r[2];
@@ -51,7 +51,7 @@ static void persistent(void)
 }
 
 /* In each half of the ranks, the first sends 48 bytes, not contiguous, to the second: 0 to 2, 1 to 3. */
-static void halves(void)
+static void test_halves(void)
 {
     static double strided[16];
     MPI_Comm half;
@@ -70,7 +70,7 @@ static void halves(void)
 }
 
 /* 17 collective calls a rank: 4 + 1 + 6 + 1 + 1 + 2 + 1 + 1. */
-static void collectives(void)
+static void test_collectives(void)
 {
     static const int counts[RANKS] = {1, 2, 3, 4}, places[RANKS] = {0, 1, 3, 6};
     static char few[16];
@@ -95,7 +95,7 @@ static void collectives(void)
     free(huge);
 }
 
-static void refused(void)
+static void test_refused(void)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (MPI_Send(out, 1, MPI_INT, 99, 0, MPI_COMM_WORLD) == MPI_SUCCESS)
@@ -103,12 +103,12 @@ static void refused(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-static void unseen(void)
+static void test_unseen(void)
 {
     MPI_Pcontrol(0);
     for (int i = 0; i < 5; i++)
         MPI_Barrier(MPI_COMM_WORLD);
-    ring();
+    test_ring();
     MPI_Pcontrol(1);
 }
 
@@ -122,13 +122,13 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 1);
     right = (rank + 1) % size;
     left = (rank + size - 1) % size;
-    ring();
-    blocking();
-    persistent();
-    halves();
-    unseen();
-    collectives();
-    refused();
+    test_ring();
+    test_blocking();
+    test_persistent();
+    test_halves();
+    test_unseen();
+    test_collectives();
+    test_refused();
     MPI_Finalize();
     return 0;
 }

@@ -10,7 +10,7 @@ enum { THREADS = 4, MESSAGES = 100 };
 static MPI_Comm comms[THREADS];
 static int rank;
 
-static void *talk(void *arg)
+static void *threads_exchange_messages(void *arg)
 {
     MPI_Comm comm = *(MPI_Comm *)arg;
     char out[10] = "", in[10];
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     for (int t = 0; t < THREADS; t++)
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);
     for (int t = 0; t < THREADS; t++)
-        pthread_create(&threads[t], NULL, talk, &comms[t]);
+        pthread_create(&threads[t], NULL, threads_exchange_messages, &comms[t]);
     for (int t = 0; t < THREADS; t++)
         pthread_join(threads[t], NULL);
     for (int t = 0; t < THREADS; t++)

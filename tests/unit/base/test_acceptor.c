@@ -25,7 +25,7 @@ static int listener, rejected, refuse;
 static struct sockaddr_un name = {.sun_family = AF_UNIX};
 static socklen_t name_len = sizeof(sa_family_t); /* the kernel chooses an abstract name */
 
-static struct acceptor_caller *admit(void *ctx, int fd)
+static struct acceptor_caller *acceptor_admit(void *ctx, int fd)
 {
     struct caller *c = refuse ? NULL : calloc(1, sizeof(*c));
     (void)ctx;
@@ -36,7 +36,7 @@ static struct acceptor_caller *admit(void *ctx, int fd)
     return &c->in;
 }
 
-static void reject(void *ctx, struct acceptor_caller *in)
+static void acceptor_reject(void *ctx, struct acceptor_caller *in)
 {
     struct caller *c = (struct caller *)in;
     (void)ctx;
@@ -45,9 +45,9 @@ static void reject(void *ctx, struct acceptor_caller *in)
     free(c);
 }
 
-static const struct acceptor_ops ops = {admit, reject};
+static const struct acceptor_ops ops = {acceptor_admit, acceptor_reject};
 
-static void begin(uint32_t max, uint32_t ms)
+static void acceptor_begin(uint32_t max, uint32_t ms)
 {
     name_len = sizeof(sa_family_t);
     listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -58,14 +58,14 @@ static void begin(uint32_t max, uint32_t ms)
     rejected = refuse = 0;
 }
 
-static void end(void)
+static void acceptor_end(void)
 {
     acceptor_close(&acceptor);
     EXPECT_EQ(acceptor.n, 0);
     close(listener);
 }
 
-static int call(void)
+static int acceptor_call(void)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     EXPECT(connect(fd, (struct sockaddr *)&name, name_len) == 0);
@@ -81,13 +81,13 @@ static int is_disconnected(int fd)
 static void time_and_number_are_limited(void)
 {
     int fd[5];
-    begin(3, 100);
+    acceptor_begin(3, 100);
     for (int i = 0; i < 3; i++) {
-        fd[i] = call();
+        fd[i] = acceptor_call();
         EXPECT_EQ(acceptor_take(&acceptor, listener, 10 * (uint64_t)i), 0);
     }
     EXPECT_EQ(acceptor.n, 3);
-    fd[3] = call();
+    fd[3] = acceptor_call();
     EXPECT_EQ(acceptor_take(&acceptor, listener, 30), 0);
     EXPECT_EQ(acceptor.n, 3);
     EXPECT(is_disconnected(fd[0]) && !is_disconnected(fd[1]) && !is_disconnected(fd[3]));
@@ -99,25 +99,25 @@ static void time_and_number_are_limited(void)
     acceptor_remove(&acceptor, &proved->in);
     acceptor_remove(&acceptor, &proved->in);
     EXPECT_EQ(acceptor.n, 1);
-    fd[4] = call();
+    fd[4] = acceptor_call();
     EXPECT_EQ(acceptor_take(&acceptor, listener, 110), 0);
     EXPECT_EQ(acceptor_expire(&acceptor, 1000), UINT64_MAX);
     EXPECT(!is_disconnected(fd[3]) && is_disconnected(fd[4]));
-    reject(NULL, &proved->in);
+    acceptor_reject(NULL, &proved->in);
     for (int i = 0; i < 5; i++)
         close(fd[i]);
-    end();
+    acceptor_end();
 }
 
 static void without_memory(void)
 {
-    begin(3, 100);
+    acceptor_begin(3, 100);
     refuse = 1;
-    const int fd = call();
+    const int fd = acceptor_call();
     EXPECT_EQ(acceptor_take(&acceptor, listener, 0), ENOMEM);
     EXPECT(is_disconnected(fd) && acceptor.n == 0);
     close(fd);
-    end();
+    acceptor_end();
 }
 
 enum { DESCRIPTORS = 64 };
@@ -136,11 +136,11 @@ static void without_descriptors(void)
 {
     struct rlimit before;
     getrlimit(RLIMIT_NOFILE, &before);
-    begin(3, 100);
-    const int first = call(), second = call();
+    acceptor_begin(3, 100);
+    const int first = acceptor_call(), second = acceptor_call();
     EXPECT_EQ(acceptor_take(&acceptor, listener, 0), 0);
     EXPECT_EQ(acceptor.n, 2);
-    const int third = call();
+    const int third = acceptor_call();
     struct rlimit few = {DESCRIPTORS, before.rlim_max};
     EXPECT(setrlimit(RLIMIT_NOFILE, &few) == 0);
     use_descriptors();
@@ -152,13 +152,13 @@ static void without_descriptors(void)
     EXPECT_EQ(acceptor_expire(&acceptor, 1000), UINT64_MAX);
     use_descriptors();
     close(used[--nused]);
-    const int refused = call();
+    const int refused = acceptor_call();
     EXPECT_EQ(acceptor_take(&acceptor, listener, 1000), EMFILE);
     EXPECT(is_disconnected(refused));
     /* Later callers are admitted as soon as there are descriptors. */
     close(refused);
     close(used[--nused]);
-    const int late = call();
+    const int late = acceptor_call();
     EXPECT_EQ(acceptor_take(&acceptor, listener, 1000), 0);
     EXPECT(!is_disconnected(late) && acceptor.n == 1);
     while (nused > 0)
@@ -167,7 +167,7 @@ static void without_descriptors(void)
     close(first);
     close(second);
     close(third);
-    end();
+    acceptor_end();
     setrlimit(RLIMIT_NOFILE, &before);
 }
 

@@ -14,7 +14,7 @@ static struct biglock lock;
 static long shared_count;
 static int arrived; /* both under the lock */
 
-static void *count(void *arg)
+static void *biglock_count(void *arg)
 {
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
@@ -27,12 +27,12 @@ static void *count(void *arg)
     return NULL;
 }
 
-static void excludes(void)
+static void test_excludes(void)
 {
     pthread_t threads[THREADS];
     biglock_init(&lock);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, count, NULL);
+        pthread_create(&threads[i], NULL, biglock_count, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     EXPECT_EQ(shared_count, (long)THREADS * ROUNDS);
@@ -50,7 +50,7 @@ static void *come_in(void *arg)
 }
 
 /* The poller gives the lock away by sharing alone; the test ends only if the others get it. */
-static void shares(void)
+static void test_shares(void)
 {
     pthread_t threads[THREADS];
     biglock_init(&lock);
@@ -77,7 +77,7 @@ static void *try_only(void *arg)
 
 /* A thread that polls repeatedly without finding anything yields the lock even when nobody waits for the lock, as long as others have
  * used it: here for one that only tries. */
-static void rests(void)
+static void test_rests(void)
 {
     pthread_t other;
     biglock_init(&lock);
@@ -97,8 +97,8 @@ static void rests(void)
 
 int main(void)
 {
-    TEST_RUN(excludes);
-    TEST_RUN(shares);
-    TEST_RUN(rests);
+    TEST_RUN(test_excludes);
+    TEST_RUN(test_shares);
+    TEST_RUN(test_rests);
     return test_result();
 }

@@ -25,7 +25,7 @@ static void expect_values(struct list *head, const char *digits)
         EXPECT_EQ(found[i], digits[n - 1 - i]);
 }
 
-static void lists(void)
+static void test_lists(void)
 {
     struct list head;
     struct item items[6];
@@ -45,7 +45,7 @@ static void lists(void)
     EXPECT(list_empty(&head));
 }
 
-static void pools(void)
+static void test_pools(void)
 {
     enum { N = 1000 };
     struct pool pool;
@@ -69,7 +69,7 @@ static void pools(void)
     EXPECT(pool.free == NULL);
 }
 
-static void copies(void)
+static void test_copies(void)
 {
     char from[128], to[128];
     for (int i = 0; i < 128; i++)
@@ -84,8 +84,8 @@ static void copies(void)
 
 int main(void)
 {
-    TEST_RUN(lists);
-    TEST_RUN(pools);
-    TEST_RUN(copies);
+    TEST_RUN(test_lists);
+    TEST_RUN(test_pools);
+    TEST_RUN(test_copies);
     return test_result();
 }

@@ -16,18 +16,18 @@ static struct interval nodes[MANY];
 static bool in_tree[MANY];
 static uint64_t seed = 1;
 
-static unsigned pick(unsigned n)
+static unsigned interval_pick(unsigned n)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (unsigned)(seed >> 33) % n;
 }
 
 /* Height of the subtree when order, reach and balance hold everywhere, else -1. */
-static int sound(const struct interval *n)
+static int interval_is_consistent(const struct interval *n)
 {
     if (!n)
         return 0;
-    int l = sound(n->left), r = sound(n->right);
+    int l = interval_is_consistent(n->left), r = interval_is_consistent(n->right);
     uintptr_t reach = n->end;
     if (n->left)
         reach = MAX(reach, n->left->reach);
@@ -39,7 +39,7 @@ static int sound(const struct interval *n)
     return 1 + MAX(l, r);
 }
 
-static void compare(const struct interval_tree *t, uintptr_t start, uintptr_t end)
+static void interval_compare(const struct interval_tree *t, uintptr_t start, uintptr_t end)
 {
     int overlap = 0, found = 0;
     bool cover = false;
@@ -68,25 +68,25 @@ static void random_ranges(void)
 {
     struct interval_tree t = {NULL};
     for (int round = 0; round < ROUNDS; round++) {
-        unsigned i = pick(MANY);
+        unsigned i = interval_pick(MANY);
         if (in_tree[i]) {
             interval_remove(&t, &nodes[i]);
         } else {
-            nodes[i].start = pick(200);
-            nodes[i].end = nodes[i].start + 1 + pick(pick(4) ? 5 : 120);
+            nodes[i].start = interval_pick(200);
+            nodes[i].end = nodes[i].start + 1 + interval_pick(interval_pick(4) ? 5 : 120);
             interval_insert(&t, &nodes[i]);
         }
         in_tree[i] = !in_tree[i];
         if (round % 16 == 0)
-            EXPECT(sound(t.root) >= 0);
-        uintptr_t start = pick(220);
-        compare(&t, start, start + 1 + pick(pick(2) ? 4 : 100));
+            EXPECT(interval_is_consistent(t.root) >= 0);
+        uintptr_t start = interval_pick(220);
+        interval_compare(&t, start, start + 1 + interval_pick(interval_pick(2) ? 4 : 100));
     }
     for (int i = 0; i < MANY; i++) {
         if (in_tree[i])
             interval_remove(&t, &nodes[i]);
         in_tree[i] = false;
-        EXPECT(sound(t.root) >= 0);
+        EXPECT(interval_is_consistent(t.root) >= 0);
     }
     EXPECT(t.root == NULL);
 }
@@ -99,14 +99,14 @@ static void in_order(void)
         nodes[i].end = (uintptr_t)i * 2 + 1;
         interval_insert(&t, &nodes[i]);
     }
-    int depth = sound(t.root);
+    int depth = interval_is_consistent(t.root);
     EXPECT(depth >= 9 && depth <= 11); /* log2(300) is 8.2 */
     EXPECT(interval_cover(&t, 2 * MANY - 2, 2 * MANY - 1) == &nodes[MANY - 1]);
     EXPECT(interval_overlap(&t, 1, 2) == NULL); /* between two */
     EXPECT(interval_overlap(&t, 2 * MANY, 2 * MANY + 9) == NULL);
     for (int i = 0; i < MANY; i += 2) /* from the middle outwards */
         interval_remove(&t, &nodes[i]);
-    EXPECT(sound(t.root) >= 8);
+    EXPECT(interval_is_consistent(t.root) >= 8);
 }
 
 int main(void)

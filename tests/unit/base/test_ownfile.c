@@ -33,7 +33,7 @@ static off_t size_of(const char *name)
 }
 
 /* The error with which an existing file is refused; 0: it is opened. */
-static int refused(int dir, const char *name, int flags)
+static int ownfile_refused(int dir, const char *name, int flags)
 {
     const int fd = ownfile_open(dir, name, flags);
     if (fd < 0)
@@ -56,12 +56,12 @@ static int folder_refused(const char *name, bool create)
 static void own_files_are_opened(void)
 {
     make_file("mine", 0644, "text");
-    EXPECT_EQ(refused(folder, "mine", O_RDONLY), 0);
-    EXPECT_EQ(refused(folder, "mine", O_RDWR), 0);
+    EXPECT_EQ(ownfile_refused(folder, "mine", O_RDONLY), 0);
+    EXPECT_EQ(ownfile_refused(folder, "mine", O_RDWR), 0);
     EXPECT_EQ(size_of("mine"), 4);
-    EXPECT_EQ(refused(folder, "mine", O_RDWR | O_TRUNC), 0);
+    EXPECT_EQ(ownfile_refused(folder, "mine", O_RDWR | O_TRUNC), 0);
     EXPECT_EQ(size_of("mine"), 0);
-    EXPECT_EQ(refused(folder, "none", O_RDONLY), ENOENT);
+    EXPECT_EQ(ownfile_refused(folder, "none", O_RDONLY), ENOENT);
     unlinkat(folder, "mine", 0);
 }
 
@@ -85,11 +85,11 @@ static void links_and_special_files_are_refused(void)
 {
     make_file("victim", 0600, "precious");
     EXPECT(symlinkat("victim", folder, "link") == 0 && mkfifoat(folder, "fifo", 0600) == 0);
-    EXPECT_EQ(refused(folder, "link", O_RDWR | O_TRUNC), ELOOP);
-    EXPECT_EQ(refused(folder, "fifo", O_RDONLY), EPERM);
-    EXPECT_EQ(refused(folder, ".", O_RDONLY), EPERM);
+    EXPECT_EQ(ownfile_refused(folder, "link", O_RDWR | O_TRUNC), ELOOP);
+    EXPECT_EQ(ownfile_refused(folder, "fifo", O_RDONLY), EPERM);
+    EXPECT_EQ(ownfile_refused(folder, ".", O_RDONLY), EPERM);
     make_file("loose", 0622, "text");
-    EXPECT_EQ(refused(folder, "loose", O_RDONLY), EPERM);
+    EXPECT_EQ(ownfile_refused(folder, "loose", O_RDONLY), EPERM);
     EXPECT_EQ(size_of("victim"), 8);
     unlinkat(folder, "link", 0);
     unlinkat(folder, "fifo", 0);
@@ -103,19 +103,19 @@ static void second_names_are_refused_for_writing(void)
     char path[PATH_MAX];
     make_file("victim", 0600, "precious");
     EXPECT(linkat(folder, "victim", folder, "second", 0) == 0);
-    EXPECT_EQ(refused(folder, "second", O_RDWR), 0);
+    EXPECT_EQ(ownfile_refused(folder, "second", O_RDWR), 0);
     EXPECT(fchmod(folder, 0770) == 0);
-    EXPECT_EQ(refused(folder, "second", O_RDWR | O_TRUNC), EPERM);
-    EXPECT_EQ(refused(folder, "second", O_RDONLY), 0);
+    EXPECT_EQ(ownfile_refused(folder, "second", O_RDWR | O_TRUNC), EPERM);
+    EXPECT_EQ(ownfile_refused(folder, "second", O_RDONLY), 0);
     EXPECT(fchmod(folder, 0700) == 0);
     snprintf(path, sizeof(path), "%s/second", top);
-    EXPECT_EQ(refused(AT_FDCWD, path, O_RDWR | O_TRUNC), EPERM);
+    EXPECT_EQ(ownfile_refused(AT_FDCWD, path, O_RDWR | O_TRUNC), EPERM);
     EXPECT_EQ(size_of("victim"), 8);
     unlinkat(folder, "second", 0);
     unlinkat(folder, "victim", 0);
 }
 
-static void folders(void)
+static void test_folders(void)
 {
     EXPECT_EQ(folder_refused("dir", false), ENOENT);
     EXPECT_EQ(folder_refused("dir", true), 0);
@@ -136,8 +136,8 @@ static void files_of_others(void)
     }
     make_file("theirs", 0644, "text");
     EXPECT(fchownat(folder, "theirs", OTHER_USER, OTHER_USER, 0) == 0);
-    EXPECT_EQ(refused(folder, "theirs", O_RDONLY), EPERM);
-    EXPECT_EQ(refused(folder, "theirs", O_RDWR | O_TRUNC), EPERM);
+    EXPECT_EQ(ownfile_refused(folder, "theirs", O_RDONLY), EPERM);
+    EXPECT_EQ(ownfile_refused(folder, "theirs", O_RDWR | O_TRUNC), EPERM);
     EXPECT_EQ(size_of("theirs"), 4);
     EXPECT(mkdirat(folder, "dir", 0700) == 0 && fchownat(folder, "dir", OTHER_USER, OTHER_USER, 0) == 0);
     EXPECT_EQ(folder_refused("dir", true), EPERM);
@@ -154,7 +154,7 @@ int main(void)
     TEST_RUN(new_files_are_new);
     TEST_RUN(links_and_special_files_are_refused);
     TEST_RUN(second_names_are_refused_for_writing);
-    TEST_RUN(folders);
+    TEST_RUN(test_folders);
     TEST_RUN(files_of_others);
     close(folder);
     EXPECT(rmdir(top) == 0);

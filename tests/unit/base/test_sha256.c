@@ -8,7 +8,7 @@
 
 #include "test.h"
 
-static const char *hex(const uint8_t *bytes)
+static const char *sha256_hex(const uint8_t *bytes)
 {
     static char text[2 * SHA256_SIZE + 1];
     for (int i = 0; i < SHA256_SIZE; i++)
@@ -16,14 +16,14 @@ static const char *hex(const uint8_t *bytes)
     return text;
 }
 
-static const char *digest(const void *data, size_t len)
+static const char *sha256_digest(const void *data, size_t len)
 {
     struct sha256 s;
     uint8_t out[SHA256_SIZE];
     sha256_init(&s);
     sha256_add(&s, data, len);
     sha256_end(&s, out);
-    return hex(out);
+    return sha256_hex(out);
 }
 
 static void published_digests(void)
@@ -31,24 +31,26 @@ static void published_digests(void)
     const char *two =
         "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"; /* 56 bytes: the length needs a block of
                                                                        its own */
-    EXPECT_STR(digest("", 0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-    EXPECT_STR(digest("abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-    EXPECT_STR(digest(two, strlen(two)), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    EXPECT_STR(sha256_digest("", 0), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    EXPECT_STR(sha256_digest("abc", 3), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    EXPECT_STR(sha256_digest(two, strlen(two)),
+               "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
     char *million = malloc(1000000);
     memset(million, 'a', 1000000);
-    EXPECT_STR(digest(million, 1000000), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+    EXPECT_STR(sha256_digest(million, 1000000),
+               "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
     free(million);
 }
 
 /* Every way to cut 200 bytes in two gives what the whole gives. */
-static void pieces(void)
+static void test_pieces(void)
 {
     uint8_t data[200];
     char whole[2 * SHA256_SIZE + 1];
     for (size_t i = 0; i < sizeof(data); i++)
         data[i] = (uint8_t)(i * 7);
     for (size_t len = 0; len <= sizeof(data); len++) {
-        strcpy(whole, digest(data, len));
+        strcpy(whole, sha256_digest(data, len));
         for (size_t cut = 0; cut <= len; cut++) {
             struct sha256 s;
             uint8_t out[SHA256_SIZE];
@@ -56,22 +58,22 @@ static void pieces(void)
             sha256_add(&s, data, cut);
             sha256_add(&s, data + cut, len - cut);
             sha256_end(&s, out);
-            if (strcmp(hex(out), whole) != 0)
+            if (strcmp(sha256_hex(out), whole) != 0)
                 printf("%zu bytes cut at %zu\n", len, cut);
-            EXPECT_STR(hex(out), whole);
+            EXPECT_STR(sha256_hex(out), whole);
         }
     }
 }
 
-struct rfc4231 {
+struct test_rfc4231 {
     const char *key, *data; /* a pattern: one byte, repeated */
     size_t key_len, data_len;
     const char *code;
 };
 
-static void rfc4231(void)
+static void test_rfc4231(void)
 {
-    static const struct rfc4231 cases[] = {
+    static const struct test_rfc4231 cases[] = {
         {"\x0b", "Hi There", 20, 0, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"},
         {"Jefe", "what do ya want for nothing?", 0, 0,
          "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"},
@@ -85,7 +87,7 @@ static void rfc4231(void)
          131, 0, "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        const struct rfc4231 *c = &cases[i];
+        const struct test_rfc4231 *c = &cases[i];
         uint8_t key[256], data[256], out[SHA256_SIZE];
         size_t key_len = c->key_len ? c->key_len : strlen(c->key);
         size_t data_len = c->data_len ? c->data_len : strlen(c->data);
@@ -98,7 +100,7 @@ static void rfc4231(void)
         else
             memcpy(data, c->data, data_len);
         hmac_sha256(key, key_len, data, data_len, out);
-        EXPECT_STR(hex(out), c->code);
+        EXPECT_STR(sha256_hex(out), c->code);
         /* Byte by byte, from a copy of the keyed state. */
         struct hmac_sha256 keyed, each;
         hmac_sha256_init(&keyed, key, key_len);
@@ -106,7 +108,7 @@ static void rfc4231(void)
         for (size_t k = 0; k < data_len; k++)
             hmac_sha256_add(&each, data + k, 1);
         hmac_sha256_end(&each, out);
-        EXPECT_STR(hex(out), c->code);
+        EXPECT_STR(sha256_hex(out), c->code);
     }
 }
 
@@ -119,14 +121,14 @@ static void rfc4231_more(void)
         key[i] = (uint8_t)(i + 1);
     memset(data, 0xcd, sizeof(data));
     hmac_sha256(key, sizeof(key), data, sizeof(data), out);
-    EXPECT_STR(hex(out), "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b");
+    EXPECT_STR(sha256_hex(out), "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b");
     memset(key, 0x0c, 20);
     hmac_sha256(key, 20, "Test With Truncation", 20, out);
-    snprintf(start, sizeof(start), "%.32s", hex(out));
+    snprintf(start, sizeof(start), "%.32s", sha256_hex(out));
     EXPECT_STR(start, "a3b6167473100ee06e0c796c2955552b");
 }
 
-static void secrets(void)
+static void test_secrets(void)
 {
     uint8_t a[32] = {1, 2, 3}, b[32] = {1, 2, 3};
     EXPECT(secret_equal(a, b, sizeof(a)));
@@ -144,9 +146,9 @@ static void secrets(void)
 int main(void)
 {
     TEST_RUN(published_digests);
-    TEST_RUN(pieces);
-    TEST_RUN(rfc4231);
+    TEST_RUN(test_pieces);
+    TEST_RUN(test_rfc4231);
     TEST_RUN(rfc4231_more);
-    TEST_RUN(secrets);
+    TEST_RUN(test_secrets);
     return test_result();
 }

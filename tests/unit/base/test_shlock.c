@@ -36,7 +36,7 @@ static enum shlock_result store_over(struct shlock *l, const struct shlock_user 
     return SHLOCK_TAKEN_OVER;
 }
 
-static void body(int who)
+static void shlock_message_body(int who)
 {
     const struct shlock_user user = {.number = (uint32_t)who, .is_dead = is_dead};
     uint32_t owner;
@@ -68,12 +68,12 @@ static void body(int who)
     }
 }
 
-static void reset(void)
+static void shlock_reset(void)
 {
     memset(&mem, 0, sizeof(mem));
 }
 
-static void share(uint32_t *words)
+static void shlock_share(uint32_t *words)
 {
     words[0] = atomic_load(&mem.lock.word);
     memcpy(words + 1, mem.inside, sizeof(mem.inside));
@@ -81,7 +81,7 @@ static void share(uint32_t *words)
     words[6] = mem.second;
 }
 
-static const char *check(void)
+static const char *shlock_check(void)
 {
     int inside = 0, dead_inside = 0;
     for (int i = 0; i < explorer.processes; i++) {
@@ -105,10 +105,10 @@ static const char *explore_way(enum way chosen, int processes, int deaths)
     rounds = deaths > 1 ? 1 : 2;
     explorer.processes = processes;
     explorer.deaths = deaths;
-    explorer.body = body;
-    explorer.reset = reset;
-    explorer.share = share;
-    explorer.check = check;
+    explorer.body = shlock_message_body;
+    explorer.reset = shlock_reset;
+    explorer.share = shlock_share;
+    explorer.check = shlock_check;
     interleave_all(chosen == RIGHT || chosen == BREAK);
     return explorer.wrong;
 }

@@ -28,7 +28,7 @@ static void round_trips(void)
     }
 }
 
-static void refuses(void)
+static void test_refuses(void)
 {
     static const char *const texts[] = {
         "", ".", "3", "3.", "3.AAA", "3.AAAAA", "3.AA A", "x.AAAA", "4.AAAA", "-1.", "99999999999999999999."};
@@ -39,7 +39,7 @@ static void refuses(void)
     }
 }
 
-static void fuzz(void)
+static void test_fuzz(void)
 {
     srand(1);
     for (int round = 0; round < 100000; round++) {
@@ -61,7 +61,7 @@ static void fuzz(void)
 int main(void)
 {
     TEST_RUN(round_trips);
-    TEST_RUN(refuses);
-    TEST_RUN(fuzz);
+    TEST_RUN(test_refuses);
+    TEST_RUN(test_fuzz);
     return test_result();
 }

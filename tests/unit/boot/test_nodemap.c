@@ -86,7 +86,7 @@ static void round_trips(void)
     free(text);
 }
 
-static void fuzz(void)
+static void test_fuzz(void)
 {
     static const char seed[] = "(vector,(0,2,4),(2,1,3))";
     srand(9);
@@ -107,6 +107,6 @@ int main(void)
     TEST_RUN(known_texts);
     TEST_RUN(bad_texts);
     TEST_RUN(round_trips);
-    TEST_RUN(fuzz);
+    TEST_RUN(test_fuzz);
     return test_result();
 }

@@ -8,7 +8,7 @@
 #include "boot/pmi_line.h"
 #include "test.h"
 
-static void words(void)
+static void pmi_line_make_words(void)
 {
     char text[] = "  cmd=put\tkey=a value=b=c=  free text empty= ";
     struct pmi_line line;
@@ -20,7 +20,7 @@ static void words(void)
     EXPECT(pmi_line_get(&line, "free") == NULL);
 }
 
-static void refuses(void)
+static void test_refuses(void)
 {
     char no_key[] = "cmd=x =y", control[] = "cmd=x\x01", many[512] = "";
     struct pmi_line line;
@@ -31,7 +31,7 @@ static void refuses(void)
     EXPECT(!pmi_line_parse(many, &line));
 }
 
-static void numbers(void)
+static void test_numbers(void)
 {
     static const struct {
         const char *text;
@@ -58,7 +58,7 @@ static void numbers(void)
     }
 }
 
-static void escapes(void)
+static void test_escapes(void)
 {
     static const char text[] = "50% of a=b, \"quoted\"\nsecond line";
     char word[256], small[8];
@@ -73,7 +73,7 @@ static void escapes(void)
     EXPECT_STR(bad, "%zz%4?%");
 }
 
-static void fuzz(void)
+static void test_fuzz(void)
 {
     srand(5);
     for (int round = 0; round < 200000; round++) {
@@ -100,10 +100,10 @@ static void fuzz(void)
 
 int main(void)
 {
-    TEST_RUN(words);
-    TEST_RUN(refuses);
-    TEST_RUN(numbers);
-    TEST_RUN(escapes);
-    TEST_RUN(fuzz);
+    TEST_RUN(pmi_line_make_words);
+    TEST_RUN(test_refuses);
+    TEST_RUN(test_numbers);
+    TEST_RUN(test_escapes);
+    TEST_RUN(test_fuzz);
     return test_result();
 }

@@ -6,7 +6,7 @@
 #include "cli/number.h"
 #include "test.h"
 
-static void whole(void)
+static void number_is_whole(void)
 {
     static const char *const bad[] = {"", " 1", "1 ", "1x", "x", "1.5", "99999999999999999999", "0", "11"};
     long value = 7;
@@ -17,7 +17,7 @@ static void whole(void)
     EXPECT_EQ(value, 10);
 }
 
-static void real(void)
+static void number_print_real(void)
 {
     static const char *const bad[] = {"", "nan", "inf", "1s", "-1", " 1", "2.5"};
     double value = 7;
@@ -28,7 +28,7 @@ static void real(void)
     EXPECT(value == 0.25);
 }
 
-static void sizes(void)
+static void test_sizes(void)
 {
     static const char *const bad[] = {"", ",", "8,,9", "k", "8kk", "2G", "99999999999", "-8", "1,2,3,4,5"};
     size_t list[4];
@@ -44,7 +44,7 @@ static void sizes(void)
     }
 }
 
-static void printed(void)
+static void test_printed(void)
 {
     char text[32];
     number_print_size(1000, text);
@@ -57,9 +57,9 @@ static void printed(void)
 
 int main(void)
 {
-    TEST_RUN(whole);
-    TEST_RUN(real);
-    TEST_RUN(sizes);
-    TEST_RUN(printed);
+    TEST_RUN(number_is_whole);
+    TEST_RUN(number_print_real);
+    TEST_RUN(test_sizes);
+    TEST_RUN(test_printed);
     return test_result();
 }

@@ -34,7 +34,7 @@ static struct {
     const char *wrong;
 } job;
 
-static bool leads(int r)
+static bool barrier_machine_leads(int r)
 {
     return job.leader_of[job.node_of[r]] == r;
 }
@@ -54,7 +54,7 @@ static void job_make(const char *per_node, int n)
         job.partners = barrier_partners(l, job.leaders, n, job.partner[l], PLACES, &job.rounds);
 }
 
-static bool ready(const struct state *s, int r)
+static bool barrier_machine_ready(const struct state *s, int r)
 {
     const int node = job.node_of[r];
     const struct one *me = &s->rank[r];
@@ -71,7 +71,7 @@ static bool ready(const struct state *s, int r)
     return all;
 }
 
-static void fly(struct state *s, int r)
+static void barrier_machine_fly(struct state *s, int r)
 {
     const int node = job.node_of[r];
     for (int p = 0; p < job.partners; p++) {
@@ -94,20 +94,21 @@ static bool somebody_is_missing(const struct state *s, int barrier)
 }
 
 /* One step of rank r; false when it waits. */
-static bool step(struct state *s, int r)
+static bool barrier_machine_step(struct state *s, int r)
 {
     struct one *me = &s->rank[r];
     bool alone = true;
     for (int i = 0; i < job.ranks; i++)
         alone &= i == r || job.node_of[i] != job.node_of[r];
-    const struct barrier_machine_shape shape = {.leads = leads(r), .alone = alone, .rounds = job.rounds};
+    const struct barrier_machine_shape shape = {
+        .leads = barrier_machine_leads(r), .alone = alone, .rounds = job.rounds};
     if (me->stage == BARRIER_IDLE) {
         if (me->left == BARRIERS)
             return false;
         me->entered++;
     }
     struct barrier_machine m = {(enum barrier_machine_stage)me->stage, (int8_t)me->round, me->turn};
-    const enum barrier_machine_action action = barrier_machine_next(&m, &shape, ready(s, r));
+    const enum barrier_machine_action action = barrier_machine_next(&m, &shape, barrier_machine_ready(s, r));
     me->stage = (uint8_t)m.stage;
     me->round = (uint8_t)m.round;
     me->turn = m.turn;
@@ -116,13 +117,13 @@ static bool step(struct state *s, int r)
     else if (action == BARRIER_RELEASE_NODE)
         s->release[job.node_of[r]] = m.turn;
     else if (action == BARRIER_ROUND)
-        fly(s, r);
+        barrier_machine_fly(s, r);
     else if (action == BARRIER_DONE && somebody_is_missing(s, ++me->left))
         job.wrong = "a rank left a barrier that another has not entered";
     return action != BARRIER_WAIT;
 }
 
-static void land(struct state *s, int to, int p, int which)
+static void barrier_machine_land(struct state *s, int to, int p, int which)
 {
     uint8_t *queue = s->flying[to][p];
     s->crossed[to][p] = queue[which];
@@ -132,13 +133,13 @@ static void land(struct state *s, int to, int p, int which)
     s->flights[to][p]--;
 }
 
-static bool look(struct explore *e, const void *at)
+static bool barrier_machine_poll(struct explore *e, const void *at)
 {
     bool moved = false, over = true;
     for (int r = 0; r < job.ranks; r++) {
         struct state s = *(const struct state *)at;
         over &= s.rank[r].left == BARRIERS;
-        if (!step(&s, r))
+        if (!barrier_machine_step(&s, r))
             continue;
         moved = true;
         explore_add(e, &s, "a rank goes on");
@@ -149,7 +150,7 @@ static bool look(struct explore *e, const void *at)
             const int flights = s.flights[to][p];
             for (int i = 0; i < (job.disordered ? flights : flights > 0);
                  i++, s = *(const struct state *)at) {
-                land(&s, to, p, i);
+                barrier_machine_land(&s, to, p, i);
                 moved = true;
                 explore_add(e, &s, "a write arrives");
             }
@@ -159,7 +160,7 @@ static bool look(struct explore *e, const void *at)
     return !job.wrong;
 }
 
-static bool unexpected(void)
+static bool barrier_machine_unexpected(void)
 {
     if (job.wrong && !job.disordered)
         printf("%s:\n", job.wrong);
@@ -174,7 +175,7 @@ static uint32_t explore_job(void)
         first.rank[r].turn = first.report[r] = FIRST_TURN;
     memset(first.release, FIRST_TURN, sizeof(first.release));
     memset(first.crossed, FIRST_TURN, sizeof(first.crossed));
-    return explore_every(sizeof(first), &first, look, unexpected);
+    return explore_every(sizeof(first), &first, barrier_machine_poll, barrier_machine_unexpected);
 }
 
 static void nobody_is_early_or_stuck(void)

@@ -48,7 +48,7 @@ static const struct crowd {
 };
 
 static uint32_t seed;
-static uint32_t dice(uint32_t n)
+static uint32_t shm_method_random_choice(uint32_t n)
 {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 8) % n;
@@ -62,7 +62,8 @@ struct outcome {
 /* Calls of one size. A cost varies by a tenth; first calls touch new memory; a call after one of another method takes three times as long
  * (recorded: a split copy 22 us, and 70 us after calls without; reading 20 us, and 28 us to 60 us); and of a hundred calls this many take
  * 50 times as long, because the other rank is not running. One call in four is measured. */
-static struct outcome play(const struct recorded *r, int calls, const uint32_t stalls[SHARED_METHODS])
+static struct outcome shm_method_play(const struct recorded *r, int calls,
+                                      const uint32_t stalls[SHARED_METHODS])
 {
     struct outcome o = {0};
     struct tune t;
@@ -71,13 +72,13 @@ static struct outcome play(const struct recorded *r, int calls, const uint32_t s
     for (int i = 0; i < calls; i++) {
         struct tune_ticket ticket = tune_pick(&t, r->ns[METHOD_SPLIT] ? 7 : 3);
         const unsigned m = ticket.candidate;
-        uint64_t ns = r->ns[m] + dice(r->ns[m] / 10);
+        uint64_t ns = r->ns[m] + shm_method_random_choice(r->ns[m] / 10);
         if (o.taken[m]++ == 0)
             ns *= 5;
         else if (m != last)
             ns *= 3;
         last = m;
-        if (dice(100) < stalls[m])
+        if (shm_method_random_choice(100) < stalls[m])
             ns *= 50;
         tune_report(&t, &ticket, ns, tune_is_examining(&t) || i % 4 == 0);
         o.spent += ns;
@@ -94,7 +95,7 @@ static void check_table(const struct recorded *table, size_t n)
         uint64_t best = r->ns[0] < r->ns[1] ? r->ns[0] : r->ns[1];
         if (r->ns[METHOD_SPLIT] && r->ns[METHOD_SPLIT] < best)
             best = r->ns[METHOD_SPLIT];
-        struct outcome o = play(r, calls, none);
+        struct outcome o = shm_method_play(r, calls, none);
         /* a cost is 1.05 times the recorded one on average */
         const uint64_t limit = best * (uint64_t)calls * 105 / 100 * 110 / 100;
         if (o.spent > limit)
@@ -126,7 +127,8 @@ static void the_fastest_where_ranks_take_turns(void)
                 struct tune_ticket ticket = tune_pick(&t, 3);
                 uint64_t sum = 0;
                 for (int call = 0; call < r->period; call++) {
-                    const uint64_t noise = (100 + dice(10)) * (dice(10) == 0 ? 2 : 1);
+                    const uint64_t noise =
+                        (100 + shm_method_random_choice(10)) * (shm_method_random_choice(10) == 0 ? 2 : 1);
                     sum += r->ns[ticket.candidate] * noise / 100;
                     least += best * noise / 100;
                 }

@@ -31,12 +31,12 @@ static struct {
     const char *wrong;
 } job;
 
-static struct split_piece take(enum side side, struct split *c)
+static struct split_piece shm_split_consume(enum side side, struct split *c)
 {
     return side == READER ? split_front(c) : split_back(c);
 }
 
-static void move(struct state *s, const struct one *me)
+static void shm_split_move(struct state *s, const struct one *me)
 {
     for (uint32_t u = me->first; u < me->first + me->count; u++)
         if (++s->moved[u] > 1)
@@ -44,7 +44,7 @@ static void move(struct state *s, const struct one *me)
 }
 
 /* Nothing is left to claim. The owner is done; the reader waits for what the owner has claimed. */
-static bool end(struct state *s, enum side side, uint64_t word)
+static bool shm_split_end(struct state *s, enum side side, uint64_t word)
 {
     if (side == READER && !job.hasty && s->wrote != job.units - split_unpack(word).back)
         return false;
@@ -56,7 +56,7 @@ static bool end(struct state *s, enum side side, uint64_t word)
     return true;
 }
 
-static bool act(struct state *s, enum side side)
+static bool shm_split_act(struct state *s, enum side side)
 {
     struct one *me = &s->side[side];
     struct split c = split_unpack(me->old);
@@ -65,14 +65,14 @@ static bool act(struct state *s, enum side side)
     case LOOK:
         me->old = s->word;
         c = split_unpack(me->old);
-        if (take(side, &c).count == 0)
-            return end(s, side, me->old);
+        if (shm_split_consume(side, &c).count == 0)
+            return shm_split_end(s, side, me->old);
         me->stage = SWAP;
         return true;
     case SWAP:
         me->stage = LOOK;
         if (s->word == me->old || job.blind) {
-            got = take(side, &c);
+            got = shm_split_consume(side, &c);
             s->word = split_pack(c);
             me->first = got.first;
             me->count = got.count;
@@ -82,7 +82,7 @@ static bool act(struct state *s, enum side side)
     case MOVE:
         if (s->left && side == OWNER)
             job.wrong = "the owner writes after the reader is gone";
-        move(s, me);
+        shm_split_move(s, me);
         s->wrote += side == OWNER ? me->count : 0;
         me->stage = LOOK;
         return true;
@@ -92,13 +92,13 @@ static bool act(struct state *s, enum side side)
     return false;
 }
 
-static bool look(struct explore *e, const void *at)
+static bool shm_split_poll(struct explore *e, const void *at)
 {
     bool moved = false, over = true;
     for (enum side side = READER; side < SIDES && !job.wrong; side++) {
         struct state s = *(const struct state *)at;
         over &= s.side[side].stage == OVER;
-        if (!act(&s, side))
+        if (!shm_split_act(&s, side))
             continue;
         moved = true;
         explore_add(e, &s, side == READER ? "the reader goes on" : "the owner goes on");
@@ -119,7 +119,7 @@ static uint32_t explore_job(uint32_t units, bool blind, bool hasty)
     job.hasty = hasty;
     job.wrong = NULL;
     explore_open(&e, sizeof(first));
-    explore_run(&e, &first, look);
+    explore_run(&e, &first, shm_split_poll);
     if (job.wrong && !blind && !hasty) {
         printf("%u units: %s:\n", units, job.wrong);
         explore_trail(&e, e.at);

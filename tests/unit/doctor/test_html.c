@@ -47,7 +47,7 @@ static void make_rank(uint32_t r)
     p->comms[0].calls = r >= 4000 ? 2 : 3;
 }
 
-static int count(const char *text, const char *word)
+static int html_count(const char *text, const char *word)
 {
     int n = 0;
     for (; (text = strstr(text, word)); text += strlen(word))
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     FILE *out = open_memstream(&page, &size);
     answer_html(out, &a);
     fclose(out);
-    const int nodes = count(page, "<rect class=\"");
+    const int nodes = html_count(page, "<rect class=\"");
     EXPECT(nodes >= 3 && nodes <= 48);
     EXPECT(size < 200000);
     EXPECT(strstr(page, "rank 77") != NULL);

@@ -46,7 +46,7 @@ static void set_pair(double *figures, int a, int b, double value)
 }
 
 /* Is there exactly one warning, about this host, with these words? */
-static bool only(const char *host, const char *words)
+static bool judge_only(const char *host, const char *words)
 {
     struct findings f;
     int warnings = 0;
@@ -71,50 +71,50 @@ int main(void)
     for (int i = 0; i < N; i++)
         if (i != 3)
             set_pair(bandwidth, 3, i, 4e9);
-    EXPECT(only("n3", "it is slow: 4000 MB/s"));
+    EXPECT(judge_only("n3", "it is slow: 4000 MB/s"));
     make_sound();
     set_pair(bandwidth, 1, 2, 2e9);
-    EXPECT(only("n1", "only 2000 MB/s to n2"));
+    EXPECT(judge_only("n1", "only 2000 MB/s to n2"));
     make_sound();
     for (int i = 0; i < N; i++)
         if (i != 0)
             set_pair(latency, 0, i, 9e-6);
-    EXPECT(only("n0", "latency is 9.00 us"));
+    EXPECT(judge_only("n0", "latency is 9.00 us"));
     make_sound();
     set_pair(latency, 1, 4, 9e-6);
-    EXPECT(only("n1", "its latency to n4 is 9.00 us"));
+    EXPECT(judge_only("n1", "its latency to n4 is 9.00 us"));
     make_sound(); /* three hosts, of which one is far from both */
     survey.n = 3;
     const double far[9] = {0, 8e-6, 2576e-6, 8e-6, 0, 4400e-6, 2576e-6, 4400e-6, 0};
     memcpy(latency, far, sizeof(far));
     for (int i = 0; i < 9; i++)
         bandwidth[i] = i % 4 ? 1e10 : 0;
-    EXPECT(only("n2", "its latency is 2576.00 us"));
+    EXPECT(judge_only("n2", "its latency is 2576.00 us"));
     survey.n = N;
     make_sound();
     hosts[2].memlock = 64 << 10;
-    EXPECT(only("n2", "0.1 MB of memory may be locked"));
+    EXPECT(judge_only("n2", "0.1 MB of memory may be locked"));
     make_sound();
     hosts[4].shm_free = 60 << 20;
-    EXPECT(only("n4", "/dev/shm has 63 MB free"));
+    EXPECT(judge_only("n4", "/dev/shm has 63 MB free"));
     make_sound();
     hosts[1].cma = 0;
-    EXPECT(only("n1", "may not read another's memory"));
+    EXPECT(judge_only("n1", "may not read another's memory"));
     make_sound();
     snprintf(hosts[2].version, sizeof(hosts[2].version), "1.1");
-    EXPECT(only("n2", "it has Fishplate 1.1, n0 has 1.0"));
+    EXPECT(judge_only("n2", "it has Fishplate 1.1, n0 has 1.0"));
     make_sound();
     hosts[3].ports[0].rate = 50000;
-    EXPECT(only("n3", "its port has 50 Gb/s"));
+    EXPECT(judge_only("n3", "its port has 50 Gb/s"));
     make_sound();
     hosts[3].ports[1] = hosts[3].ports[0];
     hosts[3].ports[1].port = 2;
     hosts[3].ports[1].state = NET_DOWN;
     hosts[3].nports = 2;
-    EXPECT(only("n3", "mlx5_0 port 2 is down"));
+    EXPECT(judge_only("n3", "mlx5_0 port 2 is down"));
     make_sound();
     hosts[1].ports[0].gid_index = -1;
-    EXPECT(only("n1", "has no usable GID"));
+    EXPECT(judge_only("n1", "has no usable GID"));
     make_sound();
     hosts[1].clock = -3;
     findings_judge(&survey, &none);

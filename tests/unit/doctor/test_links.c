@@ -22,7 +22,7 @@ static void link_of(int from, int to, double cost, double slower)
 }
 
 /* All with all; the links of `slow` cost `cost`, the others 1. */
-static void everyone(int nodes, int slow, double cost)
+static void links_all_ranks(int nodes, int slow, double cost)
 {
     n = 0;
     for (int a = 0; a < nodes; a++)
@@ -33,7 +33,7 @@ static void everyone(int nodes, int slow, double cost)
 
 static void slow_node(int nodes)
 {
-    everyone(nodes, 1, 4);
+    links_all_ranks(nodes, 1, 4);
     EXPECT_EQ(links_judge(list, n), (size_t)(2 * (nodes - 1)));
     for (size_t i = 0; i < n; i++)
         EXPECT_EQ(list[i].slow, list[i].from == 1 || list[i].to == 1);
@@ -41,14 +41,14 @@ static void slow_node(int nodes)
     EXPECT(list[0].times > 3.9 && list[0].times < 4.1 && list[0].others > 3 * list[0].rate);
 }
 
-static void nobody(void)
+static void links_no_receiver(void)
 {
-    everyone(6, -1, 1);
+    links_all_ranks(6, -1, 1);
     EXPECT_EQ(links_judge(list, n), 0);
     EXPECT_EQ(links_culprit(list, n), -1);
-    everyone(6, 2, 1.8); /* a little slower */
+    links_all_ranks(6, 2, 1.8); /* a little slower */
     EXPECT_EQ(links_judge(list, n), 0);
-    everyone(2, 1, 5); /* nothing to compare with */
+    links_all_ranks(2, 1, 5); /* nothing to compare with */
     EXPECT_EQ(links_judge(list, n), 0);
     EXPECT(list[0].times == 0 && list[0].others == 0);
     EXPECT_EQ(links_judge(list, 0), 0);
@@ -58,14 +58,14 @@ static void nobody(void)
 /* Slow in sum, but as fast as others at its best: the rank came late, the link is sound. */
 static void late_rank(void)
 {
-    everyone(6, -1, 1);
+    links_all_ranks(6, -1, 1);
     list[3].ns *= 50;
     EXPECT_EQ(links_judge(list, n), 0);
 }
 
 static void one_link(void)
 {
-    everyone(6, -1, 1);
+    links_all_ranks(6, -1, 1);
     list[7].best *= 5;
     list[7].ns *= 5;
     const int from = list[7].from, to = list[7].to;
@@ -77,7 +77,7 @@ static void one_link(void)
 }
 
 /* Short messages are slower than long ones, and shared memory is faster than a wire: kinds are not mixed. */
-static void kinds(void)
+static void test_kinds(void)
 {
     n = 0;
     for (int a = 0; a < 4; a++) {
@@ -89,7 +89,7 @@ static void kinds(void)
 }
 
 /* Both ends of a link have measured it. */
-static void merged(void)
+static void test_merged(void)
 {
     n = 0;
     link_of(0, 1, 3, 1);
@@ -107,10 +107,10 @@ int main(void)
 {
     for (int nodes = 3; nodes <= 20; nodes++)
         slow_node(nodes);
-    nobody();
+    links_no_receiver();
     late_rank();
     one_link();
-    kinds();
-    merged();
+    test_kinds();
+    test_merged();
     return test_result();
 }

@@ -22,7 +22,7 @@ static const struct table recorded[] = {
 enum { TRIES = 8, TABLES = sizeof(recorded) / sizeof(recorded[0]), ROUNDS = 200 };
 
 static unsigned dice = 12345;
-static double noise(double most)
+static double pick_noise(double most)
 {
     dice = dice * 1103515245u + 12345u;
     return 1 + most * ((double)(dice >> 16 & 0x7fff) / 0x7fff);
@@ -34,7 +34,7 @@ static int pick_of(const struct table *t, double most, int samples, struct pick 
     int next;
     pick_begin(p, t->predicted, t->count, TRIES);
     while (samples-- > 0 && (next = pick_next(p)) >= 0)
-        pick_record(p, (uint64_t)(t->us[next] * noise(p->samples[next] == 0 ? 1 : most) * 1e3));
+        pick_record(p, (uint64_t)(t->us[next] * pick_noise(p->samples[next] == 0 ? 1 : most) * 1e3));
     return pick_best(p);
 }
 
@@ -47,7 +47,7 @@ static double best_of(const struct table *t)
 }
 
 /* What is chosen is at most 5 % slower than the best of all, in the geometric mean, with noise of 25 %. */
-static void regret(void)
+static void test_regret(void)
 {
     double logs = 0, worst = 0;
     for (int k = 0; k < TABLES; k++)
@@ -151,7 +151,7 @@ static void stopped_early(void)
 
 int main(void)
 {
-    TEST_RUN(regret);
+    TEST_RUN(test_regret);
     TEST_RUN(never_worse);
     TEST_RUN(first_is_the_rule);
     TEST_RUN(one_bad_sample);

@@ -12,7 +12,7 @@
 #define FLOAT dtype_from(MPI_FLOAT)
 
 /* Compares with a text such as "i 3 1 a 24 c 7": integers, addresses, counts. */
-static void check(struct dtype *t, int combiner, const char *wanted)
+static void recipe_check(struct dtype *t, int combiner, const char *wanted)
 {
     char text[300] = "";
     size_t n = 0;
@@ -30,83 +30,83 @@ static void check(struct dtype *t, int combiner, const char *wanted)
     dtype_release(t);
 }
 
-static void strided(void)
+static void test_strided(void)
 {
     struct dtype *t;
     EXPECT_EQ(dtype_contiguous(5, INT, false, &t), 0);
-    check(t, MPI_COMBINER_CONTIGUOUS, "i 5 ");
+    recipe_check(t, MPI_COMBINER_CONTIGUOUS, "i 5 ");
     EXPECT_EQ(dtype_contiguous(5, INT, true, &t), 0);
-    check(t, MPI_COMBINER_CONTIGUOUS, "c 5 ");
+    recipe_check(t, MPI_COMBINER_CONTIGUOUS, "c 5 ");
     EXPECT_EQ(dtype_vector(5, 2, -3, INT, false, &t), 0);
-    check(t, MPI_COMBINER_VECTOR, "i 5 2 -3 ");
+    recipe_check(t, MPI_COMBINER_VECTOR, "i 5 2 -3 ");
     EXPECT_EQ(dtype_vector(5, 2, -3, INT, true, &t), 0);
-    check(t, MPI_COMBINER_VECTOR, "c 5 2 -3 ");
+    recipe_check(t, MPI_COMBINER_VECTOR, "c 5 2 -3 ");
     EXPECT_EQ(dtype_hvector(5, 2, 30, INT, false, &t), 0);
-    check(t, MPI_COMBINER_HVECTOR, "i 5 2 a 30 ");
+    recipe_check(t, MPI_COMBINER_HVECTOR, "i 5 2 a 30 ");
     EXPECT_EQ(dtype_hvector(5, 2, 30, INT, true, &t), 0);
-    check(t, MPI_COMBINER_HVECTOR, "c 5 2 30 ");
+    recipe_check(t, MPI_COMBINER_HVECTOR, "c 5 2 30 ");
     EXPECT_EQ(dtype_resized(INT, -4, 12, false, &t), 0);
-    check(t, MPI_COMBINER_RESIZED, "a -4 12 ");
+    recipe_check(t, MPI_COMBINER_RESIZED, "a -4 12 ");
     EXPECT_EQ(dtype_resized(INT, -4, 12, true, &t), 0);
-    check(t, MPI_COMBINER_RESIZED, "c -4 12 ");
+    recipe_check(t, MPI_COMBINER_RESIZED, "c -4 12 ");
     EXPECT_EQ(dtype_dup(INT, &t), 0);
     EXPECT(t->committed);
-    check(t, MPI_COMBINER_DUP, "");
+    recipe_check(t, MPI_COMBINER_DUP, "");
 }
 
-static void indexed(void)
+static void test_indexed(void)
 {
     struct dtype *t;
     int n[2] = {1, 2}, at[2] = {3, 4};
     MPI_Count wn[2] = {1, 2}, wat[2] = {3, 4};
     MPI_Aint bytes[2] = {16, 32};
     EXPECT_EQ(dtype_indexed(2, ivec_int(n), ivec_int(at), INT, &t), 0);
-    check(t, MPI_COMBINER_INDEXED, "i 2 1 2 3 4 ");
+    recipe_check(t, MPI_COMBINER_INDEXED, "i 2 1 2 3 4 ");
     EXPECT_EQ(dtype_indexed(2, ivec_wide(wn), ivec_wide(wat), INT, &t), 0);
-    check(t, MPI_COMBINER_INDEXED, "c 2 1 2 3 4 ");
+    recipe_check(t, MPI_COMBINER_INDEXED, "c 2 1 2 3 4 ");
     EXPECT_EQ(dtype_hindexed(2, ivec_int(n), ivec_wide(bytes), INT, &t), 0);
-    check(t, MPI_COMBINER_HINDEXED, "i 2 1 2 a 16 32 ");
+    recipe_check(t, MPI_COMBINER_HINDEXED, "i 2 1 2 a 16 32 ");
     EXPECT_EQ(dtype_hindexed(2, ivec_wide(wn), ivec_wide(bytes), INT, &t), 0);
-    check(t, MPI_COMBINER_HINDEXED, "c 2 1 2 16 32 ");
+    recipe_check(t, MPI_COMBINER_HINDEXED, "c 2 1 2 16 32 ");
     EXPECT_EQ(dtype_indexed_block(2, 7, ivec_int(at), INT, &t), 0);
-    check(t, MPI_COMBINER_INDEXED_BLOCK, "i 2 7 3 4 ");
+    recipe_check(t, MPI_COMBINER_INDEXED_BLOCK, "i 2 7 3 4 ");
     EXPECT_EQ(dtype_indexed_block(2, 7, ivec_wide(wat), INT, &t), 0);
-    check(t, MPI_COMBINER_INDEXED_BLOCK, "c 2 7 3 4 ");
+    recipe_check(t, MPI_COMBINER_INDEXED_BLOCK, "c 2 7 3 4 ");
     EXPECT_EQ(dtype_hindexed_block(2, 7, ivec_wide(bytes), INT, false, &t), 0);
-    check(t, MPI_COMBINER_HINDEXED_BLOCK, "i 2 7 a 16 32 ");
+    recipe_check(t, MPI_COMBINER_HINDEXED_BLOCK, "i 2 7 a 16 32 ");
     EXPECT_EQ(dtype_hindexed_block(2, 7, ivec_wide(bytes), INT, true, &t), 0);
-    check(t, MPI_COMBINER_HINDEXED_BLOCK, "c 2 7 16 32 ");
+    recipe_check(t, MPI_COMBINER_HINDEXED_BLOCK, "c 2 7 16 32 ");
     MPI_Datatype types[2] = {MPI_INT, MPI_FLOAT};
     EXPECT_EQ(dtype_struct(2, ivec_int(n), ivec_wide(bytes), types, &t), 0);
     EXPECT_EQ(t->recipe->types, 2);
-    check(t, MPI_COMBINER_STRUCT, "i 2 1 2 a 16 32 ");
+    recipe_check(t, MPI_COMBINER_STRUCT, "i 2 1 2 a 16 32 ");
     EXPECT_EQ(dtype_struct(2, ivec_wide(wn), ivec_wide(bytes), types, &t), 0);
-    check(t, MPI_COMBINER_STRUCT, "c 2 1 2 16 32 ");
+    recipe_check(t, MPI_COMBINER_STRUCT, "c 2 1 2 16 32 ");
     EXPECT_EQ(dtype_indexed(0, ivec_int(NULL), ivec_int(NULL), INT, &t), 0);
-    check(t, MPI_COMBINER_INDEXED, "i 0 ");
+    recipe_check(t, MPI_COMBINER_INDEXED, "i 0 ");
     types[1] = MPI_DATATYPE_NULL;
     EXPECT_EQ(dtype_struct(2, ivec_int(n), ivec_wide(bytes), types, &t), MPI_ERR_TYPE);
     n[1] = -1;
     EXPECT_EQ(dtype_indexed(2, ivec_int(n), ivec_int(at), INT, &t), MPI_ERR_COUNT);
 }
 
-static void arrays(void)
+static void test_arrays(void)
 {
     struct dtype *t;
     int size[2] = {4, 5}, sub[2] = {2, 3}, at[2] = {1, 2};
     MPI_Count wsize[2] = {4, 5}, wsub[2] = {2, 3}, wat[2] = {1, 2};
     EXPECT_EQ(dtype_subarray(2, ivec_int(size), ivec_int(sub), ivec_int(at), MPI_ORDER_C, INT, &t), 0);
-    check(t, MPI_COMBINER_SUBARRAY, "i 2 4 5 2 3 1 2 12 ");
+    recipe_check(t, MPI_COMBINER_SUBARRAY, "i 2 4 5 2 3 1 2 12 ");
     EXPECT_EQ(dtype_subarray(2, ivec_wide(wsize), ivec_wide(wsub), ivec_wide(wat), MPI_ORDER_C, INT, &t), 0);
-    check(t, MPI_COMBINER_SUBARRAY, "i 2 12 c 4 5 2 3 1 2 ");
+    recipe_check(t, MPI_COMBINER_SUBARRAY, "i 2 12 c 4 5 2 3 1 2 ");
     int how[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC}, arg[2] = {MPI_DISTRIBUTE_DFLT_DARG, 2};
     int grid[2] = {2, 3};
     struct darray d = {6, 4, 2, ivec_int(size), how, arg, grid, MPI_ORDER_FORTRAN};
     EXPECT_EQ(dtype_darray(&d, INT, &t), 0);
-    check(t, MPI_COMBINER_DARRAY, "i 6 4 2 4 5 17 18 19 2 2 3 15 ");
+    recipe_check(t, MPI_COMBINER_DARRAY, "i 6 4 2 4 5 17 18 19 2 2 3 15 ");
     d.gsizes = ivec_wide(wsize);
     EXPECT_EQ(dtype_darray(&d, INT, &t), 0);
-    check(t, MPI_COMBINER_DARRAY, "i 6 4 2 17 18 19 2 2 3 15 c 4 5 ");
+    recipe_check(t, MPI_COMBINER_DARRAY, "i 6 4 2 17 18 19 2 2 3 15 c 4 5 ");
 }
 
 static void bad_arrays(void)
@@ -193,9 +193,9 @@ static void matching_sizes(void)
 
 int main(void)
 {
-    TEST_RUN(strided);
-    TEST_RUN(indexed);
-    TEST_RUN(arrays);
+    TEST_RUN(test_strided);
+    TEST_RUN(test_indexed);
+    TEST_RUN(test_arrays);
     TEST_RUN(bad_arrays);
     TEST_RUN(fortran_kinds);
     TEST_RUN(values_with_index);

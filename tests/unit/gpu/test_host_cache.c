@@ -8,7 +8,7 @@
 
 #define UNIT ((uintptr_t)1 << HOST_CACHE_UNIT_BITS)
 
-static void add(struct host_cache *c, uintptr_t address)
+static void host_cache_host_cache_add(struct host_cache *c, uintptr_t address)
 {
     host_cache_add(c, address, host_cache_begin(c));
 }
@@ -17,13 +17,13 @@ static void remembers_units(void)
 {
     struct host_cache c = {0};
     EXPECT(!host_cache_has(&c, 5 * UNIT));
-    add(&c, 5 * UNIT + 77);
+    host_cache_host_cache_add(&c, 5 * UNIT + 77);
     EXPECT(host_cache_has(&c, 5 * UNIT));
     EXPECT(host_cache_has(&c, 6 * UNIT - 1));
     EXPECT(!host_cache_has(&c, 6 * UNIT));
     EXPECT(!host_cache_has(&c, 4 * UNIT));
     /* The same entry: the newer one stays. */
-    add(&c, (5 + HOST_CACHE_ENTRIES) * UNIT);
+    host_cache_host_cache_add(&c, (5 + HOST_CACHE_ENTRIES) * UNIT);
     EXPECT(!host_cache_has(&c, 5 * UNIT));
     EXPECT(host_cache_has(&c, (5 + HOST_CACHE_ENTRIES) * UNIT));
 }
@@ -32,7 +32,7 @@ static void address_zero_is_never_known(void)
 {
     struct host_cache c = {0};
     EXPECT(!host_cache_has(&c, 0));
-    add(&c, 0);
+    host_cache_host_cache_add(&c, 0);
     EXPECT(!host_cache_has(&c, 0));
 }
 
@@ -40,7 +40,7 @@ static void forgets_ranges(void)
 {
     struct host_cache c = {0};
     for (uintptr_t i = 1; i <= 9; i++)
-        add(&c, i * UNIT);
+        host_cache_host_cache_add(&c, i * UNIT);
     host_cache_forget(&c, 3 * UNIT + 5, 0);
     EXPECT(host_cache_has(&c, 3 * UNIT));
     host_cache_forget(&c, 3 * UNIT + 5, UNIT); /* touches units 3 and 4 */

@@ -12,7 +12,7 @@
 static int open_count, most_open;
 static bool map_fails;
 
-static int map(const struct gpu_export *exported, void **out)
+static int imports_map(const struct gpu_export *exported, void **out)
 {
     if (map_fails)
         return err_set(MPI_ERR_NO_MEM, "no address space");
@@ -23,15 +23,15 @@ static int map(const struct gpu_export *exported, void **out)
     return 0;
 }
 
-static void unmap(void *address)
+static void imports_unmap(void *address)
 {
     open_count--;
     free(address);
 }
 
-static const struct gpu_ops ops = {.map_export = map, .unmap_export = unmap};
+static const struct gpu_ops ops = {.map_export = imports_map, .unmap_export = imports_unmap};
 
-static struct gpu_export exported(int pid, uint64_t start, uint64_t id)
+static struct gpu_export imports_exported(int pid, uint64_t start, uint64_t id)
 {
     return (struct gpu_export){.pid = pid, .start = start, .size = 100, .id = id};
 }
@@ -39,7 +39,7 @@ static struct gpu_export exported(int pid, uint64_t start, uint64_t id)
 static void uses_a_mapping_again(void)
 {
     struct gpu_imports imports = {0};
-    const struct gpu_export a = exported(1, 1000, 1);
+    const struct gpu_export a = imports_exported(1, 1000, 1);
     void *first, *second;
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &a, &first), 0);
     gpu_imports_put(&imports, &ops, first);
@@ -57,7 +57,7 @@ static void closes_what_the_owner_has_freed(void)
     struct gpu_imports imports = {0};
     most_open = 0;
     for (uint64_t id = 1; id <= 10000; id++) {
-        const struct gpu_export it = exported(1, 1000 + id % 4 * 50, id);
+        const struct gpu_export it = imports_exported(1, 1000 + id % 4 * 50, id);
         void *address;
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address), 0);
         gpu_imports_put(&imports, &ops, address);
@@ -73,16 +73,16 @@ static void is_bounded(void)
     void *address[GPU_IMPORTS_MOST], *one;
     most_open = 0;
     for (uint64_t i = 0; i < 1000; i++) {
-        const struct gpu_export it = exported(1, 1000 * i, i);
+        const struct gpu_export it = imports_exported(1, 1000 * i, i);
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &one), 0);
         gpu_imports_put(&imports, &ops, one);
     }
     EXPECT_EQ(most_open, GPU_IMPORTS_MOST);
     for (uint64_t i = 0; i < GPU_IMPORTS_MOST; i++) { /* all in use: no further one, and none is closed */
-        const struct gpu_export it = exported(2, 1000 * i, i);
+        const struct gpu_export it = imports_exported(2, 1000 * i, i);
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address[i]), 0);
     }
-    const struct gpu_export more = exported(3, 0, 1), outdates = exported(2, 10, 99);
+    const struct gpu_export more = imports_exported(3, 0, 1), outdates = imports_exported(2, 10, 99);
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &more, &one), ERR_AGAIN);
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &outdates, &one), ERR_AGAIN);
     EXPECT_EQ(open_count, GPU_IMPORTS_MOST);
@@ -98,7 +98,7 @@ static void bounds_the_bytes_of_idle_mappings(void)
     struct gpu_imports imports = {0};
     most_open = 0;
     for (uint64_t i = 0; i < 10; i++) {
-        struct gpu_export it = exported(1, i << 30, i);
+        struct gpu_export it = imports_exported(1, i << 30, i);
         void *address;
         it.size = (uint64_t)1 << 30;
         EXPECT_EQ(gpu_imports_get(&imports, &ops, &it, &address), 0);
@@ -113,7 +113,7 @@ static void bounds_the_bytes_of_idle_mappings(void)
 static void a_failed_mapping_leaves_nothing(void)
 {
     struct gpu_imports imports = {0};
-    const struct gpu_export a = exported(1, 1000, 1);
+    const struct gpu_export a = imports_exported(1, 1000, 1);
     void *address;
     map_fails = true;
     EXPECT_EQ(gpu_imports_get(&imports, &ops, &a, &address), MPI_ERR_NO_MEM);

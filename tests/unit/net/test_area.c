@@ -64,19 +64,19 @@ static void all_ranks(struct node *n)
     }
 }
 
-static void alone(void)
+static void area_run_serial(void)
 {
     node_run(2, one_rank);
 }
 
-static void together(void)
+static void area_synchronise(void)
 {
     node_run(6, all_ranks);
 }
 
 int main(void)
 {
-    TEST_RUN(alone);
-    TEST_RUN(together);
+    TEST_RUN(area_run_serial);
+    TEST_RUN(area_synchronise);
     return test_result();
 }

@@ -23,7 +23,7 @@ static unsigned number_of(const struct both *b)
     return ((n * 2 + b->open) * 2 + b->resend) * 2 + b->failed;
 }
 
-static void follow(struct both *b, bool open, bool resend)
+static void ib_traffic_follow(struct both *b, bool open, bool resend)
 {
     traffic_follow(&b->t, open, resend);
     b->open = open && !b->failed;
@@ -31,20 +31,20 @@ static void follow(struct both *b, bool open, bool resend)
 }
 
 /* What is reported while the queue pairs are failing is reported again once they are made anew. */
-static void reset(struct both *b)
+static void ib_traffic_reset(struct both *b)
 {
     traffic_reset(&b->t);
     b->open = b->resend = b->failed = false;
 }
 
-static void happen(struct both *b, unsigned event)
+static void ib_traffic_happen(struct both *b, unsigned event)
 {
     uint8_t counted = b->t.counted;
     switch (event) {
     case 0:
     case 1:
     case 2:
-        follow(b, event > 0, event == 2);
+        ib_traffic_follow(b, event > 0, event == 2);
         break;
     case 3:
         traffic_resent(&b->t);
@@ -56,7 +56,7 @@ static void happen(struct both *b, unsigned event)
         b->open = b->resend = false;
         break;
     case 5:
-        reset(b);
+        ib_traffic_reset(b);
         break;
     case 6:
     case 7:
@@ -73,7 +73,7 @@ static void happen(struct both *b, unsigned event)
     }
 }
 
-static void judge(const struct both *b)
+static void ib_traffic_judge(const struct both *b)
 {
     const struct traffic *t = &b->t;
     EXPECT_EQ(traffic_is_ready(t), b->open && !b->resend && !b->failed);
@@ -84,7 +84,7 @@ static void judge(const struct both *b)
     EXPECT_EQ(t->state == TRAFFIC_PRIMARY, traffic_is_ready(t) && !t->pairs && t->counted == 0);
 }
 
-static void explore(void)
+static void ib_traffic_explore(void)
 {
     static struct both queue[STATES];
     static bool seen[STATES];
@@ -93,10 +93,10 @@ static void explore(void)
     seen[0] = true;
     while (head < tail) {
         const struct both from = queue[head++];
-        judge(&from);
+        ib_traffic_judge(&from);
         for (unsigned e = 0; e < EVENTS; e++) {
             struct both to = from;
-            happen(&to, e);
+            ib_traffic_happen(&to, e);
             if (!seen[number_of(&to)]) {
                 seen[number_of(&to)] = true;
                 queue[tail++] = to;
@@ -108,7 +108,7 @@ static void explore(void)
                         2 * 2 * (COUNT + 1)); /* three that send share one condition of pairs and count */
 }
 
-static void leave(void)
+static void ib_traffic_leave(void)
 {
     for (int sent = 0; sent < 3; sent++)
         for (int received = 0; received < 3; received++) {
@@ -129,7 +129,7 @@ static void leave(void)
 
 int main(void)
 {
-    explore();
-    leave();
+    ib_traffic_explore();
+    ib_traffic_leave();
     return test_result();
 }

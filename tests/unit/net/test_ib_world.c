@@ -11,7 +11,7 @@ enum { FIRST = 1, COUNT = 600, STEPS = 400 };
 
 static uint64_t the_luck;
 
-static uint32_t luck(uint32_t n)
+static uint32_t ib_world_random_choice(uint32_t n)
 {
     the_luck ^= the_luck << 13;
     the_luck ^= the_luck >> 7;
@@ -27,7 +27,7 @@ static struct fabric_qp *any_qp(void)
     list_foreach(pos, &fabric.qps) n += list_entry(pos, struct fabric_qp, link)->base.qp_type == IBV_QPT_RC;
     if (n == 0)
         return NULL;
-    uint32_t pick = luck(n);
+    uint32_t pick = ib_world_random_choice(n);
     list_foreach(pos, &fabric.qps)
     {
         struct fabric_qp *qp = list_entry(pos, struct fabric_qp, link);
@@ -39,84 +39,85 @@ static struct fabric_qp *any_qp(void)
 
 static uint32_t a_process(void)
 {
-    return luck(world.set.processes);
+    return ib_world_random_choice(world.set.processes);
 }
 
-static uint32_t another(uint32_t than)
+static uint32_t ib_world_another(uint32_t than)
 {
-    return (than + 1 + luck(world.set.processes - 1)) % world.set.processes;
+    return (than + 1 + ib_world_random_choice(world.set.processes - 1)) % world.set.processes;
 }
 
-static void works(void)
+static void ib_world_is_working(void)
 {
     net_progress(&world.processes[a_process()].net);
 }
 
-static void sends(void)
+static void test_sends(void)
 {
-    uint32_t from = a_process(), to = another(from);
-    for (uint32_t n = 1 + luck(4); n > 0; n--)
+    uint32_t from = a_process(), to = ib_world_another(from);
+    for (uint32_t n = 1 + ib_world_random_choice(4); n > 0; n--)
         world_send(from, to);
 }
 
 static void puts_some(void)
 {
     uint32_t from = a_process();
-    world_put(from, another(from), luck(WORLD_PUTS), luck(2) ? 64 : WORLD_PUT_MOST);
+    world_put(from, ib_world_another(from), ib_world_random_choice(WORLD_PUTS),
+              ib_world_random_choice(2) ? 64 : WORLD_PUT_MOST);
 }
 
-static void flags(void)
+static void test_flags(void)
 {
     uint32_t from = a_process();
-    world_flag(from, another(from));
+    world_flag(from, ib_world_another(from));
 }
 
-static void renews(void)
+static void test_renews(void)
 {
     world_flags_renew(a_process());
 }
 
-static void closes(void)
+static void test_closes(void)
 {
-    uint32_t from = a_process(), to = another(from);
+    uint32_t from = a_process(), to = ib_world_another(from);
     if (judge_end(from, to))
         ib_peer_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
 }
 
-static void pulses(void)
+static void test_pulses(void)
 {
     world_pulse(a_process());
 }
 
-static void notices(void)
+static void test_notices(void)
 {
     world_notice(a_process());
 }
 
 static void port_changes(void)
 {
-    uint32_t rank = a_process(), port = luck(world.set.ports);
+    uint32_t rank = a_process(), port = ib_world_random_choice(world.set.ports);
     world_port(rank, port, !fabric.adapters[rank][port].up);
 }
 
-static void breaks(void)
+static void test_breaks(void)
 {
     struct fabric_qp *qp = any_qp();
     if (qp)
         fabric_gives_up(qp, true);
 }
 
-static void arrives(void)
+static void ib_world_apply_arrival(void)
 {
     struct fabric_qp *qp = any_qp();
-    for (uint32_t n = 1 + luck(4); qp && n > 0; n--)
+    for (uint32_t n = 1 + ib_world_random_choice(4); qp && n > 0; n--)
         fabric_arrives(qp);
 }
 
-static void acknowledged(void)
+static void test_acknowledged(void)
 {
     struct fabric_qp *qp = any_qp();
-    for (uint32_t n = 1 + luck(4); qp && n > 0; n--)
+    for (uint32_t n = 1 + ib_world_random_choice(4); qp && n > 0; n--)
         fabric_acknowledged(qp);
 }
 
@@ -127,13 +128,14 @@ static void gives_up(void)
         fabric_gives_up(qp, false);
 }
 
-static void datagram(void)
+static void test_datagram(void)
 {
     uint32_t n = 0;
     list_foreach(pos, &fabric.datagrams) n++;
     if (n == 0)
         return;
-    uint32_t pick = luck(2) ? 0 : luck(n), fate = luck(8);
+    uint32_t pick = ib_world_random_choice(2) ? 0 : ib_world_random_choice(n),
+             fate = ib_world_random_choice(8);
     struct list *at = fabric.datagrams.next;
     for (; pick > 0; pick--)
         at = at->next;
@@ -148,12 +150,24 @@ static void datagram(void)
 
 static void time_passes(void)
 {
-    world_now += (UINT64_C(1) << luck(7)) * 1000000;
+    world_now += (UINT64_C(1) << ib_world_random_choice(7)) * 1000000;
 }
 
-static void (*const events[])(void) = {works,   sends,        puts_some, flags,        renews,
-                                       closes,  pulses,       notices,   port_changes, breaks,
-                                       arrives, acknowledged, gives_up,  datagram,     time_passes};
+static void (*const events[])(void) = {ib_world_is_working,
+                                       test_sends,
+                                       puts_some,
+                                       test_flags,
+                                       test_renews,
+                                       test_closes,
+                                       test_pulses,
+                                       test_notices,
+                                       port_changes,
+                                       test_breaks,
+                                       ib_world_apply_arrival,
+                                       test_acknowledged,
+                                       gives_up,
+                                       test_datagram,
+                                       time_passes};
 enum {
     WORKS,
     SENDS,
@@ -178,20 +192,20 @@ static struct world_settings some_settings(void)
 {
     static const char *const messages[] = {"auto", "turns", "turns", "room"};
     static const char *const stripes[] = {"even", "turns", "dynamic", "adaptive"};
-    return (struct world_settings){.processes = luck(4) ? 2 : 3,
-                                   .ports = luck(4) ? 2 : 1,
-                                   .lanes = luck(4) ? 1 : 2,
-                                   .buffers = 1 + luck(4),
-                                   .scheme = luck(3)   ? CREDIT_DYNAMIC
-                                             : luck(3) ? CREDIT_STATIC
-                                                       : CREDIT_HW,
-                                   .rings = luck(3) ? 0 : 4,
-                                   .one_network = luck(2),
-                                   .keeps = luck(2),
-                                   .lazy = luck(2),
-                                   .fates = luck(2),
-                                   .messages = messages[luck(COUNT_OF(messages))],
-                                   .stripe = stripes[luck(COUNT_OF(stripes))]};
+    return (struct world_settings){.processes = ib_world_random_choice(4) ? 2 : 3,
+                                   .ports = ib_world_random_choice(4) ? 2 : 1,
+                                   .lanes = ib_world_random_choice(4) ? 1 : 2,
+                                   .buffers = 1 + ib_world_random_choice(4),
+                                   .scheme = ib_world_random_choice(3)   ? CREDIT_DYNAMIC
+                                             : ib_world_random_choice(3) ? CREDIT_STATIC
+                                                                         : CREDIT_HW,
+                                   .rings = ib_world_random_choice(3) ? 0 : 4,
+                                   .one_network = ib_world_random_choice(2),
+                                   .keeps = ib_world_random_choice(2),
+                                   .lazy = ib_world_random_choice(2),
+                                   .fates = ib_world_random_choice(2),
+                                   .messages = messages[ib_world_random_choice(COUNT_OF(messages))],
+                                   .stripe = stripes[ib_world_random_choice(COUNT_OF(stripes))]};
 }
 
 /* Some of the events are rare in this world, others do not happen at all. */
@@ -202,27 +216,27 @@ static void some_weights(uint32_t weight[COUNT_OF(events)])
         [CLOSES] = 3,   [PULSES] = 1,        [NOTICES] = 2,  [PORTS] = 1,    [BREAKS] = 1,
         [ARRIVES] = 30, [ACKNOWLEDGED] = 20, [GIVES_UP] = 4, [DATAGRAM] = 8, [TIME] = 2};
     for (size_t i = 0; i < COUNT_OF(events); i++)
-        weight[i] = often[i] * 4 / (1u << luck(4));
+        weight[i] = often[i] * 4 / (1u << ib_world_random_choice(4));
     static const uint8_t optional[] = {PUTS, FLAGS, CLOSES, PULSES, PORTS, BREAKS};
     for (size_t i = 0; i < COUNT_OF(optional); i++)
-        if (luck(3) == 0)
+        if (ib_world_random_choice(3) == 0)
             weight[optional[i]] = 0;
 }
 
-static bool live(uint64_t number)
+static bool ib_world_live(uint64_t number)
 {
     uint32_t weight[COUNT_OF(events)], sum = 0;
     int before = test_failures;
     world_number = number;
     the_luck = number * 0x9e3779b97f4a7c15u | 1;
     for (int i = 0; i < 8; i++)
-        luck(2);
+        ib_world_random_choice(2);
     world_open(some_settings());
     some_weights(weight);
     for (size_t i = 0; i < COUNT_OF(events); i++)
         sum += weight[i];
     for (int step = 0; step < STEPS && test_failures == before; step++) {
-        uint32_t pick = luck(sum), event = 0;
+        uint32_t pick = ib_world_random_choice(sum), event = 0;
         while (pick >= weight[event])
             pick -= weight[event++];
         events[event]();
@@ -249,7 +263,7 @@ int main(int argc, char **argv)
     uint64_t bad = 0;
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (uint64_t number = first; number < first + count && bad < 10; number++)
-        bad += !live(number);
+        bad += !ib_world_live(number);
     printf("%llu worlds, %llu of them went wrong\n", (unsigned long long)count, (unsigned long long)bad);
     return test_result();
 }

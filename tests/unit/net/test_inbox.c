@@ -27,7 +27,7 @@ static struct transport *inbox_of(struct net *net)
 }
 
 /* A file full of one byte, as long as an inbox. */
-static int victim(void)
+static int inbox_victim(void)
 {
     char path[] = "/tmp/fishplate-inbox-XXXXXX";
     int fd = mkstemp(path);
@@ -79,7 +79,7 @@ static void foreign_files(void)
     EXPECT(t->ops->meets(t, &card));
     EXPECT_EQ(connect_to(t, &card), 0);
 
-    int fd = victim();
+    int fd = inbox_victim();
     struct net_card bad = card;
     bad.inbox_fd = fd;
     bad.probe_value = 0x5a5a5a5a5a5a5a5a;

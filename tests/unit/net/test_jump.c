@@ -29,7 +29,7 @@ static void expect_bytes(const struct jump *j, size_t skip, const char *bytes, s
 }
 #define EXPECT_BYTES(j, skip, text) expect_bytes(j, skip, text, sizeof(text) - 1)
 
-static void aarch64(void)
+static void test_aarch64(void)
 {
     const struct jump_code *c = jump_find("aarch64");
     CODE("\x1f\x20\x03\xd5\xe8\x1a\x80\xd2"); /* nop; mov x8, #215 */
@@ -103,7 +103,7 @@ static void x86_64_follow(void)
     EXPECT_EQ(c->follow(code, 0x400000), 0);
 }
 
-static void processors(void)
+static void test_processors(void)
 {
     EXPECT(jump_find("generic") == NULL);
 }
@@ -128,7 +128,7 @@ static void expect_taken(long number, const long *a, const char *wanted)
 }
 #define TAKEN(wanted, number, ...) expect_taken(number, (long[6]){__VA_ARGS__}, wanted)
 
-static void taken(void)
+static void test_taken(void)
 {
     TAKEN("10+3", SYS_munmap, 10 * PAGE, 2 * PAGE + 1);
     TAKEN("everything", SYS_munmap, 10 * PAGE, -1);
@@ -162,11 +162,11 @@ static void taken(void)
 
 int main(void)
 {
-    TEST_RUN(aarch64);
+    TEST_RUN(test_aarch64);
     TEST_RUN(aarch64_follow);
     TEST_RUN(x86_64);
     TEST_RUN(x86_64_follow);
-    TEST_RUN(processors);
-    TEST_RUN(taken);
+    TEST_RUN(test_processors);
+    TEST_RUN(test_taken);
     return test_result();
 }

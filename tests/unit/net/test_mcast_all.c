@@ -50,22 +50,22 @@ static bool ends_well(const struct world *from)
     return is_over(&w);
 }
 
-static void add(struct explore *e, struct world *w, const char *event)
+static void mcast_all_add(struct explore *e, struct world *w, const char *event)
 {
     check(w);
     world_settle(w);
     explore_add(e, w, event);
 }
 
-#define TRY(event, ...)           \
-    do {                          \
-        struct world w = *(from); \
-        world_bind(&w, true);     \
-        __VA_ARGS__;              \
-        add(e, &w, event);        \
+#define TRY(event, ...)              \
+    do {                             \
+        struct world w = *(from);    \
+        world_bind(&w, true);        \
+        __VA_ARGS__;                 \
+        mcast_all_add(e, &w, event); \
     } while (0)
 
-static bool look(struct explore *e, const void *state)
+static bool mcast_all_poll(struct explore *e, const void *state)
 {
     const struct world *from = state;
     struct world bound = *from;
@@ -107,7 +107,7 @@ static void explore_setting(const struct setting *s)
     wrong = NULL;
     world_open(&first);
     explore_open(&e, sizeof(first));
-    explore_run(&e, &first, look);
+    explore_run(&e, &first, mcast_all_poll);
     if (wrong) {
         printf("%s: %s, after\n", s->name, wrong);
         explore_trail(&e, e.at);
@@ -118,7 +118,7 @@ static void explore_setting(const struct setting *s)
     explore_close(&e);
 }
 
-static void window(void)
+static void test_window(void)
 {
     const struct setting s = {"window",  {RULES, .window = 2, .ring = 2, .aggregate = 1},
                               to_root,   .messages = 2,
@@ -126,7 +126,7 @@ static void window(void)
     explore_setting(&s);
 }
 
-static void coroots(void)
+static void test_coroots(void)
 {
     const struct setting s = {"co-roots", {RULES, .window = 1, .ring = 2, .aggregate = 1},
                               coroot,     .messages = 2,
@@ -135,7 +135,7 @@ static void coroots(void)
 }
 
 /* Who has all may leave at once. */
-static void leaving(void)
+static void test_leaving(void)
 {
     const struct setting s = {"leaving",   {RULES, .window = 2, .ring = 2, .aggregate = 1},
                               coroot,      .messages = 2,
@@ -144,7 +144,7 @@ static void leaving(void)
     explore_setting(&s);
 }
 
-static void aggregate(void)
+static void mcast_all_aggregate(void)
 {
     const struct setting s = {"aggregate", {RULES, .window = 2, .ring = 2, .aggregate = 2},
                               coroot,      .messages = 2,
@@ -152,7 +152,7 @@ static void aggregate(void)
     explore_setting(&s);
 }
 
-static void skewed(void)
+static void test_skewed(void)
 {
     const struct setting s = {"skewed",  {RULES, .window = 2, .ring = 2, .aggregate = 2, .skew = true},
                               to_root,   .messages = 2,
@@ -162,10 +162,10 @@ static void skewed(void)
 
 int main(void)
 {
-    TEST_RUN(window);
-    TEST_RUN(coroots);
-    TEST_RUN(leaving);
-    TEST_RUN(aggregate);
-    TEST_RUN(skewed);
+    TEST_RUN(test_window);
+    TEST_RUN(test_coroots);
+    TEST_RUN(test_leaving);
+    TEST_RUN(mcast_all_aggregate);
+    TEST_RUN(test_skewed);
     return test_result();
 }

@@ -34,7 +34,7 @@ struct watch {
     _Atomic int notified;
 };
 
-static void listen(void *ctx, uintptr_t start, size_t length)
+static void memhook_listen(void *ctx, uintptr_t start, size_t length)
 {
     struct watch *w = ctx;
     if (atomic_load(&w->at) - start < length)
@@ -46,7 +46,7 @@ static struct watch watch;
 static bool open_hooks(void)
 {
     const char *why = "";
-    bool ok = memhook_open(listen, &watch, &why);
+    bool ok = memhook_open(memhook_listen, &watch, &why);
     if (!ok)
         printf("hooks: %s\n", why);
     return ok;
@@ -54,7 +54,7 @@ static bool open_hooks(void)
 
 static void close_hooks(void)
 {
-    memhook_close(listen, &watch);
+    memhook_close(memhook_listen, &watch);
 }
 
 static void *look_at(void *p)
@@ -64,7 +64,7 @@ static void *look_at(void *p)
     return p;
 }
 
-static char *map(size_t pages)
+static char *memhook_map(size_t pages)
 {
     char *p = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     memset(p, 1, pages * page);
@@ -74,7 +74,7 @@ static char *map(size_t pages)
 static void calls_are_seen(void)
 {
     EXPECT(open_hooks());
-    char *p = look_at(map(8));
+    char *p = look_at(memhook_map(8));
     madvise(p, page, MADV_WILLNEED);
     mprotect(p, page, PROT_READ);
     munmap(p + 7 * page, page);
@@ -128,7 +128,7 @@ static void errors_are_kept(void)
     errno = 0;
     EXPECT(brk((void *)UINTPTR_MAX) == -1 && errno == ENOMEM);
     errno = 77;
-    char *p = map(1);
+    char *p = memhook_map(1);
     munmap(p, page);
     EXPECT_EQ(errno, 77);
     EXPECT_EQ(syscall(SYS_getpid), getpid());
@@ -189,12 +189,12 @@ static void allocator_is_seen(void)
 enum { THREADS = 4, ROUNDS = 300 };
 
 /* A thread's own arena, its stack and its large blocks. */
-static void *churn(void *arg)
+static void *memhook_churn(void *arg)
 {
     struct watch *mine = arg;
     char *volatile small[32];
     for (int round = 0; round < ROUNDS; round++) {
-        char *p = map(4);
+        char *p = memhook_map(4);
         atomic_store(&mine->at, (uintptr_t)p);
         int before = atomic_load(&mine->notified);
         munmap(p, 4 * page);
@@ -215,10 +215,10 @@ static void threads_are_seen(void)
     const char *why;
     EXPECT(open_hooks());
     for (int i = 0; i < THREADS - 1; i++)
-        EXPECT(memhook_open(listen, &watches[i], &why));
-    EXPECT(!memhook_open(listen, &watches[THREADS - 1], &why)); /* four at most */
+        EXPECT(memhook_open(memhook_listen, &watches[i], &why));
+    EXPECT(!memhook_open(memhook_listen, &watches[THREADS - 1], &why)); /* four at most */
     for (int i = 0; i < THREADS - 1; i++)
-        pthread_create(&threads[i], NULL, churn, &watches[i]);
+        pthread_create(&threads[i], NULL, memhook_churn, &watches[i]);
     for (int i = 0; i < THREADS - 1; i++) {
         void *problem;
         pthread_join(threads[i], &problem);
@@ -227,17 +227,17 @@ static void threads_are_seen(void)
         EXPECT(problem == NULL);
     }
     for (int i = 0; i < THREADS - 1; i++)
-        memhook_close(listen, &watches[i]);
+        memhook_close(memhook_listen, &watches[i]);
     close_hooks();
 }
 
 static _Atomic bool stop;
 
-static void *use(void *arg)
+static void *memhook_use(void *arg)
 {
     (void)arg;
     while (!atomic_load(&stop)) {
-        char *p = map(2), *volatile q = malloc(1 << 20);
+        char *p = memhook_map(2), *volatile q = malloc(1 << 20);
         *q = 1;
         free(q);
         madvise(p, page, MADV_DONTNEED);
@@ -257,7 +257,7 @@ static void changed_under_load(void)
     for (size_t i = 0; i < COUNT_OF(names); i++)
         memcpy(before[i], dlsym(RTLD_DEFAULT, names[i]), JUMP_LOOK);
     for (int i = 0; i < THREADS; i++)
-        pthread_create(&threads[i], NULL, use, NULL);
+        pthread_create(&threads[i], NULL, memhook_use, NULL);
     for (int round = 0; round < 20; round++) {
         EXPECT(open_hooks());
         for (size_t i = 0; i < COUNT_OF(names); i++)
@@ -282,7 +282,7 @@ static void after_fork(void)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        char *p = look_at(map(1));
+        char *p = look_at(memhook_map(1));
         munmap(p, page);
         _exit(watch.notified == 1 && memhook_intact() ? 0 : 1);
     }
@@ -296,7 +296,7 @@ static void off_is_off(void)
 {
     const char *why = "";
     tunable_set(tunables_find("MEM_HOOKS"), "off", SOURCE_PROGRAM);
-    EXPECT(!memhook_open(listen, &watch, &why));
+    EXPECT(!memhook_open(memhook_listen, &watch, &why));
     EXPECT(strstr(why, "MEM_HOOKS") != NULL);
     tunable_set(tunables_find("MEM_HOOKS"), "auto", SOURCE_PROGRAM);
 }
@@ -321,7 +321,7 @@ static void patch_like_another(uint8_t *saved)
     EXPECT(patch_write(code, entry, bytes, code->island_size));
 }
 
-static void unpatch(const uint8_t *saved)
+static void test_unpatch(const uint8_t *saved)
 {
     EXPECT(patch_write(jump_find(CPU_NAME), dlsym(RTLD_DEFAULT, "madvise"), saved, JUMP_MAX));
 }
@@ -331,7 +331,7 @@ static void beside_another(void)
 {
     uint8_t saved[JUMP_MAX];
     patch_like_another(saved);
-    char *p = map(1);
+    char *p = memhook_map(1);
     other_calls = 0;
     EXPECT(open_hooks());
     int calls = other_calls; /* the self-test's */
@@ -344,7 +344,7 @@ static void beside_another(void)
     EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0); /* the other's jump is back */
     EXPECT_EQ(watch.notified, 1);
     EXPECT_EQ(other_calls, calls + 2);
-    unpatch(saved);
+    test_unpatch(saved);
     madvise(p, page, MADV_DONTNEED);
     EXPECT_EQ(other_calls, calls + 2);
     munmap(p, page);
@@ -359,16 +359,16 @@ static void another_on_top(void)
     EXPECT(memhook_intact());
     patch_like_another(saved);
     EXPECT(!memhook_intact());
-    EXPECT(!memhook_open(listen, &page, &why));
+    EXPECT(!memhook_open(memhook_listen, &page, &why));
     memcpy(now, dlsym(RTLD_DEFAULT, "madvise"), JUMP_MAX);
     close_hooks();
     EXPECT_EQ(memcmp(now, dlsym(RTLD_DEFAULT, "madvise"), JUMP_MAX), 0);
-    EXPECT(!memhook_open(listen, &watch, &why));
+    EXPECT(!memhook_open(memhook_listen, &watch, &why));
     EXPECT(strstr(why, "another tool") != NULL);
-    char *p = map(1);
-    munmap(p, page); /* the others are out */
-    unpatch(saved);  /* and what the other restores leads to us: it must still work */
-    p = map(1);
+    char *p = memhook_map(1);
+    munmap(p, page);     /* the others are out */
+    test_unpatch(saved); /* and what the other restores leads to us: it must still work */
+    p = memhook_map(1);
     EXPECT_EQ(madvise(p, page, MADV_DONTNEED), 0);
     EXPECT_EQ(*p, 0);
     munmap(p, page);
@@ -380,7 +380,7 @@ int main(void)
     alarm(100);
     if (library_tool() || !jump_find(CPU_NAME)) {
         const char *why = "";
-        EXPECT(!memhook_open(listen, &watch, &why));
+        EXPECT(!memhook_open(memhook_listen, &watch, &why));
         printf("no hooks here, as it should be: %s\n", why);
         EXPECT(*why != '\0');
         return test_result();

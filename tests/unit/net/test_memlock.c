@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "test.h"
 
-static void sentence(void)
+static void test_sentence(void)
 {
     EXPECT_EQ(memlock_refuse(300u << 20, 64u << 10, "mlx5_0"), MPI_ERR_NO_MEM);
     const char *text = err_detail(MPI_ERR_NO_MEM);
@@ -47,7 +47,7 @@ static int as_ordinary_user(void)
     return test_result();
 }
 
-static void limits(void)
+static void test_limits(void)
 {
     fflush(stdout);
     pid_t child = fork();
@@ -65,7 +65,7 @@ static void limits(void)
         EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-static void unlimited(void)
+static void test_unlimited(void)
 {
     EXPECT_EQ(memlock_check(0, "test"), 0);
     if (memlock_limit() == UINT64_MAX)
@@ -74,8 +74,8 @@ static void unlimited(void)
 
 int main(void)
 {
-    TEST_RUN(sentence);
-    TEST_RUN(limits);
-    TEST_RUN(unlimited);
+    TEST_RUN(test_sentence);
+    TEST_RUN(test_limits);
+    TEST_RUN(test_unlimited);
     return test_result();
 }

@@ -71,7 +71,7 @@ struct world {
 static struct explore space;
 static bool sound;
 
-static void say(struct world *w, int from)
+static void rails_join_print_message(struct world *w, int from)
 {
     int to = 1 - from;
     if (w->lines[to] == LINE) {
@@ -86,7 +86,7 @@ static void say(struct world *w, int from)
     w->lines[to]++;
 }
 
-static void act(struct world *w, int who, unsigned actions, uint32_t peer)
+static void rails_join_act(struct world *w, int who, unsigned actions, uint32_t peer)
 {
     struct end *e = &w->ends[who];
     if (actions & JOINT_DO_DROP) {
@@ -109,10 +109,10 @@ static void act(struct world *w, int who, unsigned actions, uint32_t peer)
         EXPECT(w->ends[1 - who].to == e->number ||
                (int32_t)(w->ends[1 - who].joint.generation - e->joint.generation) > 0);
     if (actions & JOINT_DO_SAY)
-        say(w, who);
+        rails_join_print_message(w, who);
 }
 
-static void successors(struct explore *e, const struct world *w)
+static void test_successors(struct explore *e, const struct world *w)
 {
     for (int who = 0; who < ENDS; who++) {
         struct world next = *w;
@@ -122,18 +122,18 @@ static void successors(struct explore *e, const struct world *w)
             memmove(&next.line[who][0], &next.line[who][1],
                     sizeof(next.line[who]) - sizeof(next.line[who][0]));
             memset(&next.line[who][--next.lines[who]], 0, sizeof(next.line[who][0]));
-            act(&next, who, joint_heard(&next.ends[who].joint, &said), number);
+            rails_join_act(&next, who, joint_heard(&next.ends[who].joint, &said), number);
             explore_add(e, &next, "a message arrives");
         }
         if (w->troubles == TROUBLES)
             continue;
         next = *w;
         next.troubles++;
-        act(&next, who, joint_failed(&next.ends[who].joint), 0);
+        rails_join_act(&next, who, joint_failed(&next.ends[who].joint), 0);
         explore_add(e, &next, "a queue pair fails");
         next = *w;
         next.troubles++;
-        act(&next, who, joint_want(&next.ends[who].joint, !w->ends[who].joint.wanted), 0);
+        rails_join_act(&next, who, joint_want(&next.ends[who].joint, !w->ends[who].joint.wanted), 0);
         explore_add(e, &next, "a port goes down or comes up");
     }
 }
@@ -145,15 +145,15 @@ static void every_order_ends_joined(void)
     memset(&first, 0, sizeof(first));
     for (int who = 0; who < ENDS; who++)
         first.ends[who].joint.wanted = true;
-    say(&first, 0); /* one begins, or both at once */
+    rails_join_print_message(&first, 0); /* one begins, or both at once */
     sound = true;
     explore_open(&space, sizeof(first));
     explore_add(&space, &first, "one begins");
-    say(&first, 1);
+    rails_join_print_message(&first, 1);
     explore_add(&space, &first, "both begin");
     for (space.at = 0; space.at < space.count; space.at++) {
         struct world w = *(const struct world *)explore_state(&space, space.at);
-        successors(&space, &w);
+        test_successors(&space, &w);
         if (w.lines[0] || w.lines[1])
             continue;
         rest++;

@@ -6,7 +6,7 @@
 
 static uint32_t seed = 1;
 
-static uint32_t dice(uint32_t sides)
+static uint32_t rails_mux_random_choice(uint32_t sides)
 {
     seed = seed * 1664525 + 1013904223;
     return (seed >> 8) % sides;
@@ -69,11 +69,11 @@ static void weights_are_kept_at_every_moment(void)
 {
     for (int round = 0; round < 200; round++) {
         struct mux m;
-        unsigned rails = 1 + dice(RAILS_MAX);
+        unsigned rails = 1 + rails_mux_random_choice(RAILS_MAX);
         uint64_t got[RAILS_MAX] = {0}, sum = 0;
         mux_open(&m, MUX_WEIGHTS, rails, 0);
         for (unsigned r = 0; r < rails; r++)
-            sum += m.weight[r] = 1 + dice(9);
+            sum += m.weight[r] = 1 + rails_mux_random_choice(9);
         for (uint64_t n = 1; n <= 3 * sum; n++) {
             got[mux_next(&m, 100)]++;
             for (unsigned r = 0; r < rails; r++) {

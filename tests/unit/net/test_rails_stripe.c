@@ -8,7 +8,7 @@
 
 static uint32_t seed = 1;
 
-static uint32_t dice(uint32_t sides)
+static uint32_t rails_stripe_random_choice(uint32_t sides)
 {
     seed = seed * 1664525 + 1013904223;
     return (seed >> 8) % sides;
@@ -66,12 +66,14 @@ static void stripes_cover_the_message(void)
 {
     for (int round = 0; round < 20000; round++) {
         struct stripe s[RAILS_MAX];
-        struct stripe_rules some = {.smallest = 1 + dice(20000), .align = 1u << dice(13)};
+        struct stripe_rules some = {.smallest = 1 + rails_stripe_random_choice(20000),
+                                    .align = 1u << rails_stripe_random_choice(13)};
         double weight[RAILS_MAX];
         for (int r = 0; r < RAILS_MAX; r++)
-            weight[r] = dice(4) ? dice(1000) / 1000.0 : 0;
-        uint32_t up = 1 + dice(65535), probe = dice(2) ? dice(65536) : 0, used = 0;
-        uint64_t bytes = dice(1u << (1 + dice(22))), at = 0;
+            weight[r] = rails_stripe_random_choice(4) ? rails_stripe_random_choice(1000) / 1000.0 : 0;
+        uint32_t up = 1 + rails_stripe_random_choice(65535),
+                 probe = rails_stripe_random_choice(2) ? rails_stripe_random_choice(65536) : 0, used = 0;
+        uint64_t bytes = rails_stripe_random_choice(1u << (1 + rails_stripe_random_choice(22))), at = 0;
         unsigned count = stripe_cut(&some, weight, up, probe, bytes, s);
         EXPECT(count >= 1);
         for (unsigned i = 0; i < count; i++) {
@@ -199,7 +201,7 @@ static void noise_does_not_carry_it_away(void)
     for (int i = 0; i < 400; i++) {
         double speed[RAILS_MAX];
         for (int r = 0; r < 4; r++)
-            speed[r] = (r + 1) * 0.25 * (0.9 + dice(201) / 1000.0);
+            speed[r] = (r + 1) * 0.25 * (0.9 + rails_stripe_random_choice(201) / 1000.0);
         uint64_t t = one_message(&a, &line, speed, 1 << 20, 3000, 0);
         sum += i >= 20 ? t : 0;
         for (int r = 0; r < 4; r++)
@@ -255,7 +257,7 @@ static void many_messages_under_way(void)
 
 /* ---- the completion filter ---- */
 
-static void begin(struct filter *f, unsigned rails, uint64_t bytes)
+static void rails_stripe_begin(struct filter *f, unsigned rails, uint64_t bytes)
 {
     struct stripe s[RAILS_MAX];
     double weight[RAILS_MAX] = {1, 1, 1, 1};
@@ -267,7 +269,7 @@ static void the_protocol_hears_once(void)
 {
     struct filter f;
     uint32_t ticket[3], none;
-    begin(&f, 3, 3 << 20);
+    rails_stripe_begin(&f, 3, 3 << 20);
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(filter_next(&f, 100, &ticket[i]), i);
     EXPECT_EQ(filter_next(&f, 100, &none), -1);
@@ -282,7 +284,7 @@ static void a_failed_stripe_goes_elsewhere(void)
 {
     struct filter f;
     uint32_t ticket[2], again;
-    begin(&f, 2, 2 << 20);
+    rails_stripe_begin(&f, 2, 2 << 20);
     filter_next(&f, 0, &ticket[0]);
     filter_next(&f, 0, &ticket[1]);
     EXPECT_EQ(filter_rail(&f, 1, false), FILTER_NOTHING); /* what is under way may still arrive */
@@ -309,12 +311,13 @@ static void random_failures(void)
         struct filter f;
         uint32_t open[64], ticket;
         unsigned opened = 0, done = 0, steps = 0;
-        begin(&f, 4, (uint64_t)1 << (13 + dice(9)));
+        rails_stripe_begin(&f, 4, (uint64_t)1 << (13 + rails_stripe_random_choice(9)));
         while (!done && steps++ < 10000) {
             enum filter_verdict v = FILTER_NOTHING;
-            unsigned what = dice(8), pick = opened ? dice(opened) : 0;
+            unsigned what = rails_stripe_random_choice(8),
+                     pick = opened ? rails_stripe_random_choice(opened) : 0;
             if (what == 0)
-                filter_rail(&f, dice(4), dice(3) != 0);
+                filter_rail(&f, rails_stripe_random_choice(4), rails_stripe_random_choice(3) != 0);
             else if (what < 4 && opened < 64 && filter_next(&f, steps, &ticket) >= 0)
                 open[opened++] = ticket;
             else if (opened && what < 7) {

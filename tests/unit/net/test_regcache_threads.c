@@ -29,14 +29,14 @@ struct worker {
     void (*renew)(size_t index, size_t n); /* pages go, and new ones come */
 };
 
-static size_t pick(struct worker *w, size_t n)
+static size_t regcache_threads_pick(struct worker *w, size_t n)
 {
     w->seed = w->seed * 6364136223846793005u + 1442695040888963407u;
     return (size_t)(w->seed >> 33) % n;
 }
 
 /* A worker's pages lie in groups of 4 between those of the others. */
-static size_t place(struct worker *w, size_t group)
+static size_t regcache_threads_place(struct worker *w, size_t group)
 {
     return (group * WORKERS + w->first) * 4;
 }
@@ -45,7 +45,7 @@ static size_t place(struct worker *w, size_t group)
  */
 static pthread_rwlock_t entire = PTHREAD_RWLOCK_INITIALIZER;
 
-static void send(struct worker *w, size_t first, size_t n)
+static void regcache_threads_send(struct worker *w, size_t first, size_t n)
 {
     uintptr_t start = pins.base + first * page;
     struct regcache_entry *e;
@@ -56,7 +56,7 @@ static void send(struct worker *w, size_t first, size_t n)
         atomic_fetch_add(&failed, 1);
         return;
     }
-    if (pick(w, 4) == 0)
+    if (regcache_threads_pick(w, 4) == 0)
         sched_yield();
     if (!pins_fresh(&pins, e, start, n * page))
         atomic_fetch_add(&stale, 1);
@@ -65,33 +65,35 @@ static void send(struct worker *w, size_t first, size_t n)
     pthread_mutex_unlock(&big_lock);
 }
 
-static void *work(void *arg)
+static void *regcache_threads_work(void *arg)
 {
     struct worker *w = arg;
     for (int round = 0; round < ROUNDS; round++) {
-        size_t at = place(w, pick(w, OWN / 4)), first = at + pick(w, 3), n = 1 + pick(w, 4 - (first - at));
-        if (pick(w, 4) == 0) {
+        size_t at = regcache_threads_place(w, regcache_threads_pick(w, OWN / 4)),
+               first = at + regcache_threads_pick(w, 3), n = 1 + regcache_threads_pick(w, 4 - (first - at));
+        if (regcache_threads_pick(w, 4) == 0) {
             pthread_rwlock_rdlock(&entire);
             w->renew(first, n);
             pthread_rwlock_unlock(&entire);
         }
-        send(w, first, n);
-        if (pick(w, 16) == 0) { /* ranges that end in the middle of the others' */
+        regcache_threads_send(w, first, n);
+        if (regcache_threads_pick(w, 16) == 0) { /* ranges that end in the middle of the others' */
             pthread_rwlock_wrlock(&entire);
-            send(w, pick(w, PIN_PAGES - 8), 2 + pick(w, 6));
+            regcache_threads_send(w, regcache_threads_pick(w, PIN_PAGES - 8),
+                                  2 + regcache_threads_pick(w, 6));
             pthread_rwlock_unlock(&entire);
         }
     }
     return NULL;
 }
 
-static void run(void (*renew)(size_t, size_t))
+static void regcache_threads_run(void (*renew)(size_t, size_t))
 {
     static struct worker workers[WORKERS];
     stale = failed = 0;
     for (size_t i = 0; i < WORKERS; i++) {
         workers[i] = (struct worker){.first = i, .seed = i * 77 + 1, .renew = renew};
-        pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+        pthread_create(&workers[i].thread, NULL, regcache_threads_work, &workers[i]);
     }
     for (size_t i = 0; i < WORKERS; i++)
         pthread_join(workers[i].thread, NULL);
@@ -104,13 +106,13 @@ static void run(void (*renew)(size_t, size_t))
            (unsigned long long)s.misses, (unsigned long long)s.invalidations);
 }
 
-static void start(uintptr_t base, uint64_t (*content)(struct pins *, size_t))
+static void regcache_threads_start(uintptr_t base, uint64_t (*content)(struct pins *, size_t))
 {
     pins = (struct pins){.base = base, .page = page, .content = content};
     EXPECT_EQ(regcache_open(&pins_ops, &pins, PIN_PAGES * page, &cache), 0);
 }
 
-static void finish(void)
+static void regcache_threads_finish(void)
 {
     regcache_close(cache);
     EXPECT_EQ(pins.pinned, pins.unpinned);
@@ -119,7 +121,7 @@ static void finish(void)
 /* Pretended memory: what is on a page is a number, and the announcements are made by hand. */
 static _Atomic uint64_t numbers[PIN_PAGES];
 
-static uint64_t number(struct pins *p, size_t index)
+static uint64_t regcache_threads_print_number(struct pins *p, size_t index)
 {
     (void)p;
     return atomic_load(&numbers[index]);
@@ -132,18 +134,18 @@ static void renew_number(size_t index, size_t n)
         atomic_store(&numbers[i], atomic_fetch_add(&serial, 1));
 }
 
-static void pretended(void)
+static void test_pretended(void)
 {
     for (int i = 0; i < PIN_PAGES; i++)
         numbers[i] = atomic_fetch_add(&serial, 1);
-    start((uintptr_t)1 << 44, number);
-    run(renew_number);
-    finish();
+    regcache_threads_start((uintptr_t)1 << 44, regcache_threads_print_number);
+    regcache_threads_run(renew_number);
+    regcache_threads_finish();
 }
 
 /* Real memory: a new page is stamped. The kernel reads it, since a page that is not there is an error, as
  * it is for a device, and no crash. */
-static uint64_t stamp(struct pins *p, size_t index)
+static uint64_t regcache_threads_stamp(struct pins *p, size_t index)
 {
     static _Thread_local int ends[2];
     uint64_t value = 0;
@@ -154,7 +156,7 @@ static uint64_t stamp(struct pins *p, size_t index)
     return value;
 }
 
-static void fill(size_t index, size_t n)
+static void regcache_threads_fill(size_t index, size_t n)
 {
     for (size_t i = index; i < index + n; i++)
         atomic_store((_Atomic uint64_t *)(pins.base + i * page), atomic_fetch_add(&serial, 1));
@@ -178,13 +180,13 @@ static void renew_real(size_t index, size_t n)
         mmap(p, n * page, prot, flags | MAP_FIXED, -1, 0);
         break;
     }
-    fill(index, n);
+    regcache_threads_fill(index, n);
 }
 
 static _Atomic bool stop;
 
 /* Somebody who has nothing to do with it. */
-static void *allocate(void *arg)
+static void *regcache_threads_allocate(void *arg)
 {
     (void)arg;
     while (!atomic_load(&stop)) {
@@ -197,18 +199,18 @@ static void *allocate(void *arg)
     return NULL;
 }
 
-static void real(void)
+static void regcache_threads_print_real(void)
 {
     pthread_t other;
     void *p = mmap(NULL, PIN_PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    start((uintptr_t)p, stamp);
-    fill(0, PIN_PAGES);
+    regcache_threads_start((uintptr_t)p, regcache_threads_stamp);
+    regcache_threads_fill(0, PIN_PAGES);
     EXPECT(regcache_watch(cache));
-    pthread_create(&other, NULL, allocate, NULL);
-    run(renew_real);
+    pthread_create(&other, NULL, regcache_threads_allocate, NULL);
+    regcache_threads_run(renew_real);
     atomic_store(&stop, true);
     pthread_join(other, NULL);
-    finish();
+    regcache_threads_finish();
     munmap(p, PIN_PAGES * page);
 }
 
@@ -216,11 +218,11 @@ int main(void)
 {
     page = (size_t)sysconf(_SC_PAGESIZE);
     alarm(100);
-    TEST_RUN(pretended);
+    TEST_RUN(test_pretended);
     const char *tool = library_tool();
     if (tool)
         printf("no hooks beside %s: with pretended memory only\n", tool);
     else
-        TEST_RUN(real);
+        TEST_RUN(regcache_threads_print_real);
     return test_result();
 }

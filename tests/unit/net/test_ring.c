@@ -61,7 +61,7 @@ static int send_numbered(struct ring_sender *s, uint64_t number, size_t len)
 }
 
 /* Takes one frame and checks all of it; false when the ring is empty. */
-static bool take(struct ring_receiver *in, uint32_t *sender, uint64_t *number, size_t *len)
+static bool ring_ring_consume(struct ring_receiver *in, uint32_t *sender, uint64_t *number, size_t *len)
 {
     const char *payload;
     const struct ring_slot *slot = ring_peek(in, &payload, len, sender);
@@ -87,12 +87,12 @@ static void expect_frame(struct ring_receiver *in, uint64_t number, size_t len)
     uint32_t sender = 99;
     uint64_t found = 0;
     size_t found_len = 0;
-    EXPECT(take(in, &sender, &found, &found_len));
+    EXPECT(ring_ring_consume(in, &sender, &found, &found_len));
     EXPECT_EQ(found, number);
     EXPECT_EQ(found_len, len);
 }
 
-static void lengths(bool alone)
+static void test_lengths(bool alone)
 {
     struct ring *r = ring_new();
     struct ring_receiver in = receiver_of(r);
@@ -101,14 +101,14 @@ static void lengths(bool alone)
     size_t len;
     ring_age(r, &in, UINT32_MAX - 500, UINT32_MAX - 2000); /* both counters wrap on the way */
     struct ring_sender out = sender_to(r, 3, alone);
-    EXPECT(!take(&in, &sender, &number, &len));
+    EXPECT(!ring_ring_consume(&in, &sender, &number, &len));
     static const size_t sizes[] = {0,  1,  7,  8,   9,   15,   16,   31,   32,    33,
                                    63, 64, 65, 127, 128, 1000, 4095, 4096, 16384, LINES * CACHE_LINE / 4};
     for (uint64_t n = 0; n < 2000; n++) {
         size_t want = sizes[n % COUNT_OF(sizes)];
         EXPECT_EQ(send_numbered(&out, n, want), 0);
         expect_frame(&in, n, want);
-        EXPECT(!take(&in, &sender, &number, &len));
+        EXPECT(!ring_ring_consume(&in, &sender, &number, &len));
         ring_idle(&in);
     }
     ring_drop(r);
@@ -116,8 +116,8 @@ static void lengths(bool alone)
 
 static void every_length(void)
 {
-    lengths(true);
-    lengths(false);
+    test_lengths(true);
+    test_lengths(false);
 }
 
 static void full_of_slots(void)
@@ -155,7 +155,7 @@ static void gives_back(void)
 }
 
 /* A payload that would cross the edge starts anew at the beginning; what it skips comes back too. */
-static void edge(void)
+static void test_edge(void)
 {
     struct ring *r = ring_new();
     struct ring_receiver in = receiver_of(r);
@@ -189,7 +189,7 @@ static void reserve_in_place(void)
         uint64_t number;
         size_t found;
         struct ring_slot *slot = ring_reserve(&out, len, &position, &room);
-        EXPECT(slot && !take(&in, &sender, &number, &found)); /* not visible yet */
+        EXPECT(slot && !ring_ring_consume(&in, &sender, &number, &found)); /* not visible yet */
         h.word = len;
         for (size_t i = 0; i < len; i++)
             room[i] = (char)byte_of(7, len, i);
@@ -229,7 +229,7 @@ static void many_senders(void)
         uint32_t sender;
         uint64_t number;
         size_t len;
-        if (!take(&in, &sender, &number, &len)) {
+        if (!ring_ring_consume(&in, &sender, &number, &len)) {
             ring_idle(&in);
             sched_yield();
             continue;
@@ -253,7 +253,7 @@ int main(void)
     TEST_RUN(every_length);
     TEST_RUN(full_of_slots);
     TEST_RUN(gives_back);
-    TEST_RUN(edge);
+    TEST_RUN(test_edge);
     TEST_RUN(reserve_in_place);
     TEST_RUN(many_senders);
     return test_result();

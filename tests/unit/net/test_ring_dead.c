@@ -62,7 +62,7 @@ static size_t length_of(int sender, int number)
     return (sender + number) % 2 ? LONG : 8;
 }
 
-static void body(int id)
+static void ring_dead_message_body(int id)
 {
     struct sender *s = &senders[id];
     for (int n = 0; n < nframes; n++) {
@@ -83,7 +83,7 @@ static void start_sender(struct sender *s, int number)
     s->context.uc_stack.ss_sp = stacks[number];
     s->context.uc_stack.ss_size = STACK;
     s->context.uc_link = &scheduler;
-    makecontext(&s->context, (void (*)(void))body, 1, number);
+    makecontext(&s->context, (void (*)(void))ring_dead_message_body, 1, number);
 }
 
 static void world_open(void)
@@ -125,7 +125,7 @@ static void take_frame(const struct ring_slot *slot, const char *payload, size_t
     ring_consume(&in, slot, len);
 }
 
-static void receive(void)
+static void ring_dead_receive(void)
 {
     const char *payload;
     size_t len;
@@ -157,10 +157,10 @@ static bool may_happen(int event)
     return event >= REPORT ? fate == DEAD : fate == RUNS;
 }
 
-static void act(int event)
+static void ring_dead_act(int event)
 {
     if (event >= RECEIVE) {
-        receive();
+        ring_dead_receive();
     } else if (event >= REPORT) {
         senders[event - REPORT].fate = REPORTED;
     } else if (event >= KILL) {
@@ -171,7 +171,7 @@ static void act(int event)
     }
 }
 
-static void mix(uint64_t *key, uint64_t value)
+static void ring_dead_mix(uint64_t *key, uint64_t value)
 {
     *key = (*key ^ value) * 0x9e3779b97f4a7c15u;
     *key ^= *key >> 29;
@@ -180,21 +180,21 @@ static void mix(uint64_t *key, uint64_t value)
 static uint64_t state_key(void)
 {
     uint64_t key = 1;
-    mix(&key, ring->tail);
-    mix(&key, ring->head);
-    mix(&key, (uint64_t)in.slot << 32 | in.line);
+    ring_dead_mix(&key, ring->tail);
+    ring_dead_mix(&key, ring->head);
+    ring_dead_mix(&key, (uint64_t)in.slot << 32 | in.line);
     for (int i = 0; i < SENDERS; i++) {
         const struct sender *s = &senders[i];
-        mix(&key, s->ring.intent->slot);
-        mix(&key, (uint64_t)s->fate | (uint64_t)s->at << 8 | (uint64_t)s->published << 16 |
-                      (uint64_t)s->received << 24 | (uint64_t)s->owns << 32);
+        ring_dead_mix(&key, s->ring.intent->slot);
+        ring_dead_mix(&key, (uint64_t)s->fate | (uint64_t)s->at << 8 | (uint64_t)s->published << 16 |
+                                (uint64_t)s->received << 24 | (uint64_t)s->owns << 32);
     }
     for (uint32_t i = 0; i < SLOTS; i++)
-        mix(&key, (uint64_t)ring->slots[i].sequence << 32 | ring->slots[i].meta);
+        ring_dead_mix(&key, (uint64_t)ring->slots[i].sequence << 32 | ring->slots[i].meta);
     return key ? key : 1;
 }
 
-static bool remember(uint64_t key)
+static bool ring_dead_remember(uint64_t key)
 {
     for (uint64_t i = key;; i++) {
         uint64_t *place = &seen[i % SEEN];
@@ -208,11 +208,11 @@ static bool remember(uint64_t key)
     }
 }
 
-static void replay(void)
+static void test_replay(void)
 {
     world_open();
     for (int i = 0; i < depth; i++)
-        act(path[i]);
+        ring_dead_act(path[i]);
 }
 
 /* Nobody runs any more, and all deaths are reported: the receiver gets everything that was published. */
@@ -222,7 +222,7 @@ static void check_end(void)
         if (senders[i].fate == RUNS || senders[i].fate == DEAD)
             return;
     for (int i = 0; i < 4 * SLOTS; i++)
-        receive();
+        ring_dead_receive();
     EXPECT_EQ(in.slot, (uint32_t)(ring->tail >> 32));
     EXPECT_EQ(in.line, (uint32_t)ring->tail);
     EXPECT_EQ(ring->head, ring->tail);
@@ -242,22 +242,22 @@ static void print_path(void)
     printf("end\n");
 }
 
-static void explore(int most_deaths, int deaths)
+static void ring_dead_explore(int most_deaths, int deaths)
 {
     for (int event = 0; event < EVENTS && test_failures == 0; event++) {
-        replay();
+        test_replay();
         if (!may_happen(event) || (event >= KILL && event < REPORT && deaths == most_deaths))
             continue;
         EXPECT(depth < DEPTH);
         path[depth++] = event;
-        act(event);
-        const bool fresh = remember(state_key());
+        ring_dead_act(event);
+        const bool fresh = ring_dead_remember(state_key());
         if (fresh && test_failures == 0)
             check_end();
         if (test_failures)
             print_path();
         if (fresh && test_failures == 0)
-            explore(most_deaths, deaths + (event >= KILL && event < REPORT));
+            ring_dead_explore(most_deaths, deaths + (event >= KILL && event < REPORT));
         depth--;
     }
 }
@@ -269,7 +269,7 @@ static void every_order(int n, int frames)
     EXPECT(n * frames <= SLOTS);
     seen = calloc(SEEN, sizeof(*seen));
     nstates = nskips = nunsure = 0;
-    explore(2, 0);
+    ring_dead_explore(2, 0);
     printf("%d senders of %d frames: ", n, frames);
     printf("%" PRIu64 " states, %" PRIu64 " slots skipped, %" PRIu64
            " times a living sender had to be awaited\n",

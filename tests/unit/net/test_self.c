@@ -36,7 +36,7 @@ static void open_self(void)
     EXPECT(me->self && me->local);
 }
 
-static void drain(void)
+static void self_drain(void)
 {
     for (int i = 0; i < 100000 && (net_progress(node.net) > 0 || !list_empty(&node.net->stalled)); i++)
         continue;
@@ -53,18 +53,18 @@ static void in_order(void)
         EXPECT_EQ(peer_send(me, &h, payload, n * 3), 0);
     }
     EXPECT_EQ(next_word, 0); /* nothing is delivered but by a poll */
-    drain();
+    self_drain();
     EXPECT_EQ(next_word, 100);
     EXPECT_EQ(net_progress(node.net), 0);
 }
 
-static void answers(void)
+static void test_answers(void)
 {
     struct frame_header h = {.flags = 1, .aux = 1, .word = 0};
     next_word = 0;
     replies = 0;
     EXPECT_EQ(peer_send(me, &h, NULL, 0), 0);
-    drain();
+    self_drain();
     EXPECT_EQ(replies, 1);
     EXPECT_EQ(next_word, 2);
 }
@@ -95,7 +95,7 @@ static void queue_keeps_order(void)
         peer_queue(me, &items[i].pending);
     }
     EXPECT_EQ(peer_send(me, &early, NULL, 0), ERR_AGAIN); /* nothing overtakes */
-    drain();
+    self_drain();
     EXPECT_EQ(next_word, 5);
     EXPECT(!me->stalled && list_empty(&node.net->stalled));
     peer_queue(me, &items[0].pending); /* taken out by hand, as a cancelled send is */
@@ -150,7 +150,7 @@ static int silent_get(struct boot *b, uint32_t rank, const char *key, void **val
 }
 
 /* A second rank on another node, and nothing that reaches it: known at once, and said. */
-static void unreachable(void)
+static void test_unreachable(void)
 {
     static const struct boot_backend silent = {.put = silent_put, .fence = silent_fence, .get = silent_get};
     struct node alone;
@@ -167,10 +167,10 @@ int main(void)
 {
     open_self();
     TEST_RUN(in_order);
-    TEST_RUN(answers);
+    TEST_RUN(test_answers);
     TEST_RUN(queue_keeps_order);
     TEST_RUN(put_and_get);
-    TEST_RUN(unreachable);
+    TEST_RUN(test_unreachable);
     net_close(node.net);
     return test_result();
 }

@@ -13,7 +13,7 @@
 static int status;
 static bool denied; /* processes may not read each other's memory here */
 
-static void done(struct net_op *op, int rc)
+static void shm_dead_is_done(struct net_op *op, int rc)
 {
     (void)op;
     status = rc;
@@ -26,7 +26,7 @@ static void expect_named(int rc)
     err_clear();
 }
 
-static void dies(struct node *n)
+static void shm_dead_rank_death(struct node *n)
 {
     _Atomic int *known = (_Atomic int *)(void *)n->net->area; /* zero until rank 0 is connected */
     char mine[64];
@@ -43,7 +43,7 @@ static void dies(struct node *n)
     denied = peer && !peer->caps.get;
     if (!peer || denied)
         return;
-    struct net_op op = {.done = done};
+    struct net_op op = {.done = shm_dead_is_done};
     const struct net_key key = {{0}};
     const struct net_piece piece = {.local = mine, .remote = (uintptr_t)mine, .length = sizeof(mine)};
     EXPECT_EQ(peer->ops->get(peer, mine, NULL, (uintptr_t)mine, &key, sizeof(mine), &op), 0);
@@ -53,14 +53,14 @@ static void dies(struct node *n)
     expect_named(peer->ops->move(peer, false, &piece, 1));
 }
 
-static void named(void)
+static void test_named(void)
 {
-    node_run(2, dies);
+    node_run(2, shm_dead_rank_death);
 }
 
 int main(void)
 {
-    TEST_RUN(named);
+    TEST_RUN(test_named);
     if (denied)
         printf("processes may not read each other's memory here\n");
     return denied ? 77 : test_result();

@@ -32,7 +32,7 @@ static void send_word(struct peer *to, uint64_t word)
 }
 
 /* A token goes round. Every wait is long enough to sleep, since the other ranks are slow or many. */
-static void token(struct node *n)
+static void test_token(struct node *n)
 {
     uint32_t me = n->boot.rank, size = n->boot.size;
     struct peer *next = NULL;
@@ -85,26 +85,26 @@ static void memory_token(struct node *n)
     }
 }
 
-static void set(const char *name, const char *value)
+static void wait_set(const char *name, const char *value)
 {
     EXPECT_EQ(tunable_set(tunables_find(name), value, SOURCE_PROGRAM), 0);
 }
 
 /* No patience at all: every wait ends asleep. */
-static void impatient(void)
+static void wait_short_timeout(void)
 {
-    set("SPIN_US", "0");
-    set("YIELDS", "0");
+    wait_set("SPIN_US", "0");
+    wait_set("YIELDS", "0");
 }
 
 static void frames_two_ranks(void)
 {
-    node_run(2, token);
+    node_run(2, test_token);
 }
 
 static void frames_many_ranks(void)
 {
-    node_run(8, token);
+    node_run(8, test_token);
 }
 
 static void memory_two_ranks(void)
@@ -126,7 +126,7 @@ static void frames_one_processor(void)
         if (CPU_ISSET(i, &before))
             CPU_SET(i, &one);
     sched_setaffinity(0, sizeof(one), &one);
-    node_run(3, token);
+    node_run(3, test_token);
     node_run(3, memory_token);
     sched_setaffinity(0, sizeof(before), &before);
 }
@@ -135,7 +135,7 @@ static void frames_one_processor(void)
 static struct transport_ops refusing;
 static int refusals;
 
-static bool refuse(struct transport *t)
+static bool wait_refuse(struct transport *t)
 {
     (void)t;
     if (++refusals == 1000)
@@ -143,7 +143,7 @@ static bool refuse(struct transport *t)
     return false;
 }
 
-static uint64_t slept(void)
+static uint64_t wait_slept(void)
 {
     for (size_t i = 0; i < counters_count(); i++)
         if (strcmp(counters_get(i)->name, "net_sleeps") == 0)
@@ -151,32 +151,32 @@ static uint64_t slept(void)
     return 0;
 }
 
-static void refused(struct node *n)
+static void test_refused(struct node *n)
 {
     struct transport *t = n->net->transports[0];
     const struct transport_ops *before = t->ops;
     refusing = *before;
-    refusing.arm = refuse;
+    refusing.arm = wait_refuse;
     t->ops = &refusing;
     arrived = refusals = 0;
-    const uint64_t sleeps = slept();
+    const uint64_t sleeps = wait_slept();
     net_wait(n->net, &arrived);
     EXPECT_EQ(refusals, 1000);
-    EXPECT(slept() - sleeps > 900); /* it is polite all the same */
+    EXPECT(wait_slept() - sleeps > 900); /* it is polite all the same */
     arrived = 0;
     t->ops = before;
 }
 
 static void one_that_may_not_sleep(void)
 {
-    node_run(1, refused);
+    node_run(1, test_refused);
 }
 
 int main(void)
 {
     TEST_RUN(frames_two_ranks);
     TEST_RUN(frames_many_ranks);
-    impatient();
+    wait_short_timeout();
     TEST_RUN(frames_two_ranks);
     TEST_RUN(frames_many_ranks);
     TEST_RUN(memory_two_ranks);

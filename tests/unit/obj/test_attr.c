@@ -35,7 +35,7 @@ static int copy_if_even(MPI_Comm c, int keyval, void *extra, void *value, void *
     return MPI_SUCCESS;
 }
 
-static int keyval(any copy, void *extra)
+static int attr_keyval(any copy, void *extra)
 {
     int k;
     EXPECT_EQ(attr_keyval_create(&proc, ATTR_COMM, copy, (any)note_delete, extra, &k), MPI_SUCCESS);
@@ -48,7 +48,7 @@ static void order_of_deletion(void)
     int values[5] = {0, 1, 2, 3, 4}, keys[5];
     ndeleted = 0;
     for (int i = 0; i < 5; i++) {
-        keys[i] = keyval((any)MPI_COMM_DUP_FN, NULL);
+        keys[i] = attr_keyval((any)MPI_COMM_DUP_FN, NULL);
         EXPECT_EQ(attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, keys[i], &values[i]), MPI_SUCCESS);
     }
     EXPECT_EQ(attr_keyval_free(&proc, ATTR_COMM, &keys[2]), MPI_SUCCESS);
@@ -60,15 +60,15 @@ static void order_of_deletion(void)
         EXPECT_EQ(deleted[i], 4 - i);
 }
 
-static void copies(void)
+static void test_copies(void)
 {
     struct attr_set *set = NULL, *copy = NULL;
     int values[] = {1, 2, 3}, k[3];
     void *value;
     bool found;
-    k[0] = keyval((any)copy_if_even, NULL);
-    k[1] = keyval((any)copy_if_even, NULL);
-    k[2] = keyval((any)MPI_COMM_NULL_COPY_FN, NULL);
+    k[0] = attr_keyval((any)copy_if_even, NULL);
+    k[1] = attr_keyval((any)copy_if_even, NULL);
+    k[2] = attr_keyval((any)MPI_COMM_NULL_COPY_FN, NULL);
     for (int i = 0; i < 3; i++)
         attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, k[i], &values[i]);
     EXPECT_EQ(attr_copy_all(&proc, ATTR_COMM, MPI_COMM_SELF, set, &copy), MPI_SUCCESS);
@@ -84,7 +84,7 @@ static void failing_functions(void)
 {
     struct attr_set *set = NULL, *copy = NULL;
     int value = 2, other = 4, code = 4711;
-    int good = keyval((any)MPI_COMM_DUP_FN, NULL), bad = keyval((any)copy_if_even, &code);
+    int good = attr_keyval((any)MPI_COMM_DUP_FN, NULL), bad = attr_keyval((any)copy_if_even, &code);
     attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, good, &value);
     attr_set(&proc, ATTR_COMM, MPI_COMM_SELF, &set, bad, &other);
     ndeleted = 0;
@@ -118,7 +118,7 @@ static void predefined_attributes(void)
 static void wrong_keyvals(void)
 {
     struct attr_set *set = NULL;
-    int k = keyval((any)MPI_COMM_DUP_FN, NULL), copy = k, invalid = MPI_KEYVAL_INVALID;
+    int k = attr_keyval((any)MPI_COMM_DUP_FN, NULL), copy = k, invalid = MPI_KEYVAL_INVALID;
     void *value;
     bool found;
     EXPECT_EQ(attr_get(&proc, ATTR_TYPE, NULL, k, &value, &found), MPI_ERR_KEYVAL);
@@ -132,7 +132,7 @@ int main(void)
 {
     attr_table_open(&proc);
     TEST_RUN(order_of_deletion);
-    TEST_RUN(copies);
+    TEST_RUN(test_copies);
     TEST_RUN(failing_functions);
     TEST_RUN(predefined_attributes);
     TEST_RUN(wrong_keyvals);

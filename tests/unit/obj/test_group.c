@@ -11,7 +11,7 @@ enum { JOB = 40, ME = 7 };
 
 static unsigned seed = 1;
 
-static int roll(int n)
+static int group_roll(int n)
 {
     seed = seed * 1103515245u + 12345u;
     return (int)(seed >> 8) % n;
@@ -21,15 +21,15 @@ static struct group *random_group(void)
 {
     uint32_t all[JOB];
     struct group *g = NULL;
-    int size = roll(JOB + 1);
-    if (roll(3) == 0) {
-        EXPECT_EQ(group_from_range(ME, (uint32_t)roll(JOB - size + 1), size, &g), MPI_SUCCESS);
+    int size = group_roll(JOB + 1);
+    if (group_roll(3) == 0) {
+        EXPECT_EQ(group_from_range(ME, (uint32_t)group_roll(JOB - size + 1), size, &g), MPI_SUCCESS);
         return g;
     }
     for (uint32_t i = 0; i < JOB; i++)
         all[i] = i;
     for (int i = JOB - 1; i > 0; i--) {
-        int k = roll(i + 1);
+        int k = group_roll(i + 1);
         uint32_t t = all[i];
         all[i] = all[k];
         all[k] = t;
@@ -134,7 +134,7 @@ static void lists_of_ranks(void)
     group_release(g);
 }
 
-static void ranges(void)
+static void test_ranges(void)
 {
     struct group *g, *h;
     group_from_range(ME, 100, 10, &g);
@@ -162,6 +162,6 @@ int main(void)
     TEST_RUN(set_operations);
     TEST_RUN(compare_and_translate);
     TEST_RUN(lists_of_ranks);
-    TEST_RUN(ranges);
+    TEST_RUN(test_ranges);
     return test_result();
 }

@@ -29,7 +29,7 @@ static void keys_keep_their_order(void)
     info_release(copy);
 }
 
-static void limits(void)
+static void test_limits(void)
 {
     static char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
     struct info *i;
@@ -66,7 +66,7 @@ static void hints_known_and_unknown(void)
     info_release(requested);
 }
 
-static void environment(void)
+static void test_environment(void)
 {
     struct info *i;
     char *argv[] = {"prog", "one", "two words", NULL};
@@ -82,8 +82,8 @@ static void environment(void)
 int main(void)
 {
     TEST_RUN(keys_keep_their_order);
-    TEST_RUN(limits);
+    TEST_RUN(test_limits);
     TEST_RUN(hints_known_and_unknown);
-    TEST_RUN(environment);
+    TEST_RUN(test_environment);
     return test_result();
 }

@@ -16,7 +16,7 @@ enum { BATCHES = 400, FRAMES_MAX = 12, ROOM = 4096, GUARD = 64 };
 
 static uint32_t seed;
 
-static uint32_t dice(uint32_t n)
+static uint32_t malformed_random_choice(uint32_t n)
 {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 8) % n;
@@ -68,55 +68,58 @@ static void start_some(struct world *w)
 
 static uint64_t random_word(void)
 {
-    switch (dice(4)) {
+    switch (malformed_random_choice(4)) {
     case 0:
-        return (uint64_t)(1 + dice(2)) << 32 | dice(40); /* perhaps a real cookie */
+        return (uint64_t)(1 + malformed_random_choice(2)) << 32 |
+               malformed_random_choice(40); /* perhaps a real cookie */
     case 1:
-        return dice(10000);
+        return malformed_random_choice(10000);
     case 2:
-        return UINT64_MAX - dice(3);
+        return UINT64_MAX - malformed_random_choice(3);
     default:
-        return (uint64_t)dice(1u << 24) << 40 | dice(1u << 24);
+        return (uint64_t)malformed_random_choice(1u << 24) << 40 | malformed_random_choice(1u << 24);
     }
 }
 
-static void feed(struct world *w)
+static void malformed_feed(struct world *w)
 {
     uint64_t payload[256];
-    struct frame_header h = {.kind = (uint8_t)(dice(20) ? dice(FRAME_KINDS) : dice(256)),
-                             .flags = (uint8_t)dice(3),
-                             .aux = (uint16_t)dice(1u << 16),
-                             .context = dice(4),
-                             .source = (int32_t)dice(4) - 2,
-                             .tag = (int32_t)dice(120) - 2,
+    struct frame_header h = {.kind =
+                                 (uint8_t)(malformed_random_choice(20) ? malformed_random_choice(FRAME_KINDS)
+                                                                       : malformed_random_choice(256)),
+                             .flags = (uint8_t)malformed_random_choice(3),
+                             .aux = (uint16_t)malformed_random_choice(1u << 16),
+                             .context = malformed_random_choice(4),
+                             .source = (int32_t)malformed_random_choice(4) - 2,
+                             .tag = (int32_t)malformed_random_choice(120) - 2,
                              .word = random_word()};
     static const size_t lengths[] = {0, 1, 8, 16, 24, 32, 40, 48, 64, 1000, 2048};
-    size_t len = lengths[dice(COUNT_OF(lengths))];
-    if (h.kind == FRAME_RTS && dice(4))
+    size_t len = lengths[malformed_random_choice(COUNT_OF(lengths))];
+    if (h.kind == FRAME_RTS && malformed_random_choice(4))
         len = sizeof(struct rts);
-    if (h.kind == FRAME_CTS && dice(4))
+    if (h.kind == FRAME_CTS && malformed_random_choice(4))
         len = sizeof(struct cts);
-    if (h.kind == FRAME_CTS_WRITE && dice(4))
+    if (h.kind == FRAME_CTS_WRITE && malformed_random_choice(4))
         len = sizeof(struct cts_write);
-    if (h.kind == FRAME_WRITTEN && dice(4))
+    if (h.kind == FRAME_WRITTEN && malformed_random_choice(4))
         len = sizeof(uint64_t);
-    if (h.kind == FRAME_RTR && dice(4))
+    if (h.kind == FRAME_RTR && malformed_random_choice(4))
         len = sizeof(struct rtr);
     for (size_t i = 0; i < COUNT_OF(payload); i++)
         payload[i] = random_word();
-    w->net->deliver(w->p2p, dice(2) ? w->peer : &w->other, &h, payload, len);
+    w->net->deliver(w->p2p, malformed_random_choice(2) ? w->peer : &w->other, &h, payload, len);
 }
 
-static void child(uint32_t batch)
+static void malformed_child(uint32_t batch)
 {
     static struct world w;
     seed = batch * 7919 + 1;
     world_open(&w);
     w.peer->caps.get = w.peer->caps.put = false;
     start_some(&w);
-    for (int left = 1 + (int)dice(FRAMES_MAX); left > 0; left--) {
-        feed(&w);
-        if (dice(8) == 0)
+    for (int left = 1 + (int)malformed_random_choice(FRAMES_MAX); left > 0; left--) {
+        malformed_feed(&w);
+        if (malformed_random_choice(8) == 0)
             net_progress(w.net);
     }
     for (int i = 0; i < GUARD; i++)
@@ -125,7 +128,7 @@ static void child(uint32_t batch)
     _exit(0);
 }
 
-static void batches(void)
+static void test_batches(void)
 {
     int ended = 0;
     for (uint32_t b = 0; b < BATCHES; b++) {
@@ -134,7 +137,7 @@ static void batches(void)
         if (pid == 0) {
             if (!freopen("/dev/null", "w", stderr))
                 _exit(4);
-            child(b);
+            malformed_child(b);
         }
         int status = 0;
         waitpid(pid, &status, 0);
@@ -150,6 +153,6 @@ static void batches(void)
 
 int main(void)
 {
-    TEST_RUN(batches);
+    TEST_RUN(test_batches);
     return test_result();
 }

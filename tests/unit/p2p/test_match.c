@@ -21,7 +21,7 @@ static struct model receives, messages;
 static uint64_t order;
 static uint32_t seed;
 
-static uint32_t dice(uint32_t n)
+static uint32_t match_random_choice(uint32_t n)
 {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 8) % n;
@@ -58,16 +58,17 @@ static struct match_entry *oldest_message(struct envelope receive)
 
 static struct envelope random_envelope(bool wildcards, uint32_t variety)
 {
-    struct envelope env = {
-        .context = dice(3) * 2, .source = (int32_t)dice(variety), .tag = (int32_t)dice(variety)};
-    if (wildcards && dice(4) == 0)
+    struct envelope env = {.context = match_random_choice(3) * 2,
+                           .source = (int32_t)match_random_choice(variety),
+                           .tag = (int32_t)match_random_choice(variety)};
+    if (wildcards && match_random_choice(4) == 0)
         env.source = MPI_ANY_SOURCE;
-    if (wildcards && dice(4) == 0)
+    if (wildcards && match_random_choice(4) == 0)
         env.tag = MPI_ANY_TAG;
     return env;
 }
 
-static void post(struct match_table *posted, struct match_table *unexpected, struct envelope env)
+static void match_post(struct match_table *posted, struct match_table *unexpected, struct envelope env)
 {
     struct match_entry *want = oldest_message(env);
     struct match_entry *found = unexpected_find(unexpected, env);
@@ -80,7 +81,7 @@ static void post(struct match_table *posted, struct match_table *unexpected, str
     posted_add(posted, model_add(&receives, env));
 }
 
-static void arrive(struct match_table *posted, struct match_table *unexpected, struct envelope env)
+static void match_arrive(struct match_table *posted, struct match_table *unexpected, struct envelope env)
 {
     struct match_entry *want = oldest_receive(env);
     struct match_entry *found = posted_find(posted, env);
@@ -97,7 +98,7 @@ static void arrive(struct match_table *posted, struct match_table *unexpected, s
 
 static void cancel_one(struct match_table *posted)
 {
-    int i = receives.used ? (int)dice((uint32_t)receives.used) : 0;
+    int i = receives.used ? (int)match_random_choice((uint32_t)receives.used) : 0;
     if (i >= receives.used || !receives.live[i])
         return;
     posted_remove(posted, &receives.entries[i]);
@@ -105,21 +106,22 @@ static void cancel_one(struct match_table *posted)
 }
 
 /* `lean` is how many in ten steps post a receive: few fill the table of messages, many that of receives. */
-static void walk(uint32_t with_seed, bool wildcards, uint32_t variety, uint32_t lean)
+static void match_walk(uint32_t with_seed, bool wildcards, uint32_t variety, uint32_t lean)
 {
     struct match_table posted, unexpected;
     seed = with_seed;
     receives.used = messages.used = 0;
     EXPECT_EQ(match_open(&posted), 0);
     EXPECT_EQ(match_open(&unexpected), 0);
-    while (receives.used < SLOTS - 1 && messages.used < SLOTS - 1 && test_failures == 0 && dice(8000) != 0) {
-        uint32_t step = dice(10);
-        if (dice(50) == 0)
+    while (receives.used < SLOTS - 1 && messages.used < SLOTS - 1 && test_failures == 0 &&
+           match_random_choice(8000) != 0) {
+        uint32_t step = match_random_choice(10);
+        if (match_random_choice(50) == 0)
             cancel_one(&posted);
         if (step < lean)
-            post(&posted, &unexpected, random_envelope(wildcards, variety));
+            match_post(&posted, &unexpected, random_envelope(wildcards, variety));
         else
-            arrive(&posted, &unexpected, random_envelope(false, variety));
+            match_arrive(&posted, &unexpected, random_envelope(false, variety));
     }
     match_close(&posted);
     match_close(&unexpected);
@@ -128,9 +130,9 @@ static void walk(uint32_t with_seed, bool wildcards, uint32_t variety, uint32_t 
 static void random_walks(void)
 {
     for (uint32_t s = 1; s <= 14; s++) {
-        walk(s, true, 1 + s % 7, 5);
-        walk(s + 1000, true, 40, 3 + s % 5);
-        walk(s + 2000, false, 10, 5);
+        match_walk(s, true, 1 + s % 7, 5);
+        match_walk(s + 1000, true, 40, 3 + s % 5);
+        match_walk(s + 2000, false, 10, 5);
     }
 }
 
@@ -142,10 +144,11 @@ static void late_wildcard(void)
     EXPECT_EQ(match_open(&posted), 0);
     EXPECT_EQ(match_open(&unexpected), 0);
     for (int i = 0; i < 1500; i++)
-        arrive(&posted, &unexpected, (struct envelope){.source = i % 7, .tag = i % 3});
+        match_arrive(&posted, &unexpected, (struct envelope){.source = i % 7, .tag = i % 3});
     for (int i = 0; i < 1000; i++)
-        post(&posted, &unexpected,
-             (struct envelope){.source = i % 2 ? i % 7 : MPI_ANY_SOURCE, .tag = i % 5 ? MPI_ANY_TAG : i % 3});
+        match_post(
+            &posted, &unexpected,
+            (struct envelope){.source = i % 2 ? i % 7 : MPI_ANY_SOURCE, .tag = i % 5 ? MPI_ANY_TAG : i % 3});
     match_close(&posted);
     match_close(&unexpected);
 }
@@ -176,7 +179,7 @@ static void lone_receive(void)
 }
 
 /* Far beyond the first size; in order, in reverse and with one key for all. */
-static void growth(void)
+static void test_growth(void)
 {
     enum { N = 50000 };
     struct match_table t;
@@ -210,6 +213,6 @@ int main(void)
     TEST_RUN(lone_receive);
     TEST_RUN(random_walks);
     TEST_RUN(late_wildcard);
-    TEST_RUN(growth);
+    TEST_RUN(test_growth);
     return test_result();
 }

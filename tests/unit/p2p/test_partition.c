@@ -6,7 +6,7 @@
 
 #include "test.h"
 
-static void check(struct partition_side s, struct partition_side r, uint64_t together)
+static void partition_check(struct partition_side s, struct partition_side r, uint64_t together)
 {
     struct partition_plan plan;
     EXPECT(partition_plan_make(s, r, together, &plan) == 0);
@@ -35,8 +35,8 @@ static void all_shapes(void)
             for (uint64_t total = 0; total <= 24 * 720; total += 720)
                 for (size_t k = 0; k < 4; k++)
                     if (total % (uint64_t)s == 0 && total % (uint64_t)r == 0)
-                        check((struct partition_side){s, total / (uint64_t)s},
-                              (struct partition_side){r, total / (uint64_t)r}, limits[k]);
+                        partition_check((struct partition_side){s, total / (uint64_t)s},
+                                        (struct partition_side){r, total / (uint64_t)r}, limits[k]);
 }
 
 static void known_plans(void)

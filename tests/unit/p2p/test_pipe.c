@@ -61,7 +61,7 @@ static void worth_it(void)
     EXPECT_EQ(pipe_piece_bytes(1 << 20, 60000, 1000), 0); /* most of it is paid for each piece again */
 }
 
-static void forced(void)
+static void test_forced(void)
 {
     for (uint64_t bytes = 1; bytes < 100000; bytes += 37)
         EXPECT((bytes + pipe_piece_forced(bytes) - 1) / pipe_piece_forced(bytes) <= PIPE_PIECES);
@@ -72,6 +72,6 @@ int main(void)
 {
     TEST_RUN(never_slower);
     TEST_RUN(worth_it);
-    TEST_RUN(forced);
+    TEST_RUN(test_forced);
     return test_result();
 }

@@ -13,7 +13,7 @@
 #include "test.h"
 
 /* All states that can follow those in the set, directly or not. */
-static uint32_t reach(uint32_t set)
+static uint32_t state_reach(uint32_t set)
 {
     for (uint32_t before = 0; before != set;) {
         before = set;
@@ -26,19 +26,19 @@ static uint32_t reach(uint32_t set)
 
 static void each_is_reached_and_ends(void)
 {
-    uint32_t sends = reach(STATE_BIT(SEND_NEW)), receives = reach(STATE_BIT(RECV_UNMATCHED));
+    uint32_t sends = state_reach(STATE_BIT(SEND_NEW)), receives = state_reach(STATE_BIT(RECV_UNMATCHED));
     EXPECT_EQ(sends & receives, STATE_BIT(DONE));
     EXPECT_EQ(sends | receives, (1u << STATES) - 1);
     for (int s = 0; s < STATES; s++) {
         bool send = strncmp(state_name((enum p2p_state)s), "SEND_", 5) == 0;
         EXPECT_EQ(sends >> s & 1, send || s == STATE_DONE);
-        EXPECT(reach(1u << s) & STATE_BIT(DONE));
+        EXPECT(state_reach(1u << s) & STATE_BIT(DONE));
         EXPECT(!state_may_follow((enum p2p_state)s, (enum p2p_state)s));
         EXPECT(!state_may_follow(STATE_DONE, (enum p2p_state)s));
     }
 }
 
-static void row(enum p2p_state from, char *out, size_t size)
+static void state_print_row(enum p2p_state from, char *out, size_t size)
 {
     size_t n = (size_t)snprintf(out, size, "| %s | %s |", state_name(from), state_what(from));
     for (int to = 0; to < STATES; to++)
@@ -48,7 +48,7 @@ static void row(enum p2p_state from, char *out, size_t size)
         snprintf(out + n, size - n, " |\n");
 }
 
-static const char *readme(void)
+static const char *state_readme(void)
 {
     static char text[65536];
     FILE *f = fopen(SOURCE "/src/p2p/README.md", "r");
@@ -62,10 +62,10 @@ static const char *readme(void)
 
 static void readme_shows_them(void)
 {
-    const char *text = readme();
+    const char *text = state_readme();
     for (int s = 0; s < STATE_DONE; s++) {
         char expected[512];
-        row((enum p2p_state)s, expected, sizeof(expected));
+        state_print_row((enum p2p_state)s, expected, sizeof(expected));
         if (!strstr(text, expected))
             printf("src/p2p/README.md has no line\n%s", expected);
         EXPECT(strstr(text, expected) != NULL);

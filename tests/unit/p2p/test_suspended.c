@@ -67,7 +67,7 @@ static uint64_t nsuspended; /* states in which the receive is suspended */
 static enum action path[DEPTH];
 static int depth;
 
-static int judge(void *arg, struct envelope env)
+static int suspended_judge(void *arg, struct envelope env)
 {
     (void)arg;
     if (w.revoked)
@@ -77,7 +77,7 @@ static int judge(void *arg, struct envelope env)
     return w.sender_dead ? MPIX_ERR_PROC_FAILED : 0;
 }
 
-static struct fake_rank *receiver(void)
+static struct fake_rank *suspended_receiver(void)
 {
     return &fake_ranks[RECEIVER];
 }
@@ -96,7 +96,7 @@ static void world_open(const struct setup *s)
     memset(w.buf, 0xdd, sizeof(w.buf));
     for (int i = 0; i < RANKS; i++)
         fake_ranks[i].p2p->dice = 1;
-    p2p_on_fault(receiver()->p2p, judge, NULL, NULL);
+    p2p_on_fault(suspended_receiver()->p2p, suspended_judge, NULL, NULL);
 }
 
 static void drop_all(struct list *queue, bool fail)
@@ -127,11 +127,12 @@ static void world_close(void)
 
 /* ---- actions ---- */
 
-static void post(void)
+static void suspended_post(void)
 {
     struct envelope env = {.context = 2, .source = w.setup.wildcard ? MPI_ANY_SOURCE : SENDER, .tag = 5};
-    EXPECT_EQ(
-        p2p_irecv(receiver()->p2p, w.buf, (MPI_Count)w.setup.room, dtype_from(MPI_BYTE), env, &w.receive), 0);
+    EXPECT_EQ(p2p_irecv(suspended_receiver()->p2p, w.buf, (MPI_Count)w.setup.room, dtype_from(MPI_BYTE), env,
+                        &w.receive),
+              0);
 }
 
 static void start_send(void)
@@ -154,29 +155,29 @@ static bool is_held(void)
 static void one_more_dies(uint32_t number, struct peer *peer)
 {
     w.ndead++;
-    receiver()->net.died(receiver()->net.deliver_ctx, number, peer);
+    suspended_receiver()->net.died(suspended_receiver()->net.deliver_ctx, number, peer);
 }
 
 /* The transport ends what is under way; nothing more comes from the sender. */
 static void sender_dies(void)
 {
     struct fake_rank *dead = &fake_ranks[SENDER];
-    struct peer *peer = &receiver()->peers[SENDER];
+    struct peer *peer = &suspended_receiver()->peers[SENDER];
     w.sender_dead = true;
     peer->ops = &lost_transport;
     peer->eager_max = UINT64_MAX - 1;
     peer->eager_below = UINT64_MAX;
     drop_all(&dead->out[RECEIVER], false);
     drop_all(&dead->gets, false);
-    drop_all(&receiver()->out[SENDER], true);
-    drop_all(&receiver()->gets, true);
+    drop_all(&suspended_receiver()->out[SENDER], true);
+    drop_all(&suspended_receiver()->gets, true);
     one_more_dies(SENDER, peer);
 }
 
-static void acknowledge(void)
+static void suspended_acknowledge(void)
 {
     w.nacked = w.ndead;
-    p2p_judge_again(receiver()->p2p);
+    p2p_judge_again(suspended_receiver()->p2p);
 }
 
 static void free_receive(void)
@@ -189,7 +190,7 @@ static void free_receive(void)
     w.receive_is_free = true;
 }
 
-static struct fake_item *movable(struct list *queue)
+static struct fake_item *suspended_movable(struct list *queue)
 {
     list_foreach(pos, queue)
     {
@@ -202,8 +203,8 @@ static struct fake_item *movable(struct list *queue)
 
 static struct fake_item *put_under_way(void)
 {
-    struct fake_item *i = movable(&fake_ranks[SENDER].out[RECEIVER]);
-    return i ? i : movable(&receiver()->out[SENDER]);
+    struct fake_item *i = suspended_movable(&fake_ranks[SENDER].out[RECEIVER]);
+    return i ? i : suspended_movable(&suspended_receiver()->out[SENDER]);
 }
 
 static bool may_happen(enum action a)
@@ -233,18 +234,18 @@ static bool may_happen(enum action a)
     case MOVE_PUT:
         return put_under_way() != NULL;
     case MOVE_GET:
-        return movable(&receiver()->gets) != NULL;
+        return suspended_movable(&suspended_receiver()->gets) != NULL;
     default:
         return true;
     }
 }
 
-static void act(enum action a)
+static void suspended_act(enum action a)
 {
     w.done |= a < ONCE ? 1u << a : 0;
     switch (a) {
     case POST:
-        post();
+        suspended_post();
         break;
     case SEND:
         start_send();
@@ -255,23 +256,23 @@ static void act(enum action a)
         break;
     case ACKNOWLEDGE:
     case ACKNOWLEDGE_MORE:
-        acknowledge();
+        suspended_acknowledge();
         break;
     case CANCEL:
-        EXPECT_EQ(p2p_cancel(receiver()->p2p, w.receive), 0);
+        EXPECT_EQ(p2p_cancel(suspended_receiver()->p2p, w.receive), 0);
         break;
     case FREE:
         free_receive();
         break;
     case REVOKE:
         w.revoked = true;
-        p2p_judge_again(receiver()->p2p);
+        p2p_judge_again(suspended_receiver()->p2p);
         break;
     case SENDER_DIES:
         sender_dies();
         break;
     case RECEIVER_PROGRESS:
-        net_progress(&receiver()->net);
+        net_progress(&suspended_receiver()->net);
         break;
     case SENDER_PROGRESS:
         net_progress(&fake_ranks[SENDER].net);
@@ -283,7 +284,7 @@ static void act(enum action a)
         fake_move(put_under_way());
         break;
     default:
-        fake_move(movable(&receiver()->gets));
+        fake_move(suspended_movable(&suspended_receiver()->gets));
     }
 }
 
@@ -294,7 +295,7 @@ static bool has_data(void)
     return memcmp(w.buf, w.data, MIN(w.setup.message, w.setup.room)) == 0;
 }
 
-static bool untouched(void)
+static bool suspended_untouched(void)
 {
     for (size_t i = 0; i < sizeof(w.buf); i++)
         if (w.buf[i] != 0xdd)
@@ -311,7 +312,7 @@ static void receive_ended(void)
     if (w.receive_cancelled) {
         EXPECT_EQ(w.receive_error, 0);
         EXPECT(w.done >> CANCEL & 1);
-        EXPECT(untouched());
+        EXPECT(suspended_untouched());
     } else if (w.receive_error == full) {
         EXPECT(has_data());
         EXPECT_EQ(w.receive->bytes, MIN(w.setup.message, w.setup.room));
@@ -327,7 +328,7 @@ static void receive_ended(void)
     memcpy(w.kept, w.buf, sizeof(w.buf)); /* the program's again */
 }
 
-static void check(void)
+static void suspended_check(void)
 {
     if (w.receive) {
         const struct p2p_request *r = p2p_request(w.receive);
@@ -368,13 +369,13 @@ static void check_end(void)
     if (sent && !w.sender_dead && w.receive_over && !taken_back)
         EXPECT(w.send_over);
     if (!w.receive && !w.receive_is_free)
-        EXPECT_EQ(receiver()->registered, 0);
-    EXPECT(list_empty(&receiver()->net.stalled));
+        EXPECT_EQ(suspended_receiver()->registered, 0);
+    EXPECT(list_empty(&suspended_receiver()->net.stalled));
 }
 
 /* ---- the search ---- */
 
-static void mix(uint64_t *key, uint64_t value)
+static void suspended_mix(uint64_t *key, uint64_t value)
 {
     *key = (*key ^ value) * 0x9e3779b97f4a7c15u;
     *key ^= *key >> 29;
@@ -382,41 +383,42 @@ static void mix(uint64_t *key, uint64_t value)
 
 static void mix_request(uint64_t *key, const struct request *base)
 {
-    mix(key, base != NULL);
+    suspended_mix(key, base != NULL);
     if (!base || base->shared)
         return;
     const struct p2p_request *r = (const struct p2p_request *)base;
-    mix(key, r->state | (uint64_t)(base->complete != 0) << 8 | (uint64_t)r->match.posted << 9 |
-                 (uint64_t)r->registered << 10 | (uint64_t)base->freed << 11 |
-                 (uint64_t)(uint32_t)base->error << 32);
+    suspended_mix(key, r->state | (uint64_t)(base->complete != 0) << 8 | (uint64_t)r->match.posted << 9 |
+                           (uint64_t)r->registered << 10 | (uint64_t)base->freed << 11 |
+                           (uint64_t)(uint32_t)base->error << 32);
     if (request_is(r, STATE_BIT(SEND_HELD)))
-        mix(key, r->hold.since != 0);
+        suspended_mix(key, r->hold.since != 0);
     if (request_is(r, STATE_BIT(SEND_PIECES) | STATE_BIT(RECV_PIECES)))
-        mix(key, r->pieces.moved);
+        suspended_mix(key, r->pieces.moved);
 }
 
 static uint64_t state_key(void)
 {
     uint64_t key = 1;
-    mix(&key, w.done | (uint64_t)w.ndead << 32 | (uint64_t)w.nacked << 40 | (uint64_t)w.send_over << 48 |
-                  (uint64_t)w.receive_over << 49 | (uint64_t)w.receive_cancelled << 50);
+    suspended_mix(&key, w.done | (uint64_t)w.ndead << 32 | (uint64_t)w.nacked << 40 |
+                            (uint64_t)w.send_over << 48 | (uint64_t)w.receive_over << 49 |
+                            (uint64_t)w.receive_cancelled << 50);
     mix_request(&key, w.send);
     mix_request(&key, w.receive);
     for (size_t i = 0; i < sizeof(w.buf); i++)
-        mix(&key, w.buf[i]);
+        suspended_mix(&key, w.buf[i]);
     for (int i = 0; i < RANKS; i++) {
         struct fake_rank *r = &fake_ranks[i];
         struct list *queues[] = {&r->gets, &r->out[!i]};
-        mix(&key, (uint64_t)r->registered << 32 | (uint64_t)p2p_posted_length(r->p2p) << 16 |
-                      p2p_unexpected_length(r->p2p) << 1 | list_empty(&r->net.stalled));
+        suspended_mix(&key, (uint64_t)r->registered << 32 | (uint64_t)p2p_posted_length(r->p2p) << 16 |
+                                p2p_unexpected_length(r->p2p) << 1 | list_empty(&r->net.stalled));
         for (size_t q = 0; q < COUNT_OF(queues); q++) {
-            mix(&key, 77);
+            suspended_mix(&key, 77);
             list_foreach(pos, queues[q])
             {
                 const struct fake_item *f = list_entry(pos, struct fake_item, link);
-                mix(&key, f->op ? 256u + (unsigned)f->phase : f->header.kind);
-                mix(&key, f->op ? 0 : (uint64_t)f->header.flags << 32 | f->header.aux);
-                mix(&key, f->len);
+                suspended_mix(&key, f->op ? 256u + (unsigned)f->phase : f->header.kind);
+                suspended_mix(&key, f->op ? 0 : (uint64_t)f->header.flags << 32 | f->header.aux);
+                suspended_mix(&key, f->len);
             }
         }
     }
@@ -424,7 +426,7 @@ static uint64_t state_key(void)
 }
 
 /* False: it was seen before. */
-static bool remember(uint64_t key)
+static bool suspended_remember(uint64_t key)
 {
     for (uint64_t i = key;; i++) {
         uint64_t *place = &seen[i % SEEN];
@@ -438,12 +440,12 @@ static bool remember(uint64_t key)
     }
 }
 
-static void replay(const struct setup *s)
+static void test_replay(const struct setup *s)
 {
     world_open(s);
     for (int i = 0; i < depth; i++) {
-        act(path[i]);
-        check();
+        suspended_act(path[i]);
+        suspended_check();
     }
     nsteps += (uint64_t)depth;
 }
@@ -457,44 +459,44 @@ static void print_path(const struct setup *s)
 }
 
 /* The path so far leads to a new state. Returns with the path as it was. */
-static void explore(const struct setup *s)
+static void suspended_explore(const struct setup *s)
 {
     bool quiet = true;
     for (enum action a = 0; a < ACTIONS && test_failures == 0; a++) {
-        replay(s);
+        test_replay(s);
         const bool may = may_happen(a);
         const uint64_t before = state_key();
         if (may) {
             EXPECT(depth < DEPTH);
             path[depth++] = a;
-            act(a);
-            check();
+            suspended_act(a);
+            suspended_check();
             if (test_failures)
                 print_path(s);
         }
         const uint64_t after = state_key();
-        const bool fresh = may && remember(after);
+        const bool fresh = may && suspended_remember(after);
         quiet &= a < ONCE || after == before;
         world_close();
         if (fresh && test_failures == 0)
-            explore(s);
+            suspended_explore(s);
         depth -= may;
     }
     if (!quiet || test_failures)
         return;
-    replay(s); /* neither progress nor a transfer changes anything: the end, if no more events happen */
+    test_replay(s); /* neither progress nor a transfer changes anything: the end, if no more events happen */
     check_end();
     if (test_failures)
         print_path(s);
     world_close();
 }
 
-static void search(struct setup s)
+static void test_search(struct setup s)
 {
     EXPECT_EQ(tunable_set(tunables_find("RENDEZVOUS"), s.protocol, SOURCE_PROGRAM), 0);
     memset(seen, 0, SEEN * sizeof(*seen));
     nstates = nsteps = 0;
-    explore(&s);
+    suspended_explore(&s);
     printf("%-7s %3zu bytes into %3zu, %s: %" PRIu64 " states, %" PRIu64 " steps\n", s.protocol, s.message,
            s.room, s.wildcard ? "any source" : "one source", nstates, nsteps);
     EXPECT(nstates > 20 && nstates < SEEN / 2);
@@ -504,50 +506,50 @@ static const char *const protocols[] = {"rput", "getcqe", "get", "putnr", "put",
 
 #define NOT(event) (1u << (event))
 
-static void eager(void)
+static void test_eager(void)
 {
     for (int synchronous = 0; synchronous < 2; synchronous++)
         for (int wildcard = 0; wildcard < 2; wildcard++)
-            search((struct setup){.protocol = "auto",
-                                  .message = 100,
-                                  .room = 100,
-                                  .wildcard = wildcard,
-                                  .synchronous = synchronous});
+            test_search((struct setup){.protocol = "auto",
+                                       .message = 100,
+                                       .room = 100,
+                                       .wildcard = wildcard,
+                                       .synchronous = synchronous});
 }
 
 static void any_source(void)
 {
     for (size_t p = 0; p < COUNT_OF(protocols); p++)
-        search((struct setup){.protocol = protocols[p], .message = 600, .room = 600, .wildcard = true});
+        test_search((struct setup){.protocol = protocols[p], .message = 600, .room = 600, .wildcard = true});
     EXPECT(nsuspended > 100);
 }
 
 static void one_source(void)
 {
     for (size_t p = 0; p < COUNT_OF(protocols); p++)
-        search((struct setup){.protocol = protocols[p],
-                              .message = 600,
-                              .room = 600,
-                              .without = NOT(OTHER_DIES) | NOT(ANOTHER_DIES) | NOT(ACKNOWLEDGE_MORE)});
+        test_search((struct setup){.protocol = protocols[p],
+                                   .message = 600,
+                                   .room = 600,
+                                   .without = NOT(OTHER_DIES) | NOT(ANOTHER_DIES) | NOT(ACKNOWLEDGE_MORE)});
 }
 
-static void truncated(void)
+static void test_truncated(void)
 {
     for (size_t p = 0; p < COUNT_OF(protocols); p++)
-        search((struct setup){.protocol = protocols[p],
-                              .message = 600,
-                              .room = 300,
-                              .wildcard = true,
-                              .without = NOT(FREE) | NOT(ANOTHER_DIES)});
+        test_search((struct setup){.protocol = protocols[p],
+                                   .message = 600,
+                                   .room = 300,
+                                   .wildcard = true,
+                                   .without = NOT(FREE) | NOT(ANOTHER_DIES)});
 }
 
 int main(void)
 {
     seen = malloc(SEEN * sizeof(*seen));
-    TEST_RUN(eager);
+    TEST_RUN(test_eager);
     TEST_RUN(any_source);
     TEST_RUN(one_source);
-    TEST_RUN(truncated);
+    TEST_RUN(test_truncated);
     free(seen);
     return test_result();
 }

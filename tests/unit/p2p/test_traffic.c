@@ -13,14 +13,14 @@ enum { ALL = PATH_BIT(PATH_PIECES) | PATH_BIT(PATH_READ) | PATH_BIT(PATH_SPLIT),
 static uint32_t seed;
 static uint64_t now;
 
-static uint64_t noisy(uint64_t ns)
+static uint64_t traffic_noisy(uint64_t ns)
 {
     seed = seed * 1664525u + 1013904223u;
     const uint32_t dice = seed >> 8;
     return (ns * (100 + dice % 20) / 100) * (dice / 20 % 200 == 0 ? 20 : 1);
 }
 
-static uint64_t isolated(const struct cost_row *r, enum path path)
+static uint64_t traffic_isolated(const struct cost_row *r, enum path path)
 {
     return path == PATH_PIECES ? r->lone_pieces : path == PATH_READ ? r->lone_read : r->lone_split;
 }
@@ -38,7 +38,7 @@ static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, in
         struct traffic_ticket ticket;
         const enum path path =
             forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket);
-        const uint64_t ns = noisy(isolated(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
+        const uint64_t ns = traffic_noisy(traffic_isolated(r, path)) * (i < COLD && n > COLD * 10 ? 2 : 1);
         now += ns;
         if (forced < 0)
             traffic_end(t, &ticket, now, 0);
@@ -50,7 +50,7 @@ static uint64_t ping_pong(struct traffic *t, const struct cost_row *r, int n, in
 
 /* Announcements arrive together. A read ends when it is started; of a split message the receiver's half does, and the rest ends after
  * all announcements were handled, as pieces do. */
-static uint64_t windows(struct traffic *t, const struct cost_row *r, int n, int forced)
+static uint64_t traffic_windows(struct traffic *t, const struct cost_row *r, int n, int forced)
 {
     uint64_t total = 0;
     for (int i = 0; i < n; i += WINDOW) {
@@ -60,7 +60,7 @@ static uint64_t windows(struct traffic *t, const struct cost_row *r, int n, int 
         for (int k = 0; k < WINDOW; k++) {
             const enum path path =
                 forced >= 0 ? (enum path)forced : traffic_begin(t, r->bytes, ALL, false, now, &ticket[k]);
-            const uint64_t ns = noisy(in_window(r, path));
+            const uint64_t ns = traffic_noisy(in_window(r, path));
             const uint64_t first = path == PATH_READ ? ns : path == PATH_SPLIT ? ns / 2 : 20;
             now += first;
             late[k] = path == PATH_READ ? 0 : ns > first ? ns - first : 1;
@@ -78,9 +78,9 @@ static uint64_t windows(struct traffic *t, const struct cost_row *r, int n, int 
     return total;
 }
 
-static int behind(const struct cost_row *r,
-                  uint64_t (*run)(struct traffic *t, const struct cost_row *r, int n, int forced), int first,
-                  int n)
+static int traffic_behind(const struct cost_row *r,
+                          uint64_t (*run)(struct traffic *t, const struct cost_row *r, int n, int forced),
+                          int first, int n)
 {
     static const enum path paths[] = {PATH_PIECES, PATH_READ, PATH_SPLIT};
     struct traffic t;
@@ -111,8 +111,8 @@ static void one_size_only(void)
     for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
         for (int i = 0; i < COST_ROWS; i++) {
             const struct cost_row *r = &machines[m].rows[i];
-            const int ping = behind(r, ping_pong, 500, 5000),
-                      window = behind(r, windows, 100 * WINDOW, 500 * WINDOW);
+            const int ping = traffic_behind(r, ping_pong, 500, 5000),
+                      window = traffic_behind(r, traffic_windows, 100 * WINDOW, 500 * WINDOW);
             if (ping > 10 || window > 10)
                 printf("%s, %llu bytes: ping-pong %d %%, windows %d %% behind\n", machines[m].name,
                        (unsigned long long)r->bytes, ping, window);
@@ -127,7 +127,7 @@ static void the_first_messages(void)
     int worst = 0, sum = 0, rows = 0;
     for (unsigned m = 0; m < sizeof(machines) / sizeof(machines[0]); m++)
         for (int i = 0; i < COST_ROWS; i++) {
-            const int percent = behind(&machines[m].rows[i], ping_pong, 0, 100);
+            const int percent = traffic_behind(&machines[m].rows[i], ping_pong, 0, 100);
             worst = percent > worst ? percent : worst;
             sum += percent;
             rows++;
@@ -168,7 +168,7 @@ static void only_open_paths_are_chosen(void)
     now = 1000;
     for (int i = 0; i < 20000; i++) {
         struct traffic_ticket ticket;
-        noisy(1);
+        traffic_noisy(1);
         const uint32_t open = 1 + (seed >> 8) % 15;
         const enum path path = traffic_begin(&t, 1u << (10 + i % 15), open, i % 3 == 0, now, &ticket);
         EXPECT(open & PATH_BIT(path));
@@ -180,7 +180,7 @@ static void only_open_paths_are_chosen(void)
     EXPECT_EQ(t.under_way, 0);
 }
 
-static void shares(void)
+static void test_shares(void)
 {
     for (uint64_t bytes = 2; bytes < 1u << 22; bytes = bytes * 3 / 2 + 1) {
         const struct traffic_ticket t = {.bytes = bytes, .kind = TRAFFIC_ISOLATED};
@@ -209,7 +209,7 @@ int main(void)
     TEST_RUN(the_first_messages);
     TEST_RUN(kinds_are_distinguished);
     TEST_RUN(only_open_paths_are_chosen);
-    TEST_RUN(shares);
+    TEST_RUN(test_shares);
     TEST_RUN(described_for_people);
     return test_result();
 }

@@ -14,7 +14,7 @@ enum { FIRST = 100, STEADY = 20000, CANDIDATES = 3, KINDS = 2, ALL = 7 };
 
 static uint32_t seed;
 
-static uint32_t dice(uint32_t n)
+static uint32_t tune_random_choice(uint32_t n)
 {
     seed = seed * 1664525u + 1013904223u;
     return (seed >> 8) % n;
@@ -27,23 +27,23 @@ struct machine {
     unsigned cold;               /* uses that find memory which nobody touched */
 };
 
-static uint64_t use(struct machine *m, unsigned c)
+static uint64_t tune_use(struct machine *m, unsigned c)
 {
     uint64_t ns = m->cost[c] * m->drift / 100;
     m->since = c == m->last ? m->since + 1 : 0;
     m->last = c;
-    ns = ns * (100 + dice(20)) / 100;
+    ns = ns * (100 + tune_random_choice(20)) / 100;
     if (m->since == 0)
         ns = ns * 3 / 2;
     if (m->cold > 0) {
         m->cold--;
         ns *= 4;
     }
-    return dice(100) == 0 ? ns * 20 : ns;
+    return tune_random_choice(100) == 0 ? ns * 20 : ns;
 }
 
 /* What `n` uses cost beyond the best candidate's, in percent. Both see the same noise. */
-static int regret(struct tune *t, struct machine *m, int n, uint32_t drift_to)
+static int tune_regret(struct tune *t, struct machine *m, int n, uint32_t drift_to)
 {
     uint64_t ours = 0, best = UINT64_MAX;
     const uint32_t begin = seed, from = m->drift;
@@ -54,7 +54,7 @@ static int regret(struct tune *t, struct machine *m, int n, uint32_t drift_to)
         seed = begin;
         for (int i = 0; i < n; i++) {
             m->drift = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
-            all += use(m, c);
+            all += tune_use(m, c);
         }
         best = all < best ? all : best;
     }
@@ -63,7 +63,7 @@ static int regret(struct tune *t, struct machine *m, int n, uint32_t drift_to)
     for (int i = 0; i < n; i++) {
         struct tune_ticket ticket = tune_pick(t, ALL);
         m->drift = from + (uint32_t)((int64_t)(drift_to - from) * i / n);
-        const uint64_t ns = use(m, ticket.candidate);
+        const uint64_t ns = tune_use(m, ticket.candidate);
         ours += ns;
         tune_report(t, &ticket, ns, true);
     }
@@ -74,16 +74,16 @@ struct summary {
     int worst[4], sum[4], rows; /* first, steady, after a change, steady after it */
 };
 
-static void add(struct summary *s, struct machine *before, struct machine *after)
+static void tune_add(struct summary *s, struct machine *before, struct machine *after)
 {
     struct tune t;
     int r[4];
     tune_open(&t, before->count, NULL);
-    r[0] = regret(&t, before, FIRST, 100);
-    r[1] = regret(&t, before, STEADY, 150);
+    r[0] = tune_regret(&t, before, FIRST, 100);
+    r[1] = tune_regret(&t, before, STEADY, 150);
     after->drift = 100;
-    r[2] = regret(&t, after, 10 * FIRST, 100);
-    r[3] = regret(&t, after, STEADY, 100);
+    r[2] = tune_regret(&t, after, 10 * FIRST, 100);
+    r[3] = tune_regret(&t, after, STEADY, 100);
     s->rows++;
     for (int i = 0; i < 4; i++) {
         s->sum[i] += r[i];
@@ -101,7 +101,7 @@ static struct machine machine_of(const struct cost_row *row, int kind)
     return m;
 }
 
-static void print(const char *name, const struct summary *s)
+static void tune_print(const char *name, const struct summary *s)
 {
     printf("| %s |", name);
     for (int i = 0; i < 4; i++)
@@ -129,9 +129,9 @@ static void recorded_machines(void)
                 struct machine before = machine_of(&machines[k].rows[i], kind);
                 struct machine after = machine_of(&machines[(k + 1) % MACHINES].rows[i], kind);
                 seed = (uint32_t)(i * KINDS + kind + 1);
-                add(&s, &before, &after);
+                tune_add(&s, &before, &after);
             }
-        print(machines[k].name, &s);
+        tune_print(machines[k].name, &s);
         EXPECT(s.sum[1] <= 5 * s.rows);
         EXPECT(s.worst[1] <= 10);
         EXPECT(s.worst[3] <= 10);
@@ -147,12 +147,12 @@ static void random_machines(void)
         for (int i = 0; i < 2; i++) {
             m[i] = (struct machine){.count = CANDIDATES, .last = UINT32_MAX, .drift = 100, .cold = 3};
             for (unsigned c = 0; c < CANDIDATES; c++)
-                m[i].cost[c] = 1000 + dice(5000);
+                m[i].cost[c] = 1000 + tune_random_choice(5000);
         }
         seed = k + 1;
-        add(&s, &m[0], &m[1]);
+        tune_add(&s, &m[0], &m[1]);
     }
-    print("200 drawn at random", &s);
+    tune_print("200 drawn at random", &s);
     EXPECT(s.sum[1] <= 5 * s.rows);
     EXPECT(s.worst[1] <= 10);
     EXPECT(s.sum[3] <= 5 * s.rows);
@@ -207,7 +207,7 @@ static void equal_reports_give_equal_choices(void)
     seed = 5;
     for (int i = 0; i < 10000; i++) {
         struct tune_ticket x = tune_pick(&a, ALL), y = tune_pick(&b, ALL);
-        const uint64_t ns = 1000 + dice(1000) + 100u * x.candidate;
+        const uint64_t ns = 1000 + tune_random_choice(1000) + 100u * x.candidate;
         EXPECT_EQ(x.candidate, y.candidate);
         tune_report(&a, &x, ns, i % 7 != 0);
         tune_report(&b, &y, ns, i % 7 != 0);

@@ -1,4 +1,4 @@
-/* check.h: `fishplate check`: what every host tells about itself, how fast each pair of hosts is, and what is wrong with it.
+/* check.h: `fishplate check`: facts of every host, latency and bandwidth of each pair of hosts, and findings.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_CHECK_H
@@ -20,7 +20,7 @@ struct pair {
     double latency, bandwidth;
 };
 
-/* What one host tells. Fixed layout: it is sent as bytes. */
+/* Facts that a host reports. Fixed layout, because they are sent as bytes. */
 struct facts {
     char host[64];     /* as the user named it, else own_name */
     char own_name[64]; /* as the host calls itself */
@@ -42,8 +42,8 @@ struct facts {
 struct survey {
     int n;
     struct facts *hosts;
-    double *latency;                  /* seconds, one way, 8 bytes */
-    double *bandwidth;                /* bytes per second, one way */
+    double *latency;                  /* one-way latency of 8 bytes in seconds, per pair */
+    double *bandwidth;                /* one-way bandwidth in bytes per second, per pair */
     struct pair of_size[CHECK_SIZES]; /* of the first two hosts, for check_sizes; 0 with one host */
     char path[96];                    /* how the first pair is connected */
 };

@@ -1,4 +1,4 @@
-/* facts.c: what a host tells about itself: limits, memory, processors, adapters.
+/* facts.c: collects the facts of this host: limits, memory, processors, adapters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

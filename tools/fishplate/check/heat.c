@@ -1,5 +1,5 @@
-/* heat.c: the matrix of bandwidths as a picture (SVG): a host that is slow is a dark cross. Colours go from slow (dark) to
- * fast (light) and are right for readers who do not see red and green apart.
+/* heat.c: the matrix of bandwidths as a picture (SVG): a slow host shows as a dark cross. Colours run from
+ * slow (dark) to fast (light) and suit readers with red-green colour blindness.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

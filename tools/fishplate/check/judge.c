@@ -1,4 +1,4 @@
-/* judge.c: from the facts and figures of all hosts to what is wrong, each with what to do about it. Pure.
+/* judge.c: derives findings from the facts and figures of all hosts, each with a remedy. Pure.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -12,7 +12,7 @@
 #define MEMLOCK_MIN   ((uint64_t)1 << 30)   /* a job with large messages registers about as much */
 #define SHM_MIN       ((uint64_t)128 << 20) /* rings and blocks of some dozen ranks */
 #define CLOCK_MAX     0.5
-#define SLOW_HOST     0.7 /* of what the others have in the median */
+#define SLOW_HOST     0.7 /* fraction of the other hosts' median */
 #define SLOW_PAIR     0.5
 #define LATE_HOST     2.0
 #define LATE_PAIR     4.0  /* times the least latency of both hosts */
@@ -219,7 +219,7 @@ static const struct net_port *used_port(const struct facts *h)
     return NULL;
 }
 
-/* What must be alike on all hosts, compared with the first. */
+/* Facts that must be equal on all hosts are compared with those of the first host. */
 static void judge_alike(const struct survey *s, struct findings *f)
 {
     const struct facts *first = &s->hosts[0];

@@ -29,7 +29,7 @@ static double measure_clock_now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* How far the peer's clock is ahead: of many exchanges the fastest tells best. */
+/* Offset of the peer's clock: of many exchanges the one with the shortest round trip is the most accurate. */
 static void measure_clock_offset(int peer, MPI_Comm comm, struct facts *f)
 {
     double best = 1e9;
@@ -58,7 +58,7 @@ static void clock_answer(MPI_Comm comm)
 
 const size_t check_sizes[CHECK_SIZES] = {8, 512, 4096, 65536, 1 << 20, 4 << 20};
 
-/* Seconds one way, the best of some batches. */
+/* One-way seconds, the best of several batches. */
 static double measure_latency(int peer, bool first, char *data, size_t size, MPI_Comm comm)
 {
     double best = 1e9;
@@ -103,10 +103,10 @@ static double measure_bandwidth(int peer, bool first, char *data, size_t size, M
     return best;
 }
 
-/* This rank's partner in a round of a tournament where all meet; itself: it rests. */
+/* This rank's partner in a round of a round-robin tournament; the rank itself if it pauses. */
 static int measure_partner(int rank, int n, int round)
 {
-    const int seats = n + n % 2; /* with an odd number one seat is empty: whoever meets it rests */
+    const int seats = n + n % 2; /* with an odd number the rank paired with the empty seat pauses */
     int other;
     if (rank == seats - 1)
         other = round; /* the last seat stays where it is */

@@ -1,4 +1,4 @@
-/* tell.c: the survey and its findings as text and as JSON.
+/* tell.c: prints the survey and its findings as text and as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
@@ -75,7 +75,7 @@ static bool is_same(const struct finding *a, const struct finding *b)
     return a->severity == b->severity && strcmp(a->what, b->what) == 0 && strcmp(a->todo, b->todo) == 0;
 }
 
-/* What is wrong with several hosts in the same way is said once. */
+/* A finding that several hosts share is printed once. */
 static void report_print_finding(FILE *out, const struct findings *f, int first)
 {
     const struct finding *it = &f->v[first];

@@ -21,8 +21,8 @@ static const struct page_wait *first_wait(const struct page *page)
     return NULL;
 }
 
-/* The same wait at both looks, for the same things. Other messages may have come meanwhile, unless what it waits for is
- * on its way: then each may be a piece of it. */
+/* The same wait in both samples, on the same items. Messages that arrived in between make it unsteady only if
+ * some of the awaited items are in transit: then each message may have been a piece of one. */
 static bool is_steady(const struct page_wait *before, const struct page_wait *now)
 {
     if (!before || before->id != now->id || now->stirs != now->recorded_stirs ||

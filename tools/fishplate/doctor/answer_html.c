@@ -1,5 +1,5 @@
-/* answer_html.c: the answer as a page that needs nothing else: the findings, and who waits for whom as a drawing. Ranks
- * that do the same in the same place are one node, so that thousands of ranks stay readable.
+/* answer_html.c: the report as a self-contained page: the findings, and a drawing of which rank waits for
+ * which. Ranks in the same state at the same place are one node, so that thousands of ranks stay readable.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE

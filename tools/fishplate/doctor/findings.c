@@ -1,5 +1,5 @@
-/* findings.c: names what the graph shows: cycles, ranks that have left, collective calls that some ranks
- * never reach, slow ranks, messages that match and do not move, and what cannot be known.
+/* findings.c: derives findings from the graph: cycles, ranks that have left, collective calls that some ranks
+ * never reach, slow ranks, matched messages that do not progress, and ranks whose state is unknown.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "findings.h"
@@ -50,7 +50,7 @@ static bool is_stuck(const struct why_rank *r)
     return r->state == WHY_WAITS && r->steady && !r->live && r->next >= 0;
 }
 
-/* Follows `next` from r until it meets a rank that has a finding, one that does not wait, or itself again. */
+/* Follows `next` from r until a rank that has a finding, one that does not wait, or one already visited. */
 static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, uint32_t mark)
 {
     uint32_t r = start;
@@ -59,7 +59,7 @@ static bool finding_follow_waits(struct why *w, uint32_t start, uint32_t *seen, 
         r = (uint32_t)w->rank[r].next;
     }
     int number = w->rank[r].finding;
-    if (!is_stuck(&w->rank[r])) { /* the last before r waits for somebody who is gone */
+    if (!is_stuck(&w->rank[r])) { /* the last rank before r waits for a rank that has left */
         uint32_t last = start;
         while (w->rank[last].next != (int)r)
             last = (uint32_t)w->rank[last].next;
@@ -106,7 +106,7 @@ static bool find_meetings(struct why *w)
         for (uint32_t k = 0; k < m->nmissing; k++)
             live = live && w->rank[m->missing[k]].live;
         if (m->nstrangers == 0 && (!live || m->unknown))
-            continue; /* part of a deadlock, or under way */
+            continue; /* part of a deadlock, or messages are in transit */
         struct why_finding *f = finding_new(w, m->nstrangers ? WHY_MISMATCH : WHY_MISSING);
         if (!f)
             return false;
@@ -115,7 +115,7 @@ static bool find_meetings(struct why *w)
     return true;
 }
 
-/* Ranks that run or are stopped, and that somebody waits for by name. */
+/* Ranks that compute or are stopped while another rank waits for them specifically. */
 static bool find_slow(struct why *w)
 {
     bool *waited = calloc(w->n ? w->n : 1, sizeof(*waited));

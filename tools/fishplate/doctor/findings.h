@@ -1,4 +1,4 @@
-/* findings.h: from the graph to what is wrong, the worst first. Pure.
+/* findings.h: derives findings from the graph, the most severe first. Pure.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DOCTOR_FINDINGS_H

@@ -22,7 +22,7 @@ static bool graph_is_matched_wait(const struct why *w, uint32_t r, const struct 
     return false;
 }
 
-/* A message that the receive takes lies at this rank: it is about to go on. */
+/* This rank has an unexpected message that matches the receive: the call is about to complete. */
 static bool graph_has_matching_message(const struct page *page, const struct page_item *item)
 {
     for (uint32_t i = 0; i < page->nmessages; i++) {
@@ -70,7 +70,7 @@ static bool meeting_can_begin(const struct why *w, const struct why_meeting *m, 
     }
     if (m->nmissing > 0 || m->nstrangers == 0)
         return true;
-    /* They wait for each other, and for nobody else. */
+    /* They wait only for each other. */
     for (uint32_t i = 0; i < m->nwaiting + m->nstrangers; i++) {
         const uint32_t q = i < m->nstrangers ? m->strangers[i] : m->waiting[i - m->nstrangers];
         if (w->rank[q].live)
@@ -81,7 +81,7 @@ static bool meeting_can_begin(const struct why *w, const struct why_meeting *m, 
     return *blocked < 0;
 }
 
-/* May this item still end? Otherwise *blocked is a rank that it waits for in vain. */
+/* Can this item still complete? Otherwise *blocked is a rank that can never complete it. */
 static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait *wait,
                          const struct page_item *item, int *blocked)
 {
@@ -101,7 +101,7 @@ static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait
     case PAGE_NAMED:
         if (item->kind == PAGE_SEND && item->step == PAGE_POSTED)
             return !peer || can_help(w, r, item, (uint32_t)item->peer, blocked);
-        /* Room comes from whoever is in MPI, whatever it waits for. */
+        /* Credits come back from any rank that is inside MPI. */
         if (!peer || (w->rank[item->peer].state != WHY_GONE && w->rank[item->peer].state != WHY_FINISHED))
             return true;
         *blocked = item->peer;
@@ -121,7 +121,7 @@ static bool wait_may_end(const struct why *w, uint32_t r, const struct page_wait
 {
     int blocked;
     if (wait->nitems == 0 || (wait->any && wait->total > wait->nitems))
-        return true; /* what it waits for is not all known */
+        return true; /* the items of the wait are not all known */
     *next = -1;
     for (uint32_t k = 0; k < wait->nitems; k++) {
         const bool may = item_may_end(w, r, wait, &wait->items[k], &blocked);
@@ -137,7 +137,7 @@ static bool wait_may_end(const struct why *w, uint32_t r, const struct page_wait
     return *next < 0;
 }
 
-/* A rank of several threads goes on when one of them does. */
+/* A rank with several threads can continue if one of its waits can complete. */
 static bool graph_rank_can_continue(struct why *w, uint32_t r)
 {
     struct why_rank *rank = &w->rank[r];

@@ -1,9 +1,8 @@
-/* graph.h: who waits for whom. A pure object: from what each rank waits for to what is wrong; no clock, no files.
- *
- * A rank is live when it may go on: it runs, or what it waits for can still come from a live rank. A receive from any
- * source needs one live sender, MPI_Waitany one of its requests, MPI_Waitall all of them, a collective every member
- * that has not come. Ranks that are not live by the end of this are deadlocked: nobody but they could free them.
- * Where something is not known it counts as live, so that no deadlock is claimed that is none.
+/* graph.h: which rank waits for which. Pure: no clock, no files. A rank is live if it runs, or if the items
+ * of its wait can still be completed by live ranks: a receive from any source needs one live sender,
+ * MPI_Waitany one of its requests, MPI_Waitall all of them, a collective call all members that have not
+ * entered it. Ranks that are not live at the end are deadlocked. Unknown state counts as live, so that no
+ * false deadlock is reported.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_DOCTOR_GRAPH_H
@@ -16,7 +15,7 @@
 #include "base/page.h"
 
 enum why_state {
-    WHY_UNSEEN, /* on another host, before MPI_Init, or gone */
+    WHY_UNSEEN, /* on another host, before MPI_Init, or ended */
     WHY_RUNS,   /* not in a wait that lasts */
     WHY_WAITS,
     WHY_STOPPED,  /* by a signal or a debugger */
@@ -42,16 +41,16 @@ struct why_meeting {
     const struct page_item *item;
     const struct page_group *group;
     uint32_t *waiting, nwaiting;
-    uint32_t *missing, nmissing;     /* have not come */
+    uint32_t *missing, nmissing;     /* ranks that have not called it */
     uint32_t *strangers, nstrangers; /* called something else, or name another root */
-    bool unknown;                    /* who is missing cannot be said */
+    bool unknown;                    /* the missing ranks cannot be determined */
 };
 
 enum why_kind {
     WHY_DEADLOCK, /* ranks[]: each waits for the next, the last for the first */
     WHY_DESERTED, /* ranks[0] waits for ranks[1], which has finished or ended */
     WHY_MISMATCH, /* a meeting in which some called something else */
-    WHY_MISSING,  /* a meeting to which live ranks have not come */
+    WHY_MISSING,  /* a collective call that running ranks have not made */
     WHY_SLOW,     /* ranks[] run or are stopped, and others wait for them */
     WHY_UNMOVED,  /* ranks[0] sends, ranks[1] receives, they match, and it does not move */
     WHY_UNKNOWN,  /* ranks[] wait for something that is not known here */
@@ -84,7 +83,7 @@ int page_group_member(const struct page_group *g, int rank);
 /* The first wait of a rank that waits, else NULL. */
 const struct page_wait *why_wait(const struct why_rank *r);
 
-/* Does this receive or probe of `to` take what `from` sends? */
+/* Does this receive or probe of `to` match the message of `from`? */
 bool why_matches(const struct page_item *receive, uint32_t to, const struct page_item *send, uint32_t from);
 
 #endif

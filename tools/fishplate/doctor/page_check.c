@@ -5,7 +5,7 @@
 #include "net/pace.h"
 #include "sample.h"
 
-/* Ends the string and takes out what could play with a terminal. */
+/* Terminates the string and replaces control characters, which could affect a terminal. */
 static void page_sanitise_text(char *text, size_t size)
 {
     text[size - 1] = '\0';

@@ -1,4 +1,4 @@
-/* place.c: asks addr2line, once for each address.
+/* place.c: queries addr2line, once for each address.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -34,7 +34,7 @@ void places_close(struct places *p)
     free(p);
 }
 
-/* What the file calls the address where it is mapped: nothing but for programs that cannot be moved. */
+/* Address at which the file expects to be mapped: 0 unless the program is not position-independent. */
 static uint64_t module_base(const char *module)
 {
     Elf64_Ehdr head;

@@ -9,7 +9,7 @@
 
 #include "base/page.h"
 
-struct places; /* what was asked before */
+struct places; /* cache of resolved addresses */
 
 struct places *places_open(void);
 void places_close(struct places *p);

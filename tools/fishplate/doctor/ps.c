@@ -1,5 +1,5 @@
-/* ps.c: `fishplate ps`: the MPI jobs of this user, and what each rank does on any host; once, again and again on a
- * terminal, or as JSON.
+/* ps.c: `fishplate ps`: the MPI jobs of this user and the state of each rank on any host; once, repeatedly on
+ * a terminal, or as JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -42,7 +42,7 @@ static void ps_on_end(int sig)
     ended = 1;
 }
 
-/* Two looks, so that rates can be told. */
+/* Takes two samples, from which rates are computed. */
 static int ps_sample_twice(double apart, struct looks *before, struct looks *now)
 {
     const struct timespec t = {.tv_sec = (time_t)apart,
@@ -159,7 +159,7 @@ static void watch_loop(const char *which, double seconds)
     snapshots_free(&now);
 }
 
-/* The terminal gets back what it had: its modes, its cursor and its screen. */
+/* At the end the terminal's modes, cursor and screen are restored. */
 static int ps_watch(const char *which, double seconds)
 {
     struct termios was, raw;
@@ -173,7 +173,7 @@ static int ps_watch(const char *which, double seconds)
     sigaction(SIGTERM, &end, NULL);
     sigaction(SIGHUP, &end, NULL);
     sigaction(SIGINT, &end, NULL);
-    sigaction(SIGWINCH, &resize, NULL); /* ends the pause, and so paints anew */
+    sigaction(SIGWINCH, &resize, NULL); /* interrupts the pause, so that the screen is drawn again */
     raw = was;
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);

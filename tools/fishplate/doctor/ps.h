@@ -10,8 +10,8 @@
 
 void ps_jobs(FILE *out, const struct looks *now);
 
-/* One line a rank, with rates since the look before; at most so many lines, 0: all. Then ranks that do the same are told
- * together. */
+/* One line per rank with rates since the previous sample, at most `lines` lines (0: all). Then ranks in the
+ * same state are printed together. */
 void ps_job(FILE *out, const struct look *now, const struct look *before, int lines);
 
 /* The slowest links of the job, the slow ones named (ps_links.c). */

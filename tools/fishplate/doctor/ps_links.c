@@ -1,4 +1,4 @@
-/* ps_links.c: the slowest link of a job, from what the pages of its ranks tell.
+/* ps_links.c: finds the slowest link of a job from the pages of its ranks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static struct link_seen links_read_pace(const struct look *l, const struct sampl
     return out;
 }
 
-/* All that the ranks tell, allocated. */
+/* All links that the ranks report, allocated. */
 static struct link_seen *links_collect(const struct look *l, size_t *count)
 {
     struct link_seen *list = calloc((size_t)l->seen * PAGE_PACES + 1, sizeof(*list));

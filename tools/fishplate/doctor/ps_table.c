@@ -44,7 +44,7 @@ struct rates {
     double messages, bytes, cpu;
 };
 
-/* The counts of messages are as old as the rank's last look at the clock. */
+/* Message counts are as old as the last time at which the rank read the clock. */
 static struct rates table_rank_rates(const struct sample *s, const struct sample *before)
 {
     if (!before || before == s)
@@ -90,7 +90,7 @@ static void rank_line(FILE *out, const struct sample *s, const struct sample *be
     fprintf(out, "\n");
 }
 
-/* Hosts that are seen. Ranks of one host mostly follow each other; those that do not are compared. */
+/* Number of hosts sampled. Ranks of a host are mostly consecutive; other orders are compared pairwise. */
 static uint32_t table_count_hosts(const struct look *l)
 {
     const char **names = calloc(l->ranks, sizeof(*names)), *last = "";
@@ -110,7 +110,7 @@ static uint32_t table_count_hosts(const struct look *l)
     return n;
 }
 
-/* Who has not come to a collective that others wait in, and how long the first of them has waited. */
+/* Prints the ranks that have not entered a collective call in which others wait, and the longest wait. */
 static void table_print_late_ranks(FILE *out, const struct look *now, const struct look *before)
 {
     struct answer a;

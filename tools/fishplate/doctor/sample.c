@@ -122,8 +122,8 @@ bool snapshots_add(struct looks *l, const struct sample *s)
     return *at != NULL;
 }
 
-/* Opens a page without an effect on any other kind of file: link texts of /proc are no proof, and opening a FIFO or a
- * device of somebody else may wait or have effects. */
+/* Opens a page file and nothing else: the link text in /proc is not proof of the file type, and opening a
+ * FIFO or a device may block or have side effects. */
 static int page_file_open(int folder, const char *name)
 {
     char path[64];
@@ -147,7 +147,7 @@ static void scan_process(struct looks *l, int pid, struct sample *scratch)
     snprintf(folder, sizeof(folder), "/proc/%d/fd", pid);
     DIR *d = opendir(folder);
     if (!d)
-        return; /* another user's, or gone */
+        return; /* another user's process, or ended */
     for (struct dirent *e; (e = readdir(d));) {
         const ssize_t n = readlinkat(dirfd(d), e->d_name, link, sizeof(link) - 1);
         if (n <= 0)

@@ -41,8 +41,8 @@ enum { RANKS_MAX = 1 << 20 };
 /* Makes a page safe to read: strings end, counts and indices are in range. False when it is no page of this version. */
 bool page_check(struct page *page);
 
-/* All jobs of this user on this machine, and on other hosts by way of their mpiexec (sample_ask.c); root sees those of all
- * users. 0 or errno. */
+/* All jobs of this user on this machine, and on other hosts through their mpiexec (sample_ask.c); root sees
+ * the jobs of all users. Returns 0 or errno. */
 int snapshots_take_all(struct looks *out);
 
 /* This machine alone. */
@@ -57,7 +57,7 @@ bool snapshots_add(struct looks *l, const struct sample *s);
  * above it (mpiexec). NULL: the only one. On failure NULL, with a sentence in *why. */
 struct look *snapshots_choose(struct looks *l, const char *which, const char **why);
 
-/* Samples as bytes, for another host: what is zero takes no room (sample_wire.c). */
+/* Encodes samples for another host with zeros compressed (sample_wire.c). */
 void sample_write(FILE *out, const struct sample *s);
 
 enum { SAMPLE_WIRE_MAX = (int)(2 * sizeof(struct sample)) };
@@ -65,9 +65,9 @@ enum { SAMPLE_WIRE_MAX = (int)(2 * sizeof(struct sample)) };
 /* The sample at the front of these bytes, checked: how many it takes, 0 when it is not whole yet, -1 when it is none. */
 long sample_read(const void *bytes, size_t size, struct sample *out);
 
-/* /proc: parent of a process, 0 when it is gone. */
+/* Parent of a process from /proc; 0 if the process has ended. */
 int process_parent(int pid);
-/* When it was started, in seconds since the machine was; -1: it is gone. */
+/* Start time in seconds since boot; -1: the process has ended. */
 double process_started(int pid);
 
 #endif

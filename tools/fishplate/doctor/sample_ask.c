@@ -34,7 +34,7 @@ struct requests {
     int count;
 };
 
-/* The user of the process at the other end, if its answer counts: anybody can give a socket that name. */
+/* Checks the user of the process at the other end, because any user can create a socket of that name. */
 static bool is_trusted(int fd, uid_t *user)
 {
     struct ucred who;

@@ -1,7 +1,7 @@
-/* sample_wire.c: samples as bytes, from the host where the rank is to the one where somebody asks. Pure.
- *
- * A sample is a head of fixed size, then the page as pairs of 16-bit counts: words of zeros, words that follow. A page is
- * mostly zeros, and takes about a tenth of its size. Both ends are of one version: mpiexec sees to that.
+/* sample_wire.c: encodes samples for the transfer from the rank's host to the host of the query. Pure. A
+ * sample is a head of fixed size, then the page as pairs of 16-bit counts: zero words, and literal words that
+ * follow. A page is mostly zeros and shrinks to about a tenth. Both ends have the same version, which mpiexec
+ * verifies.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

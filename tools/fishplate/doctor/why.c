@@ -1,4 +1,4 @@
-/* why.c: `fishplate why`: takes two samples of a job and says which rank waits for which.
+/* why.c: `fishplate why`: takes two samples of a job and reports which rank waits for which.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -35,7 +35,7 @@ static const char after[] =
 struct question {
     const char *job, *html;
     bool json;
-    bool if_any; /* no words when there is no such job: for mpiexec, whose programs may be no MPI programs */
+    bool if_any; /* print nothing if there is no such job: for mpiexec, whose programs may not use MPI */
     double apart, hang_after;
 };
 
@@ -73,7 +73,7 @@ static struct look *why_choose_job(struct looks *l, const char *job, const char 
     return snapshots_choose(l, job, why);
 }
 
-/* Is anything it waits for on its way, and has something come? */
+/* Is an awaited message in transit, and did any data arrive between the samples? */
 static bool wait_moves(const struct page_wait *before, const struct page_wait *now)
 {
     for (uint32_t i = 0; i < now->nitems; i++)
@@ -83,7 +83,7 @@ static bool wait_moves(const struct page_wait *before, const struct page_wait *n
            memcmp(before->items, now->items, now->nitems * sizeof(now->items[0])) != 0;
 }
 
-/* Has any rank gone on between the two? Ranks that compute count as going on. */
+/* Did any rank make progress between the samples? Ranks that compute count as making progress. */
 static bool has_moved(const struct look *before, const struct look *now)
 {
     for (uint32_t r = 0; r < now->ranks; r++) {

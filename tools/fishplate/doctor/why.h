@@ -8,17 +8,17 @@
 #include "sample.h"
 #include "words.h"
 
-enum { FINDINGS_MAX = 12 }; /* that are told to people; JSON has all */
+enum { FINDINGS_MAX = 12 }; /* limit for the text report; JSON has all findings */
 
 struct answer {
     const struct look *look; /* the later one */
     struct why why;
     struct telling telling;
     uint64_t *waited_ns;
-    double apart; /* seconds between the looks */
+    double apart; /* seconds between the samples */
 };
 
-/* Both looks stay the caller's. False when memory is out. */
+/* The caller keeps ownership of both samples. False if out of memory. */
 bool answer_make(const struct look *before, const struct look *now, double apart, struct answer *out);
 void answer_free(struct answer *a);
 

@@ -9,7 +9,7 @@
 #include "graph.h"
 #include "place.h"
 
-/* What the sentences need beside the graph. */
+/* Data for the sentences in addition to the graph. */
 struct telling {
     const struct why *why;
     struct places *places;
@@ -26,7 +26,8 @@ void words_bytes(FILE *out, uint64_t bytes);
 /* "MPI_Recv(from 1, tag 5, MPI_COMM_WORLD)": the call and the item that matters (-1: the only one, or all). */
 void words_wait(FILE *out, const struct page_wait *wait, int item);
 
-/* "waits in MPI_Recv(...) at solver.c:210", "computes", "is stopped": what a rank does, without since when. */
+/* "waits in MPI_Recv(...) at solver.c:210", "computes", "is stopped": the activity of a rank, without its
+ * duration. */
 void words_rank_does(FILE *out, const struct telling *t, uint32_t rank, int item);
 
 /* Messages and sends that the item nearly matches: one line each, with this before it. */

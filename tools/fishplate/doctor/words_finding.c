@@ -23,7 +23,7 @@ static int words_finding_compare_by_text(const void *a, const void *b)
     return order ? order : (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Longest group first would hide the order of a cycle, so groups come in the order of their first rank. */
+/* Groups are ordered by their first rank: ordering by size would hide the order of a cycle. */
 static int words_finding_compare_by_first(const void *a, const void *b)
 {
     const uint32_t x = (*(const struct line *const *)a)->rank, y = (*(const struct line *const *)b)->rank;

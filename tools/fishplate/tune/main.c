@@ -246,7 +246,7 @@ int command_tune(int argc, char **argv)
     if (t.trials)
         t.kinds[COLL_BARRIER] = false; /* fishplate bench barrier */
     setenv("FISHPLATE_COLL_TRY", t.trials ? "100" : "0",
-           1); /* the built-in rule, not what a trial finds meanwhile; or all of a trial at once */
+           1); /* the built-in rule, not a choice found by trial; or all candidates of a trial */
     catch_stop();
     MPI_Init(&argc, &argv);
     int ranks;

@@ -1,6 +1,6 @@
-/* measure.c: the candidates of one operation and size take turns (pick.h), as barriers do inside the library. Then
- * the winner and the built-in rules are measured again, in turns: of several candidates with noise, the one that seems
- * fastest was also lucky, so only new samples say how much it gains.
+/* measure.c: the candidates of an operation and size take turns (pick.h), as do trials inside the library.
+ * Then the winner and the built-in rules are measured again in turns: among noisy candidates the fastest one
+ * was also lucky, so only new samples show its gain.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static double measure_take_sample(const struct tune *t, struct coll *c, const st
     return measure_calls(c, batch);
 }
 
-/* Calls that fill a sample; each candidate's results are checked on the way, and it is warm afterwards. */
+/* Determines the number of calls that fill a sample; verifies each candidate's results and warms it up. */
 static void measure_prepare_cell(struct tune *t, struct coll *c, const struct tune_cell *cell, double seconds,
                                  int *batch)
 {
@@ -48,7 +48,7 @@ static void measure_prepare_cell(struct tune *t, struct coll *c, const struct tu
         measure_set_candidate(t, cell, i);
         for (unsigned seed = 1; c->kind->check && seed <= 2; seed++)
             t->bench.errors += c->kind->check(c, seed);
-        measure_calls(c, 8); /* barriers open what they need at their eighth */
+        measure_calls(c, 8); /* barriers open their connections at the eighth call */
         const double one = measure_calls(c, 2), fit = seconds / (one > 1e-9 ? one : 1e-9);
         batch[i] = fit < 2 ? 2 : fit > BATCH_MAX ? BATCH_MAX : (int)fit;
     }

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* In percent of the least median: whose least sample is above the first leaves after two passes, whose median is above the second
- * after PICK_JUDGED of them. One sample says little: another program may have run, and the first one finds cold caches and a
- * scheduler that has yet to learn. */
+/* In percent of the least median: a candidate whose least sample exceeds the first is dropped after two
+ * passes, one whose median exceeds the second after PICK_JUDGED passes. A single sample is unreliable:
+ * another program may have run, and the first sample has cold caches. */
 #define OUT_AT_ONCE 300
 #define OUT_LATER   120
 

@@ -1,11 +1,9 @@
-/* pick.h: which of several ways to do the same thing is the fastest, found by trying them in turns: a pure state machine that
- * is told figures and says what to try next. Everything it is told is the same at every rank, so that all come to the same
- * end.
- *
- * The first candidate is what the rules would take. It is tried as often as any other, and another one wins only by a margin
- * and by being faster in most turns: what cannot be told apart stays as it is. Candidates take turns, a sample each, because a machine's speed drifts; those that
- * are clearly slower leave early. What counts is the median of a candidate's samples: the least of them would favour a
- * candidate whose time varies.
+/* pick.h: selects the fastest of several candidates by measuring them in turns. A pure state machine: input
+ * are samples, output is the next candidate to measure. All ranks pass the same samples and reach the same
+ * result. The first candidate is the choice of the rules; another one wins only by a margin and if it was
+ * faster in most turns. Candidates take turns because a machine's speed drifts; clearly slower ones are
+ * dropped early. Candidates are compared by the median: the minimum would favour candidates with varying
+ * times.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_TOOLS_TUNE_PICK_H
@@ -15,15 +13,15 @@
 #include <stdint.h>
 
 #define PICK_CANDIDATES 16
-#define PICK_PASSES     9  /* samples of each candidate that stays to the end */
-#define PICK_JUDGED     3  /* passes after which clearly slower ones leave; with fewer nobody wins */
+#define PICK_PASSES     9 /* samples of each candidate that stays to the end */
+#define PICK_JUDGED     3 /* passes after which clearly slower candidates are dropped, and which a winner needs */
 #define PICK_MARGIN     95 /* percent of the rules' time that another must stay below */
-#define PICK_HOPELESS   3  /* what is predicted so many times slower than the best is not tried */
+#define PICK_HOPELESS   3  /* a candidate predicted to be this many times slower than the best is not tried */
 
 struct pick {
     int count; /* candidates */
     int order[PICK_CANDIDATES];
-    int tries; /* of order[], the rules' choice first, then by what is predicted */
+    int tries; /* order[]: the rules' choice first, then by predicted time */
     int pass, at;
     bool out[PICK_CANDIDATES];
     uint64_t sample[PICK_CANDIDATES][PICK_PASSES]; /* ns */
@@ -39,7 +37,7 @@ int pick_next(const struct pick *p);
 /* That candidate took ns, as agreed upon by all. */
 void pick_record(struct pick *p, uint64_t ns);
 
-/* The winner by what is known so far. */
+/* The best candidate by the samples so far. */
 int pick_best(const struct pick *p);
 
 /* ns of a candidate; 0: not tried. */

@@ -1,5 +1,6 @@
-/* rules.c: the winners as lines of a file (coll/select/site.h). A line holds for sizes up to half way (geometrically) to the next
- * measured one, and for numbers of ranks and nodes near those that were measured: shapes that grow by two cover all.
+/* rules.c: writes the winners as lines of a rule file (coll/select/site.h). A line is valid for sizes up to
+ * the geometric middle to the next measured size, and for numbers of ranks and nodes near the measured ones:
+ * shapes that grow by a factor of two cover all.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

@@ -1,6 +1,7 @@
-/* trials.c: --trials: what programs get without a file, where communicators choose by trial, beside the built-in rules without
- * trials. Both take turns on one communicator, so that other programs on the machine disturb both alike. Where a trial kept the
- * rules' choice, the two are the same schedule, and how far their times differ is the noise of the measurement.
+/* trials.c: --trials: measures programs without a rule file, whose communicators choose by trial, against the
+ * built-in rules without trials. Both take turns on one communicator, so that other programs on the machine
+ * disturb both alike. If a trial selected the rules' choice, both run the same schedule, and the difference
+ * of their times is noise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -49,7 +50,7 @@ static double trials_run_setting(const struct tune *t, struct coll *c, const cha
     for (int i = 0; i < n; i++)
         c->kind->call(c, i % c->size);
     const double mine = (MPI_Wtime() - start) / n;
-    trials_set_coll(t, "rules"); /* what follows must not be tried */
+    trials_set_coll(t, "rules"); /* no trials from here on */
     MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, c->b->comm);
     return all;
 }

@@ -29,7 +29,7 @@ struct tune {
     const char *path;
     bool append;
     int rules;      /* written */
-    bool trials;    /* no file: what communicators choose by trial, beside the rules */
+    bool trials;    /* compare choices by trial with the rules; write no file */
     double logs[2]; /* of the ratios: where the trial kept the rules' choice, and where not */
     int cells[2];
 };
@@ -38,14 +38,14 @@ struct tune {
 struct tune_cell {
     const char *operation;
     size_t bytes;
-    int candidates; /* the first is what the built-in rules choose */
+    int candidates; /* the first candidate is the choice of the built-in rules */
     char text[PICK_CANDIDATES][TUNE_TEXT];
     int best;                            /* 0: nothing beats the rules */
     double rules_us, best_us;            /* measured again, in turns, after the choice */
     double ratio, ratio_low, ratio_high; /* --trials: of the turns, the median and the quarters */
 };
 
-/* candidates.c: what FISHPLATE_COLL may say of this operation here. */
+/* candidates.c: values of FISHPLATE_COLL that are valid for this operation. */
 void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell *cell);
 
 /* main.c: collective: sets over. */

@@ -1,5 +1,5 @@
-/* ticks_arch.h: for x86_64, see ticks.h. Processors of the last fifteen years count at one rate, whatever
- * their clock does.
+/* ticks_arch.h: reads the time-stamp counter of x86_64, see ticks.h. Processors of the last fifteen years
+ * count at a constant rate, independent of their clock frequency.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_PROF_TICKS_ARCH_H
