@@ -229,7 +229,7 @@ static void fault_leave_mpi(void)
 }
 
 /* Several processes on each of two nodes: connections that share queue pairs fail together, in the middle of messages of all to all. */
-static void fault_synchronise(void)
+static void fault_all_to_all(void)
 {
     enum { LENGTHS = sizeof(sizes) / sizeof(sizes[0]), MOST = 16 };
     static unsigned char to[MOST][LENGTHS][LONGEST], from[MOST][LENGTHS][LONGEST];
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
     else if (strcmp(what, "away") == 0)
         fault_leave_mpi();
     else if (strcmp(what, "together") == 0)
-        fault_synchronise();
+        fault_all_to_all();
     else if (strcmp(what, "kill") == 0 || strcmp(what, "kill-early") == 0)
         kill_one(what[4] != '\0');
     else if (strcmp(what, "strike") == 0)
