@@ -30,4 +30,11 @@ if "$bin/mpifort" -showme:nonsense >log 2>/dev/null || [ -s log ]; then
     echo "an unknown request is answered"
     failed=1
 fi
+# flang of Debian 12 (flang-16) compiles programs with mpif.h. Its own runtime library is not on its path.
+if command -v flang-new-16 >/dev/null; then
+    for program in mpif_ring mpif_types; do
+        check env FISHPLATE_FC="flang-new-16 -L/usr/lib/llvm-16/lib" "$bin/mpifort" "$tests/$program.f" -o "flang-$program"
+        check "$bin/mpiexec" -n 2 "./flang-$program"
+    done
+fi
 exit $failed
