@@ -106,7 +106,7 @@ int impl_Win_delete_attr(struct win *win, int win_keyval)
     return attr_delete(the_proc, ATTR_WIN, win_handle(win), &win->attrs, win_keyval);
 }
 
-/* What MPI itself attaches: the base is the value, the rest are pointers to it. */
+/* The window attributes that MPI predefines: WIN_BASE is the address itself, the others are pointers to values. */
 static void *win_predefined_value(struct win *win, int keyval)
 {
     switch (keyval) {

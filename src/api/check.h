@@ -58,7 +58,7 @@ static inline bool api_needs_buffer(const struct dtype *t)
     return t->handle != 0 && t->size > 0;
 }
 
-/* Every one returns the error class it remembered the sentence for. */
+/* Each stores an error sentence and returns its error class. */
 int bad_handle(enum handle_kind kind, const char *param, const void *handle) __attribute__((cold));
 int bad_uncommitted(const char *param, const struct dtype *t) __attribute__((cold));
 int bad_count(const char *param, MPI_Count value) __attribute__((cold));

@@ -50,7 +50,7 @@ int args_reduce_scatter(struct coll_args *a, const void *sendbuf, void *recvbuf,
 int args_reduce_scatter_block(struct coll_args *a, const void *sendbuf, void *recvbuf, MPI_Count recvcount,
                               struct dtype *type, struct op *op, struct comm *comm);
 
-/* The three ways to go on. `rc` is what describing gave; `name` is the function's. */
+/* Run, start or initialise the described call. `rc` is the result of describing it; `name` is the MPI function's. */
 int args_run(struct coll_args *a, int rc, const char *name);
 int args_start(struct coll_args *a, int rc, const char *name, MPI_Request *request);
 int args_init(struct coll_args *a, int rc, const char *name, MPI_Request *request);

@@ -52,7 +52,7 @@ static int same_memory(void)
     return err_set(MPI_ERR_BUFFER, "sendbuf and recvbuf are the same memory; use MPI_IN_PLACE");
 }
 
-/* Both ends of the call in the same buffer. */
+/* Checks that send and receive buffer are not the same. */
 static int check_alias(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
@@ -61,7 +61,7 @@ static int check_alias(const struct coll_args *a)
     return s->count * s->type->size == 0 || r->count * r->type->size == 0 ? 0 : same_memory();
 }
 
-/* The memory of one block; empty when that cannot be told. */
+/* The memory of one block; empty when it cannot be determined. */
 struct span {
     uintptr_t start, end;
 };

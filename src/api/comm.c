@@ -114,7 +114,7 @@ int impl_Comm_get_parent(MPI_Comm *parent)
     return MPI_SUCCESS;
 }
 
-/* The communicator in a user's variable, when it may be freed. */
+/* Resolves a user's communicator and checks that it may be freed. */
 static int comm_check_freeable(const MPI_Comm *handle, struct comm **out)
 {
     struct comm *c = comm_from(the_proc, *handle);
@@ -128,7 +128,7 @@ static int comm_check_freeable(const MPI_Comm *handle, struct comm **out)
     return MPI_SUCCESS;
 }
 
-/* The user's functions go first: when one of them fails, the communicator stays. */
+/* Calls the delete functions of the attributes; when one fails, the communicator is kept. */
 static int comm_delete_attributes(struct comm *c)
 {
     int rc = attr_delete_all(c->proc, ATTR_COMM, comm_handle(c), &c->attrs);
@@ -166,7 +166,7 @@ int impl_Comm_free(MPI_Comm *comm)
     return MPI_SUCCESS;
 }
 
-/* Unlike free it waits until what was sent from here has left, and for everyone else. */
+/* Unlike MPI_Comm_free it waits until this rank's messages have left, and for all other ranks. */
 int impl_Comm_disconnect(MPI_Comm *comm)
 {
     struct comm *c;

@@ -119,7 +119,7 @@ static bool may_come_first(const struct sigaction *there)
            strstr(library.dli_fname, "libgfortran");
 }
 
-/* So that a note can be written when it is the stack that is used up. */
+/* Sets an alternate signal stack, so that the handler can run after a stack overflow. */
 static void give_stack(void)
 {
     stack_t there;
@@ -152,7 +152,7 @@ void crash_open(const struct boot *boot)
     }
 }
 
-/* The library may be unloaded after MPI_Finalize. What the program has set since stays. */
+/* The library may be unloaded after MPI_Finalize. A handler that the program has set since is kept. */
 void crash_close(void)
 {
     for (size_t i = 0; i < COUNT_OF(signals); i++) {

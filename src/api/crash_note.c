@@ -221,7 +221,7 @@ static void add_frames(struct note *n)
     }
 }
 
-/* What happens to the copy must not look like a second crash. */
+/* Prepares the forked copy: its own end must not be reported as a second crash. */
 static void be_a_copy(void)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};

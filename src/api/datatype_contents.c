@@ -49,7 +49,7 @@ int impl_Type_get_envelope_c(struct dtype *datatype, MPI_Count *num_integers, MP
     return 0;
 }
 
-/* Copies an array of the recipe out, if there is room. */
+/* Copies an array of the recipe to the user's array, if that is large enough. */
 static int copy_out(const char *what, void *to, MPI_Count room, const void *from, MPI_Count count,
                     size_t size)
 {
@@ -63,7 +63,7 @@ static int copy_out(const char *what, void *to, MPI_Count room, const void *from
     return 0;
 }
 
-/* The user gets a handle of his own to every derived type, and must free it. */
+/* Returns a new handle of every derived type, which the user must free. */
 static int types_out(const struct dt_recipe *r, MPI_Count room, MPI_Datatype *to)
 {
     if (r->types > room)

@@ -26,7 +26,7 @@ static bool debug_is_enabled(const char *check)
     return t && tunable_has_word(t, check);
 }
 
-/* "10 of MPI_INT", or of a derived type what is in it. */
+/* Prints "10 of MPI_INT", or the contents of a derived type. */
 static void words_types(const struct note *n, char *out, size_t size)
 {
     size_t at = 0;
@@ -42,7 +42,7 @@ static void words_types(const struct note *n, char *out, size_t size)
         snprintf(out + at, size - at, ", ...");
 }
 
-/* A loop makes the same mistake many times. */
+/* Whether this mismatch is reported for the first time: a loop makes the same mistake many times. */
 static bool is_news(const struct note *sent, const struct note *received)
 {
     for (int i = 0; i < debug.nreported; i++)

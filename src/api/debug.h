@@ -11,7 +11,7 @@
 /* At start, before the program has any object or message. */
 void debug_watch_open(struct proc *p);
 
-/* At the end, while the objects are still there: tells what is left. */
+/* In MPI_Finalize, while the objects still exist: reports those that were not freed. */
 void debug_watch_close(struct proc *p);
 
 /* A message that MPI_Mprobe took out of matching, and its receive. */

@@ -64,7 +64,7 @@ static void leaks_add_object(const void *object)
     pthread_mutex_unlock(&leaks.lock);
 }
 
-/* What is too small for an object is something else. */
+/* Records a possible object; memory that is too small for one is ignored. */
 static void leaks_watch(void *object, size_t size)
 {
     if (size >= sizeof(struct object))

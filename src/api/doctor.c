@@ -194,7 +194,7 @@ void doctor_open(struct proc *p)
     p->net->doctor = &hears;
 }
 
-/* The communicators are gone, and with them who counted there. */
+/* Called after the communicators, and with them their entries of the page, are freed. */
 void doctor_close(void)
 {
     if (own.page)

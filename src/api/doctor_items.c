@@ -79,7 +79,7 @@ static uint8_t group_index(struct page_wait *w, uint32_t context, int rank, cons
     return PAGE_GROUPS;
 }
 
-/* Members: those that messages go to and come from. */
+/* The index of the communicator in the page; its members are the processes that messages go to and come from. */
 static uint8_t comm_index(struct page_wait *w, const struct comm *c)
 {
     return c ? group_index(w, c->context, c->rank, c->remote ? c->remote : c->group, comm_label(c))
@@ -96,7 +96,7 @@ static struct page_item *items_add(struct page_wait *w, enum page_kind kind)
     return item;
 }
 
-/* What has a name, and no members. */
+/* Adds an object that has a name and no members. */
 static void add_named(struct page_wait *w, const struct net_named *named)
 {
     struct page_item *item = items_add(w, named->is_lock ? PAGE_LOCK : PAGE_NAMED);

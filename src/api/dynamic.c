@@ -24,7 +24,7 @@ static int need_text(const char *text, const char *what, size_t most)
                                : err_set(MPI_ERR_ARG, "%s is longer than %zu characters", what, most - 1);
 }
 
-/* What a maker made, as a handle. */
+/* Returns a new communicator as a handle. */
 static int dynamic_return_handle(int rc, const struct comm *made, MPI_Comm *out)
 {
     *out = rc ? MPI_COMM_NULL : comm_handle(made);

@@ -109,7 +109,7 @@ int impl_File_set_view(struct file *fh, MPI_Offset disp, struct dtype *etype, st
     return file_set_view(fh, disp, etype, filetype, datarep, info);
 }
 
-/* The user gets a handle of his own to a derived type, and must free it. */
+/* Returns a new handle of a derived type, which the user must free. */
 static MPI_Datatype give_type(struct dtype *t)
 {
     if (!t->obj.predefined) {
@@ -163,7 +163,7 @@ int impl_File_get_position(struct file *fh, MPI_Offset *offset)
     return rc;
 }
 
-/* Collective: nobody may use the pointer while it moves. */
+/* Collective: no rank may use the pointer while it is changed. */
 int impl_File_seek_shared(struct file *fh, MPI_Offset offset, int whence)
 {
     int64_t from = 0, to = 0;

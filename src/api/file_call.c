@@ -73,7 +73,7 @@ static int ordered_offset(struct file *f, int rc, int64_t etypes, int64_t *offse
     return rc ? rc : failed;
 }
 
-/* Where it begins, in etypes; pointers move on. */
+/* Finds the first etype of the access and advances the file pointer that it uses. */
 static int find_place(const struct file_call *call, int rc, int64_t etypes, int64_t *offset)
 {
     struct file *f = call->file;

@@ -20,7 +20,7 @@ bool api_forked(void);
 /* One more user of the process instance; MPI_Init and MPI_Session_init take one each. *out is the instance.
  */
 int api_instance_open(int thread_level, struct proc **out);
-/* One user less; the last one closes the instance, after which the_proc is NULL. */
+/* Ends one use of the instance; the last one closes it, after which the_proc is NULL. */
 int api_instance_close(void);
 
 /* A thread level that the standard names, at least as high as the one asked for when there is one. */

@@ -26,7 +26,7 @@ struct fishplate_inside {
     const char *version;
     size_t size; /* of this struct */
 
-    /* tunable.h: load() reads the environment, report() says what made no sense in it. */
+    /* tunable.h: load() reads the environment, report() prints what was wrong in it. */
     int (*tunables_load)(void);
     void (*tunables_report)(void);
     size_t (*tunables_count)(void);

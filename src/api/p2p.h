@@ -23,7 +23,7 @@ struct p2p_call {
     struct comm *comm;
 };
 
-/* Starts it; the request belongs to the caller, who may hand it to the user. */
+/* Starts the call; the caller owns the request and may return it to the user. */
 int p2p_call_start(const struct p2p_call *call, struct request **out);
 
 /* Ties a request to its communicator, for its error handler, unless it is one of the shared ones. */

@@ -63,7 +63,7 @@ static __attribute__((noinline, cold)) void complete_raise_error(const struct re
         api_blame_file(io_op_file(r));
 }
 
-/* Takes the result of a complete request and lets go of it; returns its error. */
+/* Takes the status of a complete request and releases the request; returns its error. */
 static inline int request_finish(MPI_Request *handle, MPI_Status *status)
 {
     struct request *r = (struct request *)*handle;
@@ -195,7 +195,7 @@ int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
     return finish_all(count, array_of_requests, array_of_statuses);
 }
 
-/* The tests look, make progress once if that is needed, and look again. */
+/* MPI_Test...: checks, makes progress once if necessary, and checks again. */
 static bool try_all(int count, const MPI_Request requests[])
 {
     if (all_complete(count, requests))
@@ -296,7 +296,7 @@ static int finish_some(int incount, MPI_Request requests[], int *outcount, int i
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
 
-/* `find` says MPI_UNDEFINED where there is nothing to wait for. */
+/* `find` returns MPI_UNDEFINED when no request is active. */
 static inline int requests_complete_some(int (*find)(int, const MPI_Request *), int count,
                                          MPI_Request requests[], int *outcount, int indices[],
                                          MPI_Status *statuses)
@@ -344,7 +344,7 @@ int impl_Request_get_status(struct request *request, int *flag, MPI_Status *stat
     return 0;
 }
 
-/* Looks at one of several complete requests, which stays what it is. */
+/* Reads the status of one of several complete requests without completing the request. */
 static void peek_status(MPI_Request handle, MPI_Status *statuses, int i, int *failed)
 {
     struct request *r = (struct request *)handle;

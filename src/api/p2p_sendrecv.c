@@ -24,7 +24,7 @@ static void pair_release(struct request *r)
     objmem_free(pair);
 }
 
-/* Those that have ended are NULL. */
+/* The send and the receive of the pair; one that has ended is NULL. */
 static struct request *const *pair_parts(const struct request *r, int *count)
 {
     *count = 2;
@@ -107,7 +107,7 @@ static int pair_start(const struct p2p_call *send, const struct p2p_call *recv, 
     return 0;
 }
 
-/* What will be sent, packed, since the receive may overwrite it meanwhile. */
+/* Packs the data to send, since the receive may overwrite it meanwhile. */
 static int packed_copy(struct p2p_call *send, void **out)
 {
     size_t len = (size_t)(send->count * send->type->size);

@@ -14,7 +14,7 @@
         .buf = (void *)(uintptr_t)(buf_), .count = (count_), .type = (type_), \
     }
 
-/* Runs it and hands out the request that it was given. */
+/* Runs the operation and returns its request to the user. */
 static int rma_run_call(struct rma_call *c, MPI_Request *request)
 {
     struct request *r = NULL;
@@ -69,7 +69,7 @@ static size_t rma_block_size(MPI_Count origin_count, const struct dtype *origin_
                : 0;
 }
 
-/* Both may be parts of one window that overlap. */
+/* Source and target may be overlapping parts of one window. */
 static int copy_block(void *to, const void *from, size_t bytes)
 {
     uint64_t word;
@@ -158,7 +158,7 @@ int impl_Rget_accumulate(const void *origin_addr, MPI_Count origin_count, struct
                           target_count, target_datatype, op, win, request);
 }
 
-/* One predefined element: what a derived type would mean the standard leaves open. */
+/* Requires one predefined element: the standard leaves the meaning of a derived type open. */
 static int check_element(const struct dtype *t)
 {
     if (t->obj.predefined)

@@ -91,7 +91,7 @@ static bool same_carrier(const struct stats_flow *a, const struct stats_flow *b)
     return strcmp(a->transport, b->transport) == 0 && strcmp(a->over, b->over) == 0;
 }
 
-/* One entry for each transport and adapter, in all->spare; returns how many. */
+/* Sums up the entries of each transport and adapter in all->spare; returns their number. */
 static uint64_t by_carrier(const struct stats_flows *all)
 {
     struct stats_flow *out = all->spare;

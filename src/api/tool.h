@@ -13,7 +13,7 @@
 #include "obj/info.h"
 #include "p2p/p2p.h"
 
-/* What handles of this chapter point to begins with one of these. */
+/* Every object behind a handle of the tool interface begins with one of these. */
 enum tool_magic {
     TOOL_ENUM = 0x6d756e65,
     TOOL_CVAR = 0x72617663,
@@ -38,7 +38,7 @@ int tool_leave(int rc);
 void tool_lock(void);
 void tool_unlock(void);
 
-/* True when the handle points to what it should. */
+/* Whether the handle points to an object of this kind. */
 bool tool_is(const void *handle, enum tool_magic magic);
 
 /* Strings go out as the standard has it: at most *len bytes with the final zero, and in *len what the whole
@@ -52,7 +52,7 @@ void tool_string(const char *text, char *out, int *len);
 
 /* A process instance was opened: its messages can be watched from now on. */
 void tool_attach(struct proc *p);
-/* Were the layers below ever opened? What they read then cannot be changed any more. */
+/* Whether the layers below were ever opened: settings that they read then cannot be changed any more. */
 bool tool_layers_opened(void);
 /* Starts or stops watching messages, as pvar handles and event registrations need it. */
 void tool_watch_update(void);

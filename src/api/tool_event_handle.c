@@ -137,7 +137,7 @@ int impl_T_event_handle_free(MPI_T_event_registration event_registration, void *
     int rc = enter_registration(event_registration, &r);
     if (rc)
         return rc;
-    /* No event is ever kept for later: this one has seen its last. */
+    /* Events are never stored: no further one reaches this registration. */
     r->gone = true;
     if (free_cb_function)
         free_cb_function(event_registration, levels[LEVEL_HERE], user_data);

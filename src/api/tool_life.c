@@ -44,7 +44,7 @@ int tool_leave(int rc)
 int impl_T_init_thread(int required, int *provided)
 {
     tool_lock();
-    /* Control variables show what the environment says, also before MPI_Init. */
+    /* Control variables show the environment's values, also before MPI_Init. */
     if (users++ == 0 && !layers_opened)
         tunables_load();
     TOOL_OUT(provided, api_thread_level(required));
@@ -81,7 +81,7 @@ void tool_string(const char *text, char *out, int *len)
     *len = (int)strlen(text) + 1;
 }
 
-/* The item'th word of "a|b|c"; NULL when there are not so many. */
+/* The item'th word of "a|b|c"; NULL when there are fewer. */
 static const char *item_at(const char *items, int item, char *out, size_t size)
 {
     for (; item > 0; item--) {

@@ -26,7 +26,7 @@ static uint64_t area_size(const struct proc *p)
     return p->net->area_size;
 }
 
-/* A figure is worth nothing without what it was measured on. */
+/* Appends the adapter, without which a measured value means little. */
 static void pvar_format_adapter(const struct proc *p, char *out)
 {
     net_adapter(p->net, out, TOOL_TEXT_MAX);

@@ -32,7 +32,7 @@ static bool is_peak(const struct tool_pvar_handle *h)
     return h->var.class == MPI_T_PVAR_CLASS_HIGHWATERMARK;
 }
 
-/* What the variable behind the handle is now. */
+/* The current value of the variable behind the handle. */
 static uint64_t level_now(const struct tool_pvar_handle *h)
 {
     return h->var.read && the_proc ? h->var.read(the_proc) : 0;
@@ -226,7 +226,7 @@ static int enter_handle(MPI_T_pvar_session session, MPI_T_pvar_handle handle, st
     return 0;
 }
 
-/* The same for calls that want one handle only. */
+/* The same for calls that take one handle only. */
 static int enter_one(MPI_T_pvar_session session, MPI_T_pvar_handle handle, struct tool_pvar_handle **out)
 {
     int rc = enter_handle(session, handle, out);

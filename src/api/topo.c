@@ -187,7 +187,7 @@ int impl_Graph_get(struct comm *comm, int maxindex, int maxedges, int indx[], in
     return MPI_SUCCESS;
 }
 
-/* Where the neighbours of a node begin, and how many there are. */
+/* Finds the first neighbour of a node and the number of neighbours. */
 static int graph_neighbors(struct comm *comm, int rank, const int **begin, int *count)
 {
     int rc = topo_check_kind(comm, MPI_GRAPH);

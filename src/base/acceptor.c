@@ -62,7 +62,7 @@ static bool is_full(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* accept fails for want of a descriptor even if nobody waits. */
+/* Whether a connection waits: accept fails without a free descriptor even if there is none. */
 static bool has_caller(int listener)
 {
     struct pollfd p = {.fd = listener, .events = POLLIN};

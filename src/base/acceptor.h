@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* At the front of what the user of an acceptor stores for one caller. */
+/* The first member of the structure that the user of an acceptor keeps for each caller. */
 struct acceptor_caller {
     uint64_t until; /* ms */
     struct acceptor_caller *next;

@@ -22,7 +22,7 @@ struct biglock {
 void biglock_init(struct biglock *l);
 void biglock_destroy(struct biglock *l);
 
-/* The slow halves: the lock is taken; somebody wants it. */
+/* The slow paths: the lock is held by another thread; another thread waits for it. */
 void biglock_take_turn(struct biglock *l);
 void biglock_give_turn(struct biglock *l);
 
@@ -43,7 +43,7 @@ static inline void biglock_drop(struct biglock *l)
     pthread_mutex_unlock(&l->mutex);
 }
 
-/* Does anybody (in a hurry) wait for it? */
+/* Whether a thread (the second function: an urgent one) waits for the lock. */
 static inline bool biglock_wanted(struct biglock *l)
 {
     return atomic_load_explicit(&l->wanted, memory_order_relaxed) != 0;

@@ -16,7 +16,7 @@
 /* Remembers the sentence for this thread and returns the class, so that callers can `return err_set(...)`. */
 int err_set(int errclass, const char *fmt, ...) PRINTF_LIKE(2, 3) __attribute__((cold));
 
-/* The last sentence of this thread if it was set for this class, else "". */
+/* The last error sentence of this thread if it belongs to this class, else "". */
 const char *err_detail(int errclass);
 
 /* The API layer reports an error of this class to the program, with the sentence of err_detail. */

@@ -24,7 +24,7 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
     return hash_add(hash, text, strlen(text));
 }
 
-/* 31 bits of it, for numbers that may not be negative. */
+/* 31 bits of the hash, for numbers that may not be negative. */
 static inline int32_t hash_positive(uint64_t hash)
 {
     return (int32_t)((hash ^ hash >> 31) & 0x7fffffff);

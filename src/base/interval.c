@@ -23,7 +23,7 @@ static bool interval_is_before(const struct interval *a, const struct interval *
     return (uintptr_t)a < (uintptr_t)b;
 }
 
-/* What a node knows of its subtree, from its children. */
+/* Updates a node's summary of its subtree from its children. */
 static void interval_update(struct interval *n)
 {
     n->height = 1 + MAX(interval_height(n->left), interval_height(n->right));

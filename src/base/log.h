@@ -9,7 +9,7 @@
 
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
-/* Who this process is, once known: "rank 3 on node7". Copied. */
+/* Sets the name of this process for messages, "rank 3 on node7". Copies `host`. */
 void log_identity(int rank, const char *host);
 
 /* FISHPLATE_LOG decides (error, warn, info, debug); warn unless set. */

@@ -17,7 +17,7 @@ struct mapping {
 
 /* Zeroed. False: no memory. The name is for /proc/PID/maps. */
 bool mapping_open(struct mapping *m, const char *name, size_t len);
-/* The memory has been registered, or will not be: nobody looks for the file any more. */
+/* The memory has been registered, or will not be: the mapping's file is no longer needed. */
 void mapping_settle(struct mapping *m);
 void mapping_close(struct mapping *m);
 

@@ -52,7 +52,7 @@ bool objmem_elsewhere(const void *handle)
 
 #else
 
-/* Before each object, so that its place is known when it is given back. */
+/* Precedes each object and records its place for the time when it is freed. */
 struct head {
     uint32_t size_class;
     uint32_t pad[3];

@@ -28,7 +28,7 @@ void objmem_free(void *object);
 /* Called for the memory of each object: allocated with `size` bytes, or about to be freed (0). NULL unless FISHPLATE_DEBUG=leaks is set. */
 extern void (*objmem_watch)(void *object, size_t size);
 
-/* For handles outside the first range: is it in another? */
+/* Whether a handle outside the first range lies in another one. */
 bool objmem_elsewhere(const void *handle) __attribute__((cold));
 
 /* Could malloc have given this address? A weaker question than the next one, for objects that come from there. */

@@ -52,7 +52,7 @@ enum page_kind {
     PAGE_KIND_COUNT
 };
 
-/* How far it is. */
+/* The progress of an item. */
 enum page_step {
     PAGE_POSTED, /* receive: no message has come. send: announced, no receive has answered */
     PAGE_QUEUED, /* send: waits for credits, for room or for the connection */
@@ -60,7 +60,7 @@ enum page_step {
     PAGE_STEP_COUNT
 };
 
-/* One thing that a rank waits for. */
+/* A message, collective or lock that a rank waits for. */
 struct page_item {
     uint8_t kind, step;
     uint8_t coll;  /* PAGE_COLL: enum coll_kind */
@@ -179,7 +179,7 @@ struct page {
 struct page *page_open(int *fd);
 void page_close(struct page *page, int fd);
 
-/* Between these two the page changes. One thread at a time. */
+/* Changes of the page are made between these two calls, by one thread at a time. */
 static inline void page_change(struct page *page)
 {
     const uint32_t v = atomic_load_explicit(&page->version, memory_order_relaxed);
@@ -211,7 +211,7 @@ static inline void page_comm_kind(struct page_comm *c, unsigned kind)
 {
     c->kinds[c->calls % PAGE_KINDS] = page_kind_entry(c->calls, kind);
 }
-/* The kind of this call, or -1 when it is not kept. */
+/* The kind of collective call `number`, or -1 when it is no longer recorded. */
 static inline int page_comm_kind_of(const struct page_comm *c, uint64_t number)
 {
     const uint16_t entry = c->kinds[number % PAGE_KINDS];

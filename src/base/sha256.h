@@ -33,7 +33,7 @@ void hmac_sha256_init(struct hmac_sha256 *h, const void *key, size_t len);
 void hmac_sha256_add(struct hmac_sha256 *h, const void *data, size_t len);
 void hmac_sha256_end(struct hmac_sha256 *h, uint8_t out[SHA256_SIZE]);
 
-/* All of it in one call. */
+/* The code of one message in one call. */
 void hmac_sha256(const void *key, size_t key_len, const void *data, size_t len, uint8_t out[SHA256_SIZE]);
 
 /* Compares all bytes, however early they differ: the time taken does not depend on the first difference. */

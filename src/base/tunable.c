@@ -41,7 +41,7 @@ static const char *const reserved[] = {
     "APPNUM",       "UNIVERSE_SIZE", "SOFTIB_LIB", "PROF",        "SEVERAL_NODES", "PARENT_PORT",
     "PROF_TIMELINE"};
 
-/* Settings of earlier versions: what a user does instead. */
+/* Settings of earlier versions, and what replaces each. */
 static const struct {
     const char *name, *instead;
 } retired[] = {

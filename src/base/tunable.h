@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum tunable_type { TUNABLE_IS_BOOL, TUNABLE_IS_INT, TUNABLE_IS_SIZE, TUNABLE_IS_STRING, TUNABLE_IS_CHOICE };
-/* The later ones take precedence. */
+/* Sources of a value; later ones take precedence. */
 enum tunable_source {
     SOURCE_DEFAULT,
     SOURCE_SITE_FILE,

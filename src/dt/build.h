@@ -33,7 +33,7 @@ int dtype_new(struct dt_shape *shape, struct dtype **out);
 int dtype_strided(MPI_Count count, MPI_Count blocklength, MPI_Aint stride, struct dtype *old,
                   struct dtype **out);
 
-/* Sets lb and ub by hand: they stick to types made of this one. */
+/* Sets lb and ub explicitly (MPI_Type_create_resized): types made of this one inherit them without padding. */
 void dtype_mark(struct dtype *t, MPI_Aint lb, MPI_Aint extent);
 
 /* The constructors. `wide`: the user called the `_c` form, which MPI_Type_get_envelope returns. */
@@ -70,7 +70,7 @@ int dtype_darray(const struct darray *d, struct dtype *old, struct dtype **out);
 int dtype_f90_real(int p, int r, struct dtype **out);
 int dtype_f90_complex(int p, int r, struct dtype **out);
 int dtype_f90_integer(int r, struct dtype **out);
-/* NULL in *out when there is no such pair. */
+/* The pair type of value and index; *out is NULL when there is none. */
 int dtype_value_index(struct dtype *value, struct dtype *index, struct dtype **out);
 int dtype_match_size(int typeclass, int size, struct dtype **out);
 

@@ -19,7 +19,7 @@ static int bad_reach(void)
     return err_set(MPI_ERR_ARG, "a displacement of the datatype does not fit in 64 bits");
 }
 
-/* Gives the type its recipe; drops the type when there was no memory for it. */
+/* Attaches the recipe to the type; frees the type when there was no memory for the recipe. */
 static int recipe_finish(struct dtype *t, struct dt_recipe *r, struct dtype **out)
 {
     if (!r) {
@@ -205,7 +205,7 @@ int dtype_struct(MPI_Count count, struct ivec blocklengths, struct ivec displace
     return build_blocks(&b, MPI_COMBINER_STRUCT, blocklengths.wide, true, out);
 }
 
-/* One element of the old type, with nothing but its place. */
+/* Makes a type of one element of the old type. */
 static int make_same(struct dtype *old, struct dtype **out)
 {
     int rc = dtype_strided(1, 1, 0, old, out);

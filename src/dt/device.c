@@ -12,7 +12,7 @@
 
 #define SEGMENTS_MOST (GPU_STAGING_SIZE / sizeof(struct gpu_segment))
 
-/* One direction of one move. */
+/* A copy between packed data and a layout in device memory, in one direction. */
 struct device_move {
     char *dense;
     bool unpacks;
@@ -201,7 +201,7 @@ int dt_device_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, c
     return dt_device_unpack(&c, in, MIN(len, (size_t)(count * t->size)));
 }
 
-/* Through a staging buffer, unless one side is a block. */
+/* Copies between two layouts; through a staging buffer unless one of them is contiguous. */
 int dt_device_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,
                    MPI_Count to_count, const struct dtype *to_type, uint64_t len)
 {

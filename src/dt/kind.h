@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One for each predefined datatype; KIND_MIXED stands for data of several kinds. */
+/* One kind for each predefined datatype; KIND_MIXED stands for data of several kinds. */
 enum dt_kind {
     KIND_MIXED,
 #define BASIC(name, handle, ctype, num, class, external) KIND_##name,

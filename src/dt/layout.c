@@ -169,7 +169,7 @@ static void collect_drop(struct collect *c)
     free(c->item);
 }
 
-/* What a finished collection has in common. */
+/* Properties that all entries of a finished list share. */
 struct survey {
     uint64_t size;
     int64_t step;

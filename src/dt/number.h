@@ -12,7 +12,7 @@
 typedef __int128 num_i128;
 typedef unsigned __int128 num_u128;
 
-/* Storage, whether or not there is arithmetic. */
+/* Storage types, which exist also where the compiler has no arithmetic for them. */
 typedef uint16_t num_store16;
 typedef struct {
     uint16_t half[2];

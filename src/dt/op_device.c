@@ -27,7 +27,7 @@ static const char *name_number(const struct dtype *t)
     return (size_t)num < COUNT_OF(number_names) ? number_names[num] : NULL;
 }
 
-/* False: no GPU computes it. */
+/* Finds the kernel's name; false: there is no kernel for this operator and type. */
 static bool find_name(const struct op *op, const struct dtype *t, char *name, size_t room)
 {
     const char *first, *second = "";

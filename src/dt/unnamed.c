@@ -27,7 +27,7 @@ static bool same_recipe(const struct dt_recipe *a, const struct dt_recipe *b)
     return same;
 }
 
-/* The type kept for this recipe, or a new one of this shape. Takes both over. */
+/* The type kept for this recipe, or a new one of this shape. Owns both afterwards. */
 static int unnamed_cache(struct dt_recipe *r, struct dt_shape *shape, struct dtype **out)
 {
     for (struct kept *k = kept; r && k; k = k->next) {

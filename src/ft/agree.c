@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* What lies in data[]. */
+/* The parts of data[]. */
 static uint64_t *agree_mine(struct agree *a) /* contributed here */
 {
     return a->data;
@@ -209,7 +209,7 @@ static void agree_contribute(struct agree *a)
     a->dirty = true;
 }
 
-/* Nobody below this one lives. */
+/* No process with a lower number is alive: this one leads the next epoch. */
 static void enter_epoch(struct agree *a, uint32_t epoch)
 {
     for (uint32_t i = a->epoch; i < epoch; i++)

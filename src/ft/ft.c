@@ -60,7 +60,7 @@ static bool set_has_bit(const uint64_t *set, uint32_t i)
     return set[i / 64] >> i % 64 & 1;
 }
 
-/* words[0]: the flag; then who is dead with everyone's knowledge. */
+/* words[0]: the flag; then the processes whose death all members have learned. */
 static void agree_over(struct ft_round *round, void *arg)
 {
     struct ft_request *r = arg;
@@ -308,7 +308,7 @@ static void comm_born(struct comm *c)
     ft_revoke_born(c->proc->ft, c);
 }
 
-/* MPI_Finalize: nobody leaves while others may need it. */
+/* MPI_Finalize: a process stays as long as others may need its answers. */
 static int ft_quiesce(struct proc *p)
 {
     int flag = 1, rc = ft_agree(p->world, &flag);

@@ -15,7 +15,7 @@ static inline uint64_t keep_word(uint32_t first_open)
     return ~(uint64_t)first_open;
 }
 
-/* Once decided: nobody will ask for the agreements below this one. */
+/* Once decided: no process needs the agreements below this one any more. */
 static inline uint32_t keep_from(const struct agree *a)
 {
     return (uint32_t)~agree_words(a)[a->nwords - 1];

@@ -7,7 +7,7 @@
 #include "ft/ft.h"
 #include "ft/round.h"
 
-/* c: NULL when this process does not have it. */
+/* A revocation has arrived. c: NULL when this process has no such communicator. */
 void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_t from);
 void ft_revoke_born(struct ft *ft, struct comm *c);
 void ft_revoke_died(struct proc *p, uint32_t number);

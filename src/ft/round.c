@@ -118,7 +118,7 @@ static struct agree_out out_of(struct ft_round *r)
     return (struct agree_out){send_to, r, r->scratch};
 }
 
-/* All living members have decided the agreements below this number: nobody will ask for them. */
+/* All living members have decided the agreements below this number: frees their results. */
 static void forget_below(struct ft *ft, uint32_t context, uint32_t number)
 {
     list_foreach(pos, &ft->rounds)
@@ -188,7 +188,7 @@ static void ft_enter(struct ft *ft)
     ft->inside++;
 }
 
-/* Nobody dies where a death ends the job: who has the decision has passed it on. */
+/* Without recovery a death ends the job: a process that has the decision has forwarded it already. */
 static void ft_leave(struct proc *p)
 {
     struct ft *ft = p->ft;
@@ -322,7 +322,7 @@ static void round_check_departed(struct ft_round *r, void *arg)
     round_spend(r->proc->ft, r->context);
 }
 
-/* Guests that have parted since, of whose death nobody will tell. */
+/* Handles processes of other jobs that have disconnected, whose death will not be reported. */
 static void round_check_progress(struct ft *ft)
 {
     list_foreach(pos, &ft->rounds)
@@ -362,7 +362,7 @@ void ft_round_left(struct proc *p, uint32_t context)
 
 /* ---- events ---- */
 
-/* This process has forgotten the agreements of this communicator, so all have left it. */
+/* Answers a late query: this process has freed the agreements of the communicator, so all members have left it. */
 static void answer_late(struct proc *p, struct peer *from, uint32_t context)
 {
     struct frame_header h = {.kind = P2P_FRAME_FAULT, .flags = FT_LEFT, .context = context};

@@ -13,7 +13,7 @@
  * among the members. */
 enum ft_frame { FT_REVOKE, FT_AGREE, FT_LEFT };
 
-/* Who takes part: process numbers, in an order that all of them know. */
+/* The members: process numbers, in the same order at all of them. */
 struct ft_members {
     uint32_t n, me;
     uint32_t *numbers;
@@ -63,7 +63,7 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
  * all living members have given the communicator up. They find that out by one more agreement, the farewell, which
  * nobody waits for. A process that is asked for one that it has forgotten knows that everybody has left, and says so. */
 void ft_round_leave(struct comm *c);
-/* Everybody has left that communicator. */
+/* All members have left the communicator: frees its agreements. */
 void ft_round_left(struct proc *p, uint32_t context);
 
 void ft_round_arrived(struct proc *p, struct peer *peer, const struct frame_header *h, const void *payload,

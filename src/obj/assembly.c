@@ -151,7 +151,7 @@ static void assembly_gather(struct assembly *a)
     a->state = GATHERED;
 }
 
-/* Folds what the children sent into `up`. */
+/* Combines the children's messages into `up`. */
 static void assembly_fold(struct assembly *a)
 {
     int size = a->gang.members->size;

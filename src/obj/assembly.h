@@ -18,7 +18,7 @@
 #define ASSEMBLY_TAG_EDGES  0x50000000 /* + the same: edges of a distributed graph */
 #define ASSEMBLY_TAG_BRIDGE 0x60000000 /* + the user's tag: leaders in MPI_Intercomm_create */
 
-/* Who takes part, and over which context and tag they speak. */
+/* The members, and the context and tag of their messages. */
 struct gang {
     struct proc *proc;
     struct group *members; /* of my side; retained by the caller */
@@ -26,7 +26,7 @@ struct gang {
     int32_t *numbers;      /* of the members, in messages; NULL: their ranks. free() it when all is over */
     uint32_t context;
     int tag;
-    /* The other side, for intercommunicators; only the leader speaks to it. */
+    /* The remote group of an intercommunicator; only the leader sends to it. */
     bool bridged;
     uint32_t other_leader;           /* job rank; known to the leader */
     int32_t bridge_me, bridge_other; /* numbers of the leaders */

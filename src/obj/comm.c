@@ -15,7 +15,7 @@
 #include "obj/info.h"
 #include "obj/topo.h"
 
-/* Whether one of the group is of another world; an error when it has gone meanwhile. */
+/* Finds out whether a member belongs to another job; an error when that job has disconnected. */
 static int comm_find_remote_jobs(struct proc *p, const struct group *g, bool *found)
 {
     for (int i = 0; g && i < g->size; i++) {

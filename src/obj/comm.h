@@ -58,7 +58,7 @@ static inline int comm_peers(const struct comm *c)
 
 /* A communicator with its groups (references are taken over, also on failure), no context yet. */
 int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out);
-/* Gives it its numbers; an intercommunicator takes a second one for its private local communicator. */
+/* Assigns the context numbers; an intercommunicator takes a second one for its private local communicator. */
 int comm_activate(struct comm *c, const uint32_t ids[2]);
 static inline struct comm *comm_retain(struct comm *c)
 {
@@ -67,7 +67,7 @@ static inline struct comm *comm_retain(struct comm *c)
 }
 void comm_release(struct comm *c); /* goes away with its last user; NULL is allowed */
 
-/* The user's name, or where it comes from. */
+/* The user's name of the communicator, or the call that created it. */
 static inline const char *comm_label(const struct comm *c)
 {
     return c->name[0] ? c->name : c->label;
@@ -79,7 +79,7 @@ void comm_speaks(struct comm *c, uint32_t context_id);
 
 int comm_peer_connect(struct comm *c, int rank, struct peer **out);
 
-/* Who sends messages with this envelope (queried by p2p for large receives), or NULL. */
+/* The sender of messages with this envelope (queried by p2p for large receives), or NULL. */
 struct peer *comm_peer_of(void *proc, struct envelope env);
 
 /* The peer behind a valid rank (not MPI_PROC_NULL): one load once it has been used. */

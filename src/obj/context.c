@@ -62,7 +62,7 @@ bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t 
     uint32_t words = (uint32_t)(last_word - first_word), bits = 64 * words;
     int found = 0;
     start %= bits;
-    /* One word more than there are: the bits before `start` in its word come last. */
+    /* One iteration more than words: the bits before `start` in its word come last. */
     for (uint32_t i = 0; i <= words && found < wanted; i++) {
         uint32_t word = (start / 64 + i) % words;
         uint64_t set = mask[(uint32_t)first_word + word];

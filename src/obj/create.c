@@ -160,7 +160,7 @@ int creation_make(struct creation *c, struct group *group, struct group *remote)
     return MPI_SUCCESS;
 }
 
-/* The group was settled before the agreement; who is not in it goes away empty-handed. */
+/* The group is known before the agreement; processes outside it get MPI_COMM_NULL. */
 static int build_for_group(struct creation *c)
 {
     if (c->group->rank == MPI_UNDEFINED)

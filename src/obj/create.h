@@ -30,7 +30,7 @@ int creation_open(struct comm *parent, const char *how, int (*build)(struct crea
 /* A creation by a group of its own, over a context and tag that it alone uses. */
 int creation_open_among(struct proc *p, struct group *members, uint32_t context, int tag, const char *how,
                         int (*build)(struct creation *c), struct creation **out);
-/* The same without any communicator: under the user's string, on a context reserved for this. */
+/* The same without a parent communicator: identified by the user's string, on a context reserved for this. */
 int creation_open_from(struct proc *p, struct group *members, const char *stringtag,
                        struct errhandler *errhandler, int (*build)(struct creation *c),
                        struct creation **out);

@@ -11,7 +11,7 @@
 #include "obj/hints.h"
 #include "obj/topo_create.h"
 
-/* One end of an edge as its owner learns of it. */
+/* One end of an edge, as sent to the process that owns it. */
 struct edge_end {
     int32_t owner;    /* who has to know; while sorting and on the wire */
     int32_t incoming; /* 1: `other` sends to the owner; 0: the owner sends to it */
@@ -184,7 +184,7 @@ struct outbox {
     int count;
 };
 
-/* One synchronous message to every other process that owns an end; my own ends need none. */
+/* Sends one synchronous message to every other process that owns an end. */
 static int post_ends(struct comm *c, int tag, struct ends *declared, struct ends *mine, struct outbox *out)
 {
     int rc = MPI_SUCCESS;
@@ -225,7 +225,7 @@ static bool outbox_empty(struct outbox *out)
     return true;
 }
 
-/* Runs the exchange; the communicator comes out of the same creation that ends it. */
+/* Runs the exchange; the agreement that ends it also creates the communicator. */
 static int graph_exchange_ends(struct comm *c, struct ends *declared, struct ends *mine, int local_error,
                                struct comm **out)
 {

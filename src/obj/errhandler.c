@@ -121,7 +121,7 @@ struct errhandler *errhandler_of(struct proc *p, enum error_object on, void *obj
     return p->self->errhandler == errhandler_initial ? p->world->errhandler : p->self->errhandler;
 }
 
-/* A handler may put another code in its place: what the MPI function returns. */
+/* Calls the handler, which may replace the code that the MPI function returns. */
 static int call_user(struct errhandler *e, enum error_object on, void *object, int code)
 {
     MPI_Comm comm = on == ERROR_ON_COMM && object ? comm_handle(object) : MPI_COMM_SELF;

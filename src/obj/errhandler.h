@@ -15,7 +15,7 @@ struct session;
 
 enum errhandler_action { ERRHANDLER_FATAL, ERRHANDLER_ABORT, ERRHANDLER_RETURN, ERRHANDLER_CALL };
 
-/* What the error happened on. ERROR_ON_NOTHING: a call without an object, which MPI_COMM_SELF's handler hears
+/* The object of an error. ERROR_ON_NOTHING: a call without an object, which MPI_COMM_SELF's handler hears
  * of. */
 enum error_object { ERROR_ON_NOTHING, ERROR_ON_COMM, ERROR_ON_WIN, ERROR_ON_FILE, ERROR_ON_SESSION };
 
@@ -40,7 +40,7 @@ struct fallible {
 
 struct errhandler *errhandler_predefined(MPI_Errhandler handle);
 
-/* NULL for MPI_ERRHANDLER_NULL and for what is not an error handler. Works without a process. */
+/* Resolves a handle; NULL for MPI_ERRHANDLER_NULL and for anything else. Works before MPI_Init. */
 static inline struct errhandler *errhandler_from(MPI_Errhandler handle)
 {
     if (handle_is_predefined(handle))

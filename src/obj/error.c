@@ -56,7 +56,7 @@ const char *error_class_name(int errclass)
     return i < 0 ? NULL : classes[i].name;
 }
 
-/* With the lock held. NULL when nobody made this code. */
+/* The user's error code; NULL: it was never added. Requires the lock. */
 static struct user_code *user_find(int code)
 {
     int64_t index = (int64_t)code - FIRST_USER_CODE;
@@ -133,7 +133,7 @@ static void free_unlink(int i)
         user.codes[u->next].prev = u->prev;
 }
 
-/* A number that was given back, or else the next one. With the lock held. */
+/* Takes a released number, or else the next one. Requires the lock. */
 static int user_take(int *index)
 {
     if (user.free != NONE) {

@@ -134,7 +134,7 @@ bool comm_revoke(struct comm *c)
     break_collectives(c, MPIX_ERR_REVOKED);
     if (c->local_comm)
         fault_of(c->local_comm)->revoked = true;
-    /* Sends ask the peer; this one refuses. */
+    /* Sends take their peer from this table: the revoked peer refuses every send. */
     for (int i = 0; i < comm_peers(c); i++)
         c->peers[i] = net_revoked_peer(c->proc->net);
     p2p_judge_again(c->proc->p2p);

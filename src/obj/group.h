@@ -28,7 +28,7 @@ static inline uint32_t group_job_rank(const struct group *g, int rank)
 /* All makers take `me`, the job rank of the calling process, to know its place; the caller owns the result.
  */
 int group_from_range(uint32_t me, uint32_t first, int size, struct group **out);
-/* Copies the table, or finds that it is a dense range and needs none. */
+/* Makes a group from a table, which is copied unless it is a dense range. */
 int group_from_table(uint32_t me, const uint32_t *table, int size, struct group **out);
 struct group *group_retain(struct group *g);
 void group_release(struct group *g); /* NULL is allowed */
@@ -36,7 +36,7 @@ void group_release(struct group *g); /* NULL is allowed */
 /* The place of a process in the group, or MPI_UNDEFINED. Linear unless the group is dense. */
 int group_find(const struct group *g, uint32_t job_rank);
 
-/* Many such questions to one group: sorted once, then a binary search each. */
+/* An index for many lookups in one group: sorted once, then a binary search each. */
 struct group_index {
     const struct group *group;
     uint64_t *sorted; /* job rank in the upper half, place in the lower; NULL when the group is dense */

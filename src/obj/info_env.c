@@ -30,7 +30,7 @@ static int set_arguments(struct info *i, int argc, char **argv)
     return used ? info_set(i, "argv", text) : MPI_SUCCESS;
 }
 
-/* Splits /proc/self/cmdline, for when the program did not tell: strings one after the other. */
+/* Reads the command line from /proc/self/cmdline where the program passed none to MPI_Init. */
 static int set_command_line(struct info *i)
 {
     char text[4096];

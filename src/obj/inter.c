@@ -138,7 +138,7 @@ static int group_concatenate(const struct group *first, const struct group *seco
     return rc;
 }
 
-/* Which side is first when the user does not say: both must find the same. */
+/* Which side is first when the user gives no order; both sides must compute the same. */
 static bool comes_first(const struct comm *inter)
 {
     struct net *net = inter->proc->net;

@@ -21,7 +21,7 @@ static const struct {
     const char *name;
     int level;
 } names[] = {
-    /* The first of each level is the one we tell: MPI_Get_hw_resource_info has URIs as keys. */
+    /* The first name of each level is the one returned: MPI_Get_hw_resource_info has URIs as keys. */
     {"mpi://mpi_shared_memory", MACHINE_NODE},
     {"hwloc://Package", MACHINE_PACKAGE},
     {"hwloc://NUMANode", MACHINE_NUMA},

@@ -55,7 +55,7 @@ static int take_leave(struct boot *boot)
     return boot_finalize(boot);
 }
 
-/* together: the other ranks do the same at this time. */
+/* together: the other ranks close theirs at the same time. */
 static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p, bool together)
 {
     if (p2p) {

@@ -45,7 +45,7 @@ struct proc {
     uint32_t context_epoch;      /* of communicators that are made from now on, at least: see obj/epoch.h */
     struct context_epochs *context_epochs; /* NULL: none has ended with messages under way */
     struct attr_table *keyvals;
-    /* Set by coll: a communicator goes away, drop c->coll and the like. */
+    /* Set by coll: frees the state of collectives when a communicator is freed. */
     void (*comm_closing)(struct comm *c);
     void *coll_results; /* src/coll: what communicators have measured of algorithms; freed with this */
     void *coll_budget;  /* src/coll: what measuring has cost; likewise */
@@ -94,7 +94,7 @@ int proc_end_world(struct proc *p);
 /* Waits until what this process has to send for requests that the program has given up has left. */
 void proc_drain(struct proc *p);
 
-/* "MPI_THREAD_MULTIPLE", as info objects have it. */
+/* The level's name as info objects contain it, "MPI_THREAD_MULTIPLE". */
 const char *thread_level_name(int level);
 
 static inline void proc_lock(struct proc *p)

@@ -24,7 +24,7 @@ struct session {
     int thread_level;
 };
 
-/* NULL for MPI_SESSION_NULL and for what is not a session. */
+/* Resolves a handle; NULL for MPI_SESSION_NULL and for anything that is not a session. */
 static inline struct session *session_from(MPI_Session handle)
 {
     if (handle_is_predefined(handle))

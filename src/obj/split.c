@@ -19,7 +19,7 @@ static int compare_candidates(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Those of `from` whose record has this colour, by key, then by rank. */
+/* The group of members whose record has this colour, ordered by key, then by rank. */
 static int split_group(const struct split_record *records, const struct group *from, int color, uint32_t me,
                        struct group **out)
 {

@@ -21,7 +21,7 @@ struct place_record {
 };
 _Static_assert(sizeof(struct place_record) <= sizeof(((struct creation *)0)->record), "the record fits");
 
-/* hardware is NULL when it was not hardware that decided. */
+/* hardware: the resource type of the split, or NULL for another kind of split. */
 static int make_from(struct creation *c, const struct split_record *records, int color, const char *hardware)
 {
     int rc = split_make(c, records, color);
@@ -64,7 +64,7 @@ static int build_split_type(struct creation *c)
     return rc;
 }
 
-/* Where the key names a kind of hardware: the one this process is bound to. */
+/* The colour when the info key names a kind of hardware: the resource that this process is bound to. */
 static int hardware_color(struct place_record *r, const char *kind)
 {
     r->level = kind ? machine_level(kind) : -1;
@@ -100,7 +100,7 @@ static int choose_color(struct comm *parent, int type, struct info *info, struct
     return err_set(MPI_ERR_ARG, "split_type is %d, which is not one of MPI_COMM_TYPE_...", type);
 }
 
-/* Places are numbered within a job: the same number of another one is another place. */
+/* Places are numbered within a job: the same number in another job is another place. */
 static void split_separate_worlds(const struct proc *p, int32_t *place)
 {
     for (int i = 0; i < MACHINE_LEVELS; i++)
