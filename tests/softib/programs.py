@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import os
 import secrets
+import socket
 
 from lab import *
 
@@ -137,6 +138,39 @@ def test_rdmacm_utils():
     assert "disconnect" in out, out
     out = once(["rping", "-c", "-C", 1, "-a", NODE0, "-p", 9], env=env("nodes=2"), status=None)
     assert "RDMA_CM_EVENT_REJECTED, error 8" in out, out
+
+
+def test_rdmacm_perftest():
+    for op in ("send_lat", "write_bw", "read_bw", "atomic_lat"):  # the other four were run by hand
+        cmd = [f"ib_{op}", "-R", "-F", "-n", 20]
+        out = cm_pair(cmd, [*cmd, NODE0], "link=ethernet" if op.endswith("lat") else "")
+        assert "#bytes" in out, out
+
+
+def machine_address():
+    """One of this machine that is not loopback, which libfabric leaves out."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))  # sends nothing
+            return s.getsockname()[0]
+        except OSError:
+            raise Skip("this machine has no address but loopback") from None
+
+
+def test_libfabric():
+    need("fi_pingpong")
+    address = machine_address()
+    for endpoint, provider in (("msg", "verbs"), ("dgram", "verbs")):
+        port, fabric = free_port(), env(f"name=cm-{secrets.token_hex(4)}")
+        cmd = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", 5, "-S", 1024]
+        server = start([*cmd, "-B", port], env=fabric)
+        try:
+            wait_until(lambda: listening(port, server.pid), "fi_pingpong", server)
+            out = once([*cmd, "-P", port, address], env=fabric)
+            assert "1k" in out, out
+        finally:
+            server.kill()
+            server.communicate()
 
 
 def test_rdmacm_multicast():

@@ -1,0 +1,64 @@
+/* rdmacm.c: the messages of softib's connection manager, alone and as they arrive through a socket in pieces.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "softib/rdmacm/link.h"
+#include "softib/address.h"
+#include "fuzz.h"
+#include <infiniband/verbs.h>
+#include <unistd.h>
+
+/* Of the fabric's key; over a Unix socket it is not used. */
+void softib_secret(const char *purpose, uint8_t out[SOFTIB_SECRET_BYTES])
+{
+    (void)purpose;
+    memset(out, 7, SOFTIB_SECRET_BYTES);
+}
+
+static void check(const struct message *m)
+{
+    FUZZ_CHECK(m->type >= MESSAGE_REQUEST && m->type <= MESSAGE_DISCONNECT);
+    FUZZ_CHECK(m->private_len <= MESSAGE_PRIVATE_MAX && m->node < MESSAGE_MAX_NODES);
+    FUZZ_CHECK(m->type > MESSAGE_REPLY || (m->qp_num < 1u << 24 && m->mtu >= IBV_MTU_256 && m->mtu <= IBV_MTU_4096));
+}
+
+static void parse(const uint8_t *data)
+{
+    struct message m;
+    uint8_t again[MESSAGE_BYTES];
+    if (!message_decode(data, &m))
+        return;
+    check(&m);
+    message_encode(&m, again);
+    FUZZ_CHECK(memcmp(data, again, MESSAGE_BYTES) == 0);
+}
+
+static void receive(const uint8_t *data, size_t size, bool tcp)
+{
+    int fd[2];
+    struct cm_link l;
+    struct message m;
+    FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, fd));
+    link_begin(&l, fd[0], tcp, false, false);
+    FUZZ_CHECK(write(fd[1], data, size) == (ssize_t)size);
+    close(fd[1]);
+    for (enum link_result r = LINK_NOTHING; r != LINK_DOWN;) {
+        r = link_receive(&l, &m);
+        FUZZ_CHECK(l.got <= sizeof(l.in));
+        if (r == LINK_MESSAGE)
+            check(&m);
+    }
+    close(fd[0]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size >= MESSAGE_BYTES) {
+        uint8_t *copy = malloc(MESSAGE_BYTES);
+        memcpy(copy, data, MESSAGE_BYTES);
+        parse(copy);
+        free(copy);
+    }
+    receive(data, size, false);
+    receive(data, size, true);
+    return 0;
+}
