@@ -16,25 +16,31 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/acceptor.h"
 #include "boot/launch_env.h"
 
 #define PATIENCE_MS   4000 /* for agents to answer and for the caller to read it */
 #define QUESTIONS_MAX 16   /* at a time */
 
 struct question {
+    struct acceptor_caller in; /* first, so that it is the question's address */
     struct job *job;
     struct watch caller;
     struct buf out;
-    struct timer limit, sweep;
+    struct timer limit, sweep, begin;
     uint32_t number, left;
     bool *owes; /* [nhosts] */
     struct question *next;
 };
 
+#define QUERY_REST_MS 50 /* no file descriptor for a caller: try again after this time */
+
 struct query {
     struct watch door;
+    struct timer rest;
+    struct acceptor acceptor;
     struct question *first;
-    uint32_t n, last;
+    uint32_t last;
 };
 
 /* A watch must outlive the turn in which it is removed. */
@@ -54,8 +60,9 @@ static void query_finish(struct question *q)
     if (!*p)
         return;
     *p = q->next;
-    a->n--;
+    acceptor_remove(&a->acceptor, &q->in);
     loop_cancel(&q->job->loop, &q->limit);
+    loop_cancel(&q->job->loop, &q->begin);
     loop_close(&q->job->loop, &q->caller);
     buf_free(&q->out);
     loop_after(&q->job->loop, &q->sweep, 0);
@@ -117,19 +124,10 @@ static bool may_query(int fd)
            (who.uid == geteuid() || who.uid == 0);
 }
 
-static void take_question(struct job *j, int fd)
+static void query_on_begin(void *ctx)
 {
-    struct query *a = j->queries;
-    struct question *q = xcalloc(1, sizeof(*q));
-    *q = (struct question){.job = j, .number = ++a->last, .next = a->first};
-    q->caller = (struct watch){.fd = -1, .fn = query_on_caller, .ctx = q};
-    q->limit = (struct timer){.fn = query_on_limit, .ctx = q};
-    q->sweep = (struct timer){.fn = query_on_sweep, .ctx = q};
-    q->owes = xcalloc(j->nhosts, sizeof(*q->owes));
-    a->first = q;
-    a->n++;
-    loop_add(&j->loop, &q->caller, fd, 0);
-    loop_after(&j->loop, &q->limit, PATIENCE_MS);
+    struct question *q = ctx;
+    struct job *j = q->job;
     for (uint32_t i = 0; i < j->nhosts; i++) {
         struct job_host *h = &j->hosts[i];
         if (!h->ops || !h->ops->query || h->done)
@@ -141,17 +139,49 @@ static void take_question(struct job *j, int fd)
     query_flush(q);
 }
 
+static struct acceptor_caller *query_admit(void *ctx, int fd)
+{
+    struct job *j = ctx;
+    struct query *a = j->queries;
+    if (!may_query(fd))
+        return NULL;
+    struct question *q = xcalloc(1, sizeof(*q));
+    *q = (struct question){.job = j, .number = ++a->last, .next = a->first};
+    q->caller = (struct watch){.fd = -1, .fn = query_on_caller, .ctx = q};
+    q->limit = (struct timer){.fn = query_on_limit, .ctx = q};
+    q->sweep = (struct timer){.fn = query_on_sweep, .ctx = q};
+    q->begin = (struct timer){.fn = query_on_begin, .ctx = q};
+    q->owes = xcalloc(j->nhosts, sizeof(*q->owes));
+    a->first = q;
+    loop_add(&j->loop, &q->caller, fd, 0);
+    loop_after(&j->loop, &q->limit, PATIENCE_MS);
+    loop_after(&j->loop, &q->begin, 0); /* the acceptor does not know the caller yet */
+    return &q->in;
+}
+
+static void query_reject(void *ctx, struct acceptor_caller *in)
+{
+    (void)ctx;
+    query_finish((struct question *)in);
+}
+
+static const struct acceptor_ops query_acceptor_ops = {query_admit, query_reject};
+
 static void query_on_call(void *ctx, uint32_t events)
 {
     struct job *j = ctx;
     (void)events;
-    const int fd = accept4(j->queries->door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    const int rc = acceptor_take(&j->queries->acceptor, j->queries->door.fd, now_ms());
+    if (rc == 0 || rc == ENOMEM) /* ENOMEM: a stranger was refused */
         return;
-    if (may_query(fd) && j->queries->n < QUESTIONS_MAX)
-        take_question(j, fd);
-    else
-        close(fd);
+    loop_change(&j->loop, &j->queries->door, 0);
+    loop_after(&j->loop, &j->queries->rest, QUERY_REST_MS);
+}
+
+static void query_on_rest(void *ctx)
+{
+    struct job *j = ctx;
+    loop_change(&j->loop, &j->queries->door, EPOLLIN);
 }
 
 void query_open(struct job *j)
@@ -164,9 +194,12 @@ void query_open(struct job *j)
         return;
     j->queries = xcalloc(1, sizeof(*j->queries));
     j->queries->door = (struct watch){.fd = -1, .fn = query_on_call, .ctx = j};
+    j->queries->rest = (struct timer){.fn = query_on_rest, .ctx = j};
+    acceptor_open(&j->queries->acceptor, QUESTIONS_MAX, PATIENCE_MS, &query_acceptor_ops, j);
     if (bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, QUESTIONS_MAX) != 0 ||
         !loop_add(&j->loop, &j->queries->door, fd, EPOLLIN)) {
         close(fd);
+        acceptor_close(&j->queries->acceptor);
         free(j->queries);
         j->queries = NULL;
     }
