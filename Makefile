@@ -41,7 +41,7 @@ setup-rig:
 # Builds only what the benchmark needs. Ranks on one node communicate through shared memory; on virtual nodes every message
 # crosses InfiniBand, on an adapter of this machine or in software.
 run: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target fishplate mpiexec softib softib_tool
+	@tools/progress build cmake --build $(BUILD) --parallel $(JOBS) --target fishplate mpiexec softib softib_tool
 	@$(BUILD)/bin/mpiexec -n 4 $(BUILD)/bin/fishplate bench --short --summary --output $(BUILD)/bench-node.txt
 	@$(BUILD)/bin/mpiexec -n 4 -vnodes 4 $(BUILD)/bin/fishplate bench --short --summary --output $(BUILD)/bench-vnodes.txt
 	@echo "Tables: $(BUILD)/bench-node.txt, $(BUILD)/bench-vnodes.txt. Next: bench/peers compares with MPICH and Open MPI;"
@@ -158,11 +158,11 @@ fuzz-long: configure
 	@nice -n 19 $(MAKE) --no-print-directory fuzz RUNS=1000000
 
 install: configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target installed
+	@tools/progress build cmake --build $(BUILD) --parallel $(JOBS) --target installed
 	@cmake --install $(BUILD)
 
 deb: setup-deb configure
-	@cmake --build $(BUILD) --parallel $(JOBS) --target installed
+	@tools/progress build cmake --build $(BUILD) --parallel $(JOBS) --target installed
 	@cd $(BUILD) && cpack -G DEB > cpack.log || { cat cpack.log; exit 1; }
 	@ls $(BUILD)/fishplate*.deb
 

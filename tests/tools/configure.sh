@@ -55,3 +55,16 @@ rm -r "$tree/folder"
 [ ! -f "$tree/folder/CMakeCache.txt" ] || fail "a failed first attempt left something that looks configured"
 rm "$CALLS.fail"
 expect_calls 6 "after a failure"
+
+# tools/progress: silence when the command is quick, its end and its status when it fails; one line that is rewritten on a terminal.
+PATH=${PATH#*:}
+"$SOURCE/tools/progress" build echo ready >"$scratch/out" 2>&1
+[ ! -s "$scratch/out" ] || fail "a quick command: $(cat "$scratch/out")"
+status=0
+"$SOURCE/tools/progress" build sh -c 'echo broken; exit 3' >"$scratch/out" 2>&1 || status=$?
+[ $status = 3 ] || fail "the status of the command is $status"
+expect_line "$scratch/out" '^broken$'
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "$SOURCE/tools/progress build true" /dev/null >"$scratch/out" </dev/null
+    [ "$(tr -d '\r\033' <"$scratch/out")" = "[Kbuild: 0 s: [K" ] || fail "on a terminal: $(od -c "$scratch/out")"
+fi

@@ -53,7 +53,7 @@ fi
 # `make install` builds what is installed and nothing else, and a folder that was chosen once is not changed back.
 unset MAKEFLAGS MAKELEVEL PREFIX
 make -n -C "$SOURCE" install >plan
-expect_line plan '^cmake --build .* --target installed$'
+expect_line plan '^tools/progress build cmake --build .* --target installed$'
 if grep CMAKE_INSTALL_PREFIX plan; then fail "make install changes the folder"; fi
 make -n -C "$SOURCE" install PREFIX=/opt/mpi >plan
 expect_line plan '^cmake -DCMAKE_INSTALL_PREFIX=/opt/mpi '
