@@ -88,7 +88,8 @@ static void switch_handle_reached(struct softib_switch *s, const struct softib_p
         switch_complete(s, id, now, emit, arg);
 }
 
-/* The last one to leave frees the barrier. A repeated packet changes nothing: who has left does not take part. */
+/* The last port to leave frees the barrier. A repeated packet has no effect: a port that has left does not
+ * take part. */
 static void switch_leave_group(struct softib_switch *s, unsigned id, unsigned port)
 {
     uint64_t others = 0;

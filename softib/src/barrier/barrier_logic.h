@@ -19,9 +19,9 @@ static inline void bit_set(uint64_t *line, unsigned n, bool v)
     line[n / 64] = (line[n / 64] & ~(1ull << (n % 64))) | (uint64_t)v << (n % 64);
 }
 
-void switch_begin(struct softib_switch *s, unsigned id); /* nobody takes part yet */
+void switch_begin(struct softib_switch *s, unsigned id); /* no port takes part yet */
 bool switch_all_reached(const struct softib_switch *s, unsigned id);
-/* The barrier is over: the next round begins, and all who take part are told. */
+/* The barrier is complete: the next round begins, and every participating port is notified. */
 void switch_complete(struct softib_switch *s, unsigned id, uint64_t now, softib_emit emit, void *arg);
 void switch_answer(const struct softib_packet *p, uint8_t type, unsigned id, softib_emit emit, void *arg);
 

@@ -89,7 +89,7 @@ SOFTIB_API void softib_leaf_packet(struct softib_switch *s, const struct softib_
     }
 }
 
-/* The upper switch says that the barrier of this round is over, or says it again. */
+/* The upper switch reports, possibly again, that the barrier of this round is complete. */
 static void leaf_handle_ready(struct softib_switch *s, const struct softib_packet *p, uint64_t now,
                               softib_emit emit, softib_emit up, void *arg)
 {

@@ -82,7 +82,7 @@ static inline uint64_t rng_next(uint64_t *s)
     return *s * 2685821657736338717ull;
 }
 
-/* What nobody can guess: numbers of objects, names of sockets, challenges. From the kernel. */
+/* Unpredictable random bytes from the kernel, for object numbers, socket names and challenges. */
 void random_bytes(void *p, size_t n);
 
 static inline uint64_t random_u64(void)

@@ -8,7 +8,7 @@
 
 /* Zeroed, at the beginning of a cache line; NULL when memory is out. Any thread may call. */
 void *slab_new(size_t size);
-/* With the size it was asked for with; NULL is allowed. */
+/* `size` is the requested size; NULL is allowed. */
 void slab_free(void *p, size_t size);
 
 /* In a forked child, where no other thread can be inside. */

@@ -69,8 +69,8 @@ static void engine_on_timer(struct watch *w, uint32_t ev)
     lock_drop(&timer_lock);
 }
 
-/* Whoever defers a task sets the timer itself: to wake the thread for it would cost the program two changes of context. The time is only
- * made earlier; when the timer has fired the thread sets it anew. */
+/* The caller sets the timer itself: waking the engine thread would cost two context switches. The deadline is
+ * only moved forward; when the timer fires, the thread sets it again. */
 static void set_timer(uint64_t due)
 {
     struct itimerspec t = {0};

@@ -28,7 +28,7 @@ struct attendant {
     void (*armed)(void); /* the program is about to sleep until a completion comes */
     int (*sleep)(uint64_t until); /* the engine thread is about to sleep. Returns for how long it may, in ms:
                                      0 not at all, -1 as long as it likes; `until` the next task is due */
-    void (*woke)(void);           /* it slept, and did what its descriptors asked for */
+    void (*woke)(void);           /* called after the thread slept and handled its descriptors */
 };
 
 bool engine_open(void);             /* from here on there are descriptors, tasks and attendants */
@@ -42,7 +42,7 @@ void engine_del(int fd);
 
 /* Runs the task at `due`, or at the earlier time it was deferred to before. */
 void engine_defer(struct task *t, uint64_t due);
-/* Takes the task out of the engine's list and waits until nobody works on it. */
+/* Removes the task from the engine's list and waits until no thread executes it. */
 void engine_forsake(struct task *t);
 
 static inline bool engine_deferred(const struct task *t)

@@ -54,7 +54,7 @@ struct fab_port {
     uint8_t addrs, rail;            /* how many; it takes the rail-th of those that answer */
     uint32_t mtu;                   /* of InfiniBand: 256 to 4096 */
     uint32_t without;               /* features that its adapter lacks: bits of 1 << enum fab_feature */
-    bool ethernet;                  /* RoCE; what follows is for such ports */
+    bool ethernet;                  /* RoCE; the fields below are for RoCE ports */
     char netdev[16]; /* the network interface of this machine that it stands for, "": a made-up one */
     uint16_t vlan;   /* it has an interface of this VLAN besides, 0: none */
     struct in_addr interface_addr[FAB_ADDRS]; /* of the interface that netdev names: see gid.h */
@@ -123,8 +123,7 @@ uint64_t fabric_node_guid(uint32_t node, uint32_t hca);
 uint64_t fabric_port_guid(uint32_t node, uint32_t hca, uint32_t port);
 /* The addresses a node's sockets are bound to, each once; returns how many. */
 unsigned fabric_addrs(const struct fabric *f, uint32_t node, struct in_addr out[FAB_NODE_ADDRS]);
-/* How long a packet takes from one port to the other: the wire between them has one latency, and the slower
- * port says which. */
+/* Transit time of a packet between two ports: their wire has one latency, given by the slower port. */
 uint64_t fabric_latency(const struct fabric *f, uint32_t from, uint32_t to);
 /* From a port GUID back to its LID, 0 when it names no port. */
 uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid);

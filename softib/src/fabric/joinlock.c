@@ -12,10 +12,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define NAMES     4096u
-#define SILENT_NS (200 * NS_MS) /* a name that is bound while nobody listens: its owner may be about to */
+#define NAMES 4096u
+#define SILENT_NS \
+    (200 *        \
+     NS_MS) /* age after which a bound name without a listener is ignored: its owner may be about to listen */
 #define SAY_NS    (2 * NS_S)
-#define GIVE_UP_S 60 /* unless SOFTIB_JOIN_SECONDS says otherwise */
+#define GIVE_UP_S 60 /* default of SOFTIB_JOIN_SECONDS */
 
 struct wait {
     uint64_t key, since, patience;
@@ -60,7 +62,8 @@ static int joinlock_listen(uint64_t key, unsigned n)
 
 enum holder { NOBODY, SILENT, STRANGER, OURS };
 
-/* Who has that name; of one of ours also a connection, which ends when it lets go. */
+/* Finds the process that bound the name; to a process of this user also a connection, which closes when the
+ * lock is released. */
 static enum holder joinlock_find_holder(uint64_t key, unsigned n, struct ucred *who, int *fd)
 {
     struct sockaddr_un a;

@@ -14,7 +14,7 @@
 struct proc proc = {.peers_lock = PTHREAD_MUTEX_INITIALIZER};
 unsigned shlock_self;
 
-/* Start time of a process; 0 with errno when /proc does not say. */
+/* Start time of a process; 0 with errno if /proc does not report it. */
 uint64_t process_born(pid_t pid)
 {
     char path[64], buf[1024];

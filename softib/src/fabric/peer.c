@@ -13,7 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static uint32_t refused_gen[MEMBERS]; /* of whom it was said; under proc.peers_lock */
+static uint32_t
+    refused_gen[MEMBERS]; /* generation for which the refusal was reported; under proc.peers_lock */
 
 static void *map_part(int fd, uint64_t off, uint64_t bytes)
 {
@@ -39,7 +40,7 @@ static void peer_refuse(struct peer *p, const char *what, const char *advice)
 {
     int e = errno;
     if (e == ENOENT && is_ending(p->pid)) {
-        errno = 0; /* nobody is there */
+        errno = 0; /* no process has that number */
         return;
     }
     if (refused_gen[p->slot] != p->gen)
@@ -183,7 +184,7 @@ struct peer *peer_find(uint32_t slot, int *why)
     }
     if (!p && (p = calloc(1, sizeof(*p)))) {
         p->slot = slot;
-        atomic_store(&p->refs, 1); /* the table's; whoever watches it adds its own */
+        atomic_store(&p->refs, 1); /* the table's reference; each user of the peer adds one */
         if (peer_attach(p)) {
             proc.peers[slot] = p;
         } else {

@@ -158,7 +158,8 @@ static bool join_locked(void)
     return true;
 }
 
-/* A child has the memory and the descriptors but not the threads: it is nobody until it joins itself. */
+/* A forked child has the memory and the descriptors but not the threads: it is no member until it joins
+ * itself. */
 static void forget_after_fork(void)
 {
     if (!atomic_load(&joined))

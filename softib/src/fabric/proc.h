@@ -35,7 +35,7 @@ struct peer {
     atomic_uint unhelped, until_share; /* share.c: copies in a row nobody helped with, how many to do alone */
     struct lock map_lock;
     struct mr_map *maps[MR_MAPS];
-    uint32_t map_count, map_limit; /* entries of maps; how many before stale ones are looked for */
+    uint32_t map_count, map_limit; /* mapped regions; number at which stale ones are searched */
 };
 
 struct proc {
@@ -77,9 +77,9 @@ void peer_put(struct peer *p);
 uint64_t process_born(pid_t pid);
 /* A pidfd of the process born then. -1 with ESRCH: it is gone (a zombie is gone). */
 int process_watch(pid_t pid, uint64_t born);
-bool process_ended_message(void); /* errno says so; anything else says only that we could not look */
+bool process_ended_message(void); /* errno tells why; any other error means only that the check failed */
 
-/* Asks the member's engine thread to look at its arena. */
+/* Wakes the member's engine thread to poll its arena. */
 void member_ring(uint32_t slot);
 bool member_alive(uint32_t slot);
 bool member_runs(uint32_t slot); /* its process does, although it may have left */

@@ -113,8 +113,7 @@ static bool word_is(int fd, size_t at, uint32_t least, uint32_t most)
     return pread(fd, &v, sizeof(v), (off_t)at) == sizeof(v) && v >= least && v <= most;
 }
 
-/* Whoever binds a name of ours can point us to any file of its own: the file itself must prove who made it.
- */
+/* Any process can bind such a name and pass a file of its own: the file itself must prove its creator. */
 static int registry_open(int pid, int fd)
 {
     int r = shared_open(pid, fd, sizeof(struct registry));

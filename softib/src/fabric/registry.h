@@ -24,7 +24,7 @@ int shared_open_part(int pid, int fd, uint64_t from, uint64_t length);
 
 socklen_t abstract_name(struct sockaddr_un *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int bind_name(const struct sockaddr_un *a, socklen_t len); /* a datagram socket of that name */
-/* The doorbell of a member, whose name also says where its registry is. */
+/* The doorbell socket of a member; its name contains the location of the registry. */
 socklen_t bell_name(struct sockaddr_un *a, uint64_t key, const struct reg_member *m);
 
 uint64_t registry_key(const struct fabric *f);

@@ -48,7 +48,7 @@ enum counter {
     CNT_RNR_NAKS,    /* sent: a receive queue was empty */
     CNT_RETRIES,     /* a sender tried again */
     CNT_TX_DROPS,    /* this port was down, or the fault injection ate it */
-    CNT_RX_DROPS,    /* nobody wanted it: no receive, wrong key, no such QP */
+    CNT_RX_DROPS,    /* packets dropped at the receiver: no receive posted, wrong key, no such QP */
     CNT_BAD_FRAMES,  /* bytes from the network that were no frame of ours */
     CNT_UNREACHABLE, /* an address of a peer that did not lead to it */
     CNT_COUNT
@@ -74,9 +74,9 @@ struct reg_member {
     int32_t pid;
     int32_t arena_fd, reg_fd;
     uint64_t born;  /* start time of the process: tells a reused pid */
-    uint64_t nonce; /* in the names of its sockets, so that nobody can take them first */
+    uint64_t nonce; /* part of its socket names, so that no other process can bind them first */
     uint32_t node;
-    atomic_uint rung; /* its doorbell has been rung and not yet heard */
+    atomic_uint rung; /* its doorbell was rung and the wake-up is pending */
 } __attribute__((aligned(CACHELINE)));
 
 struct reg_group {
@@ -96,10 +96,10 @@ struct reg_packet {
 
 /* One member of a group, as the lane sees it. `taken` alone is read without the lock. */
 struct reg_taker {
-    struct shlock lock; /* of whoever delivers to it */
+    struct shlock lock; /* held by the thread that delivers to it */
     atomic_uint books;  /* it stands for its port, which the packet enters once for all members there */
     _Atomic uint64_t taken;
-    uint64_t due; /* when packet `taken` has passed its port; 0: not yet asked */
+    uint64_t due; /* time when packet `taken` has passed its port; 0: not computed */
 };
 
 /* The packets of a group, which members take: see local/lane.h. */
@@ -112,7 +112,7 @@ struct reg_lane {
     _Alignas(CACHELINE) _Atomic uint64_t tail; /* packets ever sent */
     _Alignas(
         CACHELINE) _Atomic uint64_t asleep[LANE_WORDS]; /* members whose program waits for an event, or may */
-    atomic_uint waking;                                 /* who was woken last will wake the next */
+    atomic_uint waking;                                 /* the member woken last wakes the next one */
     _Atomic uint64_t dozing[LANE_WORDS];                /* those that fetched an event of another CQ since */
     _Alignas(CACHELINE) struct reg_taker taker[GROUP_QPS];
     _Alignas(CACHELINE) struct reg_packet packet[LANE_PACKETS];
@@ -255,7 +255,7 @@ struct sh_qp {
 
 /* What a peer wants the owner of an object to do; the owner's engine thread reads these. */
 enum sh_event_kind {
-    SHEV_QP_ERROR, /* the responder refused a request: go to the error state, flush, tell */
+    SHEV_QP_ERROR, /* the responder rejected a request: enter the error state, flush, raise an event */
     SHEV_QP_PATH,  /* the peer migrated the QP, or tried */
     SHEV_SRQ_LIMIT,
     SHEV_CQ_OVERRUN,
@@ -270,15 +270,15 @@ struct sh_piece {
     uint64_t addr, len;
 };
 
-/* A large copy between this process and a sender, cut into pieces that both take: see share.h. The upper
- * half of `next` and `done` is the number of the copy, so that whoever comes late touches nothing. */
+/* A large copy between this process and a sender, split into pieces that both take: see share.h. The upper
+ * half of `next` and `done` is the number of the copy, so that a late helper changes nothing. */
 struct sh_copy {
     struct shlock lock; /* the sender that uses this entry */
     uint32_t pid, nnear, nfar, inward;
     uint64_t total;
     struct sh_piece near[MAX_SGE], far[MAX_SGE]; /* the sender's memory, and ours */
     atomic_uint failed;
-    _Alignas(CACHELINE) _Atomic uint64_t next; /* first byte nobody has taken */
+    _Alignas(CACHELINE) _Atomic uint64_t next; /* first byte not assigned to a copier */
     _Alignas(CACHELINE) _Atomic uint64_t done; /* bytes this process has copied */
 };
 
@@ -286,7 +286,7 @@ struct arena {
     uint32_t magic, slot;
     _Atomic uint64_t top;                        /* nothing beyond is in use */
     _Alignas(CACHELINE) atomic_uint copies_open; /* which entries of `copy` want help */
-    atomic_uint attentive;                       /* our engine thread looks without being rung */
+    atomic_uint attentive;                       /* our engine thread polls without being woken */
     atomic_uint help_asked;                      /* the ring is for a copy, perhaps over by now */
     atomic_uint copying;                         /* threads of ours that copy to or from other processes */
     _Alignas(CACHELINE) struct sh_copy copy[SHARED_COPIES];

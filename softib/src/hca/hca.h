@@ -229,7 +229,8 @@ static inline struct wqe *sq_at(struct qp *q, uint64_t i)
 
 /* cq_ring.c */
 void cq_push(struct peer *owner, uint32_t cq, const struct sh_cqe *e);
-void cq_notify_untold(struct peer *owner, struct sh_cq *s); /* nobody polls it meanwhile */
+void cq_notify_untold(struct peer *owner,
+                      struct sh_cq *s); /* event suppressed while the program does not poll */
 static inline struct sh_cqe *cq_ring(struct peer *owner, const struct sh_cq *s)
 {
     return peer_at(owner, atomic_load_explicit(&s->ring, memory_order_relaxed));
@@ -261,7 +262,7 @@ void qp_table_add(struct qp *q);
 void qp_table_remove(struct qp *q);
 struct qp *qp_lookup(uint32_t qpn);                                 /* marked busy; drop with qp_release */
 void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg); /* every QP there is, marked busy */
-void qp_fence(void); /* every request under way has looked at its keys again, or ended */
+void qp_fence(void); /* returns when every request under way has checked its keys again or has ended */
 extern _Atomic(struct qp *) qp_table[QP_MAX];
 
 /* For the thread that polls its completions: the QP stays as long as there are some. */
@@ -276,7 +277,7 @@ static inline void qp_release(struct qp *q)
     atomic_fetch_sub(&q->task.busy, 1);
 }
 
-/* qp_error.c; the locks are held except where it says otherwise */
+/* qp_error.c; the locks are held unless stated otherwise */
 void qp_quiet(
     const struct qp
         *q); /* its state admits no message: waits for those that are being delivered; needs no lock */

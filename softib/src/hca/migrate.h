@@ -14,7 +14,7 @@ void migrate_reset(struct qp *q);
 /* A request arrived at a QP whose state is not MIGRATED. False: it came by a path that is neither, drop it. */
 bool migrate_arrival(struct target *t, const struct request *r);
 
-/* An acknowledgement told whether the peer has an alternate path, too. */
+/* The acknowledgement also carried whether the peer has an alternate path. */
 void migrate_on_peer_state(struct qp *q, bool arming);
 
 /* The QP takes its alternate path, if it is armed. Both locks are held. */
@@ -23,7 +23,7 @@ bool migrate_to_alternate(struct qp *q);
 /* The peer has migrated it, or tried. Takes the locks. */
 void migrate_event(struct qp *q, enum ibv_event_type what);
 
-/* What its requests tell the peer. */
+/* State of the peer, carried by its requests. */
 static inline bool migrate_arming(const struct qp *q)
 {
     return UNLIKELY(q->alternate) &&

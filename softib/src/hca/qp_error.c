@@ -41,7 +41,7 @@ void qp_to_error(struct qp *q)
         qp_report(q, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* A peer's engine or our own says the responder side of this QP failed. */
+/* A peer's engine or this one reports an error of the QP's responder. */
 void qp_fail(struct qp *q, enum ibv_event_type why)
 {
     sq_lock(q);
@@ -85,7 +85,7 @@ enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t 
         if (timeout && !q->retry_left--)
             return migrate_to_alternate(q) ? IBV_WC_SUCCESS
                                            : IBV_WC_RETRY_EXC_ERR; /* at once, over the other path */
-        q->wait_until = now + (timeout ? timeout : 100 * NS_MS);   /* 0 is for ever, but look now and then */
+        q->wait_until = now + (timeout ? timeout : 100 * NS_MS); /* 0: wait for ever, but poll periodically */
     }
     port_count(q->linear, CNT_RETRIES, 1);
     return IBV_WC_SUCCESS;

@@ -8,14 +8,14 @@ _Atomic(struct qp *) qp_table[QP_MAX];
 static _Atomic uint64_t in_table[QP_MAX / 64]; /* which of them there are */
 static struct lock table_lock;
 static uint32_t table_hint, created;
-static bool taken[QP_MAX]; /* a number is taken before, and given back after, its QP can be looked up */
+static bool taken[QP_MAX]; /* a number is allocated before its QP can be looked up, and freed after that */
 
 /* What repeats with the seed must not hang on a number, so QPs are counted too. */
 uint32_t qp_number_allocate(uint32_t *nth)
 {
     lock_take(&table_lock);
     if (!table_hint)
-        table_hint = 2 + (uint32_t)(random_u64() % (QP_MAX - 2)); /* nobody's guess */
+        table_hint = 2 + (uint32_t)(random_u64() % (QP_MAX - 2)); /* not predictable */
     uint32_t found = number_take(taken, 2, QP_MAX, &table_hint);
     *nth = created++;
     lock_drop(&table_lock);
@@ -37,7 +37,7 @@ void qp_table_add(struct qp *q)
     lock_drop(&table_lock);
 }
 
-/* Whoever looks a QP up marks it busy under the same lock. */
+/* A lookup marks the QP busy under the same lock. */
 void qp_table_remove(struct qp *q)
 {
     lock_take(&table_lock);
@@ -84,7 +84,7 @@ void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
         }
 }
 
-/* Whoever works on a QP holds its lock, and looks at the keys after it has taken it. */
+/* A thread that works on a QP holds its lock, and checks the keys after acquiring it. */
 void qp_fence(void)
 {
     qp_each(qp_fence_builder, 0);

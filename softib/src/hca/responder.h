@@ -13,7 +13,7 @@
 
 enum answer {
     ANS_OK,
-    ANS_DROP, /* no such QP, not ready, not its peer: silence, the sender's timer runs */
+    ANS_DROP, /* no such QP, not ready, or not its peer: no answer, the sender's timer runs */
     ANS_RNR,  /* arg: the timer code */
     ANS_INVALID,
     ANS_ACCESS,

@@ -11,7 +11,7 @@
 /* For a datagram of `length` bytes from port `from` along `p`. */
 void route_header_write(struct ibv_grh *g, uint32_t from, const struct path *p, uint32_t length);
 
-/* The two ends of a received header, and on a port of RoCE its type; false: these bytes are no such header. */
+/* Source and destination of a received header, and on RoCE its type; false: not a valid header. */
 bool route_header_read(const struct ibv_grh *g, bool ethernet, struct gid *source, struct gid *destination);
 
 #endif

@@ -53,10 +53,10 @@ enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t 
 /* ud.c */
 enum answer ud_execute(struct qp *q, struct wqe *w);
 void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
-/* The same number and QP number: the same fate, whoever delivers. */
+/* Deterministic: the same number and QP number give the same result in every process. */
 void ud_deliver_numbered(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov,
                          int n, uint64_t number);
-/* The row of a multicast group in the registry; -1: nobody has joined it. */
+/* The multicast group's row in the registry; -1: no member. */
 int group_row(const uint8_t gid[16]);
 void ud_release_held(struct qp *q);
 

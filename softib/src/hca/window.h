@@ -18,7 +18,7 @@ static inline bool window_request(uint8_t opcode)
     return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
 }
 
-/* Executes such a request, once; the locks of the QP and of its wire are held. ANS_OK or ANS_WINDOW. */
+/* Executes the request exactly once; the locks of the QP and of its wire are held. ANS_OK or ANS_WINDOW. */
 enum answer window_execute(struct qp *q, struct wqe *w);
 
 /* The window can no longer be reached. `wire`: its lock is held, NULL: none is. */

@@ -19,7 +19,7 @@ struct wire {
     bool (*attach)(struct qp *q, uint32_t node); /* its peer is known: sets q->wire; false: no memory */
     void (*detach)(struct qp *q);
     void (*progress)(struct qp *q,
-                     uint64_t now); /* runs the send queue; both locks held; now 0: ask the clock */
+                     uint64_t now); /* runs the send queue; both locks held; now 0: read the clock */
     void (*reserve)(struct qp *q,
                     struct wqe *w);   /* rate and latency of the ports decide when it may arrive */
     void (*moved)(struct qp *q);      /* its path has changed; both locks held */

@@ -11,9 +11,9 @@
 #include "local/local.h"
 #include <stdlib.h>
 
-#define PATIENCE 10000 /* failed attempts, after which the owner of a lock is looked at */
-#define LATE     NS_MS /* after which a sender looks for sleepers whom nobody has woken */
-#define STUCK    NS_S  /* so long a sender waits for one who delivers */
+#define PATIENCE 10000 /* failed attempts after which the lock owner is checked to be alive */
+#define LATE     NS_MS /* age after which a sender wakes sleeping members itself */
+#define STUCK    NS_S  /* time that a sender waits for a process that is delivering */
 
 _Static_assert(sizeof(struct request) <= LANE_HEAD, "a packet has room for its request");
 _Static_assert(GROUP_QPS <= 64 * LANE_WORDS, "a bit for each member");
@@ -23,7 +23,7 @@ struct membership {
     struct membership *next;
     int row, i;
     uint32_t cq;
-    uint64_t seen; /* packets of the lane when we last looked for sleepers */
+    uint64_t seen; /* packet count of the lane at the last search for sleeping members */
     unsigned refused;
 };
 
@@ -32,7 +32,7 @@ atomic_uint lane_memberships;
 static struct lock mine_lock;
 static struct membership *mine;
 static _Atomic uint64_t sent[GROUPS];             /* packets of the lane after our last one */
-static _Atomic uint64_t sleepers_of[GROUPS / 64]; /* lanes where we look again when `later` runs */
+static _Atomic uint64_t sleepers_of[GROUPS / 64]; /* lanes to poll again when `later` runs */
 static void run_later(struct task *t);
 static struct task later = {.run = run_later};
 
@@ -42,7 +42,7 @@ static bool try_lock(struct shlock *l)
     return atomic_compare_exchange_strong(&l->owner, &zero, shlock_self);
 }
 
-/* The lock is held. If by somebody who died, gives it back. */
+/* The lock is held. If its owner died, releases it. */
 static void release_abandoned(struct shlock *l)
 {
     unsigned owner = atomic_load(&l->owner);
@@ -130,7 +130,8 @@ static void take_nothing(struct reg_lane *l, int i)
     set_sleep(l, i, AWAKE);
 }
 
-/* Packets before `must` that are still on the way to a member give way to newer ones. Its lock is held. */
+/* Skips packets before `must` that are not yet delivered to a member, to make room for newer ones. Its lock
+ * is held. */
 static void lane_skip_packets(int row, int i, uint64_t must)
 {
     struct reg_taker *m = &proc.reg->lane[row].taker[i];
@@ -140,7 +141,7 @@ static void lane_skip_packets(int row, int i, uint64_t must)
     }
 }
 
-/* Delivers to another process's member. False: somebody else is at it. */
+/* Delivers to another process's member. False: another thread is delivering. */
 static bool take_for(int row, int i, uint64_t must, uint64_t *next)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -178,7 +179,8 @@ static bool has_sleepers(struct reg_lane *l, bool dozing)
     return any != 0;
 }
 
-/* Delivers to sleepers that have not got all, at most `most`. *met: there were some. True: there may be more of them. */
+/* Delivers to at most `most` sleeping members with pending packets. *met: there were some. True: there may be
+ * more. */
 static bool wake_some(int row, int most, bool dozing, bool *met)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -193,7 +195,7 @@ static bool wake_some(int row, int most, bool dozing, bool *met)
                     return true;
                 *met = true;
                 if (!take_for(row, i, 0, &next)) {
-                    more = true; /* who is at it looks once more, unless it dies */
+                    more = true; /* the thread that is delivering polls once more, unless it dies */
                     break;
                 }
                 if (next != NEVER) {
@@ -223,7 +225,8 @@ static bool lane_wake_members(int row, int most, bool dozing)
 
 /* ---- sending ---- */
 
-/* Delivers to a member that has not taken packets before `must`. False: whoever is at it does not go on; its process may be stopped. */
+/* Delivers to a member that has not taken packets before `must`. False: the delivering thread makes no
+ * progress; its process may be stopped. */
 static bool clear_for(int row, int i, uint64_t must)
 {
     uint64_t next, give_up = 0;
@@ -303,7 +306,7 @@ void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, co
 
 /* ---- receiving ---- */
 
-/* Takes what is new for a QP of ours; false: somebody else is at it. */
+/* Takes new packets for a QP of this process; false: another thread is delivering. */
 static bool take_own(struct membership *m)
 {
     struct reg_lane *l = &proc.reg->lane[m->row];
@@ -351,7 +354,7 @@ void lane_take_all(void)
     }
 }
 
-/* Time has come for a packet to arrive; or who should have woken others was slow, stopped or killed. */
+/* A packet is due to arrive, or a member that should have woken others was slow, stopped or killed. */
 static void run_later(struct task *t)
 {
     (void)t;
@@ -378,7 +381,7 @@ void lane_armed(void)
         shlock_take(&l->taker[m->i].lock);
         set_sleep(l, m->i, ASLEEP);
         shlock_drop(&l->taker[m->i].lock);
-        take_own(m); /* refused: who is at it looks once more, and knows that we sleep */
+        take_own(m); /* refused: the delivering thread polls once more and knows that we sleep */
     }
     lock_drop(&mine_lock);
 }

@@ -66,7 +66,7 @@ static void count_traffic(struct qp *q, struct wqe *w, uint32_t to, enum answer 
     uint32_t from = q->linear;
     if (a == ANS_RNR)
         port_count(to, CNT_RNR_NAKS, 1);
-    if (w->opcode == IBV_WR_RDMA_READ) { /* the data flows the other way */
+    if (w->opcode == IBV_WR_RDMA_READ) { /* reversed direction of data */
         from = to;
         to = q->linear;
     }
@@ -115,8 +115,8 @@ static enum answer requester_execute(struct qp *q, struct wqe *w, uint32_t *arg)
         a = do_atomic(q, &t, &r, w);
     else
         a = do_store(q, &t, &r, w, arg);
-    /* A copy that failed because the process died is silence, not a refusal; one that the system forbids is
-     * nobody's fault but its own. */
+    /* A copy that failed because the process died gets no answer; a copy that the system forbids is an error
+     * of that copy only. */
     if (UNLIKELY(a == ANS_OP))
         a = atomic_load(&p->dead) ? ANS_DROP : atomic_load(&t.memory->refused) ? ANS_REFUSED : ANS_OP;
     target_release(&t);
@@ -150,7 +150,7 @@ static bool link_up(const struct qp *q)
     return port_up(q->linear) && port_up(to);
 }
 
-/* The acknowledgement of a request that was executed did not come back: it is asked for again. */
+/* The acknowledgement of an executed request was lost: it is requested again. */
 static void lost_ack(struct qp *q)
 {
     for (uint64_t i = q->done; i != q->next; i++) {
@@ -214,7 +214,7 @@ static bool requester_step(struct qp *q, uint64_t *now)
         a == ANS_RNR || a == ANS_DROP ? sq_retry(q, a, arg, *now) : requester_error_status(a);
     if (st == IBV_WC_SUCCESS)
         return true;                      /* sees wait_until and defers */
-    for (; q->done != q->next; q->done++) /* acknowledgements still under way: they would have come first */
+    for (; q->done != q->next; q->done++) /* earlier acknowledgements are still pending */
         sq_complete(q, sq_at(q, q->done), q->done, IBV_WC_SUCCESS);
     sq_error(q, st);
     return false;

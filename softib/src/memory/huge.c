@@ -40,7 +40,7 @@ static bool read_line(const char *path, char *buf, size_t n)
     return got > 0;
 }
 
-/* Who has switched huge pages off for the whole machine is not overruled. */
+/* A user who disabled huge pages for the whole machine is not overruled. */
 static void find_out(void)
 {
     char buf[128];

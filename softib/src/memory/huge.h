@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Asks malloc to take large blocks from the heap, where they lie in whole huge pages: a block that it
- * maps by itself mostly holds none. The program's buffers come after this. */
+/* Makes malloc take large blocks from the heap, where they cover whole huge pages; separately mapped blocks
+ * mostly do not. Affects buffers allocated after this. */
 void huge_heap(void);
 /* Messages shorter than this are not worth it. */
 #define HUGE_LEAST (64ull << 10)

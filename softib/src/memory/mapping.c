@@ -31,7 +31,7 @@ static enum kind mapping_kind(bool shared, uint64_t ino, const char *name)
     return shared && ino ? MAP_SHARED_FILE : !shared && !ino && plain ? MAP_PRIVATE_ANON : MAP_OTHER;
 }
 
-/* Opened each time: in a forked child the parent's descriptor would tell of the parent's memory. */
+/* Opened for each query: in a forked child the parent's descriptor would report the parent's memory. */
 int mapping_query(uint64_t addr, uint64_t len, struct mapping *m)
 {
     char name[NAME_SIZE] = "";

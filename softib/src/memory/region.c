@@ -13,7 +13,7 @@
 #define PAGE_SHIFT 12 /* of what is counted */
 #define STALE_MAX  16 /* mappings of regions that are gone, besides as many as there are of others */
 
-/* Entries whose region is gone: its owner waited for every transfer, so nobody uses the mapping. */
+/* Entries whose region was deregistered: the owner waited for all transfers, so the mapping is unused. */
 static void drop_stale(struct peer *owner, struct mr_map **bucket)
 {
     for (struct mr_map **p = bucket, *m; (m = *p);) {
@@ -115,8 +115,8 @@ bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint6
     if (!idx || idx >= MR_MAX)
         return false;
     struct sh_mr *s = &owner->arena->mr[idx];
-    /* Held before the look at the key: the owner looks in the other order. Our own regions need no hold: the
-     * lock of the wire or of a QP is held here, and the owner takes those. */
+    /* Acquired before the key is checked: the owner uses the opposite order. Our own regions need no hold:
+     * the lock of the wire or of a QP is held here, and the owner acquires those. */
     _Atomic uint64_t *hold = owner->self ? NULL : hold_take(owner->slot, idx);
     if (UNLIKELY(atomic_load(&s->rkey) != key || !region_permits(s, pd, addr, len, need))) {
         if (hold)

@@ -137,7 +137,7 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
     uint64_t number = ((atomic_load(&c->next) >> 32) + 1) & 0xffffffffu, at, len;
     unsigned bit = 1u << (c - p->arena->copy);
     struct part part = {.c = c, .number = number, .total = n, .receiving = inward};
-    atomic_store(&c->next, number << 32 | CLOSED); /* a late helper of the last copy looks no further */
+    atomic_store(&c->next, number << 32 | CLOSED); /* a late helper of the previous copy stops */
     c->pid = (uint32_t)proc.pid;
     c->nnear = (uint32_t)nnear;
     c->nfar = (uint32_t)nfar;
@@ -301,6 +301,6 @@ bool share_attend(uint64_t due)
     if (now < until && !atomic_load(&by_poller))
         return true;
     atomic_store(&proc.arena->attentive, 0);
-    until = pieces_left() ? now : 0; /* opened by somebody who still saw us look: once more */
+    until = pieces_left() ? now : 0; /* opened by a process that still saw us polling */
     return until;
 }

@@ -29,7 +29,8 @@ static inline ssize_t share_move(pid_t pid, bool read, const struct iovec *mine,
 }
 
 bool share_wanted(struct peer *p);
-/* n bytes from near (here) to far (in p), or the other way when `inward`. False: not done, do it alone. */
+/* Copies n bytes from near (this process) to far (process p), or back if `inward`. False: nothing was copied;
+ * the caller copies alone. */
 bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, const struct iovec *near,
                 int nnear, uint64_t n);
 

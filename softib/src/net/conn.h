@@ -43,7 +43,7 @@ struct conn {
     bool rx_full;                    /* not read: too many answers wait to leave */
     uint32_t node, slot, linear, to; /* the peer, which proved it, our port and its port */
     struct reach reach;              /* while connecting */
-    uint32_t ping, pong;             /* questions asked, and the last one that was answered */
+    uint32_t ping, pong;             /* number of the last probe sent, and of the last one answered */
     uint64_t rx_pause, tx_pause;     /* the port's rate: do not read, do not send READ data, until then */
     struct conn *next;
 
@@ -80,10 +80,10 @@ struct remote {
     uint32_t tx_off;   /* of request q->next */
     uint64_t tx_pause; /* the port's rate: no piece before that */
     uint64_t acked;    /* requests before this index are acknowledged */
-    uint32_t rd_out;   /* READs and atomics under way */
+    uint32_t rd_out;   /* READs and atomics in progress */
     uint64_t progress_at;
     bool busy;      /* progress_at counts */
-    uint32_t asked; /* the peer was asked whether it is there, 0: not; and when */
+    uint32_t asked; /* time of the probe of the peer, 0: none */
     uint64_t asked_at;
     bool reap_after; /* UC: complete once the frame has left */
     int outq;
@@ -125,13 +125,13 @@ struct conn_user {
 extern const struct conn_user *conn_user;
 
 /* conn.c */
-extern struct conn *conns, *conn_hot; /* hot: where the last frame came from, a poller looks there first */
+extern struct conn *conns, *conn_hot; /* connection of the last frame: polled first */
 /* Books bytes on one direction of a port and on the bus of its adapter; returns until when the next ones have to
  * wait, 0: not at all. */
 uint64_t port_book(uint32_t linear, bool out, uint64_t bytes);
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port's rate may stop reading */
 void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
-bool conn_any_broken(void);      /* since it was asked last */
+bool conn_any_broken(void);      /* since the previous call */
 void conn_watch(struct conn *c); /* for the events that it waits for */
 
 static inline uint32_t net_fabric(void)

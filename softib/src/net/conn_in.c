@@ -142,8 +142,8 @@ static void stop_reading(struct conn *c)
 
 void conn_receive(struct conn *c)
 {
-    /* Bounded: one busy connection must not keep the lock from the others. What was read is parsed before we
-     * leave, since no event will tell of it again; only the port's rate and answers that wait stop that. */
+    /* Bounded: a busy connection must not keep the lock from the others. Bytes already read are parsed before
+     * returning, since no further event reports them; only the port's rate and pending replies stop parsing. */
     for (int rounds = 0; rounds < 64 && !c->broken && !c->rx_pause && !conn_crowded(c); rounds++) {
         size_t got;
         if (c->in_payload && c->rx_at == c->rx_end && read_direct(c))

@@ -27,7 +27,7 @@ static void conn_free(struct conn *c)
     free(c);
 }
 
-/* Connections are only marked while they are in use; here nobody uses one. */
+/* In use, connections are only marked as closed; here no thread uses one. */
 void conn_bury(void)
 {
     if (LIKELY(!conn_any_broken()))
@@ -45,7 +45,7 @@ static void conn_open_on_conn(struct watch *w, uint32_t ev)
     if (c->broken)
         return;
     if ((c->rx_pause || c->rx_full) && ev & (EPOLLERR | EPOLLHUP)) {
-        conn_break(c); /* it would be told again and again until the pause is over */
+        conn_break(c); /* the event would repeat until the pause is over */
         return;
     }
     if (ev & (EPOLLIN | EPOLLERR | EPOLLHUP))

@@ -16,7 +16,7 @@
 
 enum frame_type {
     FRAME_DATA = 1,      /* SEND or RDMA WRITE: a piece of the message */
-    FRAME_READ,          /* asks for total bytes at raddr */
+    FRAME_READ,          /* requests total bytes at raddr */
     FRAME_ATOMIC,        /* payload: operand, swap */
     FRAME_ACK,           /* everything up to seq is done */
     FRAME_NAK,           /* seq was refused: arg is an enum answer, imm the RNR timer */

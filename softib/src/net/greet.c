@@ -33,7 +33,7 @@ static struct listener {
 static unsigned nlisteners, ncallers;
 static struct caller *callers;
 static int spare = -1;  /* a descriptor to give up when there are no others */
-static uint64_t paused; /* nobody is let in until then, 0: not */
+static uint64_t paused; /* no caller is accepted until then; 0: not paused */
 static bool said_full, any_done;
 
 /* --- callers --- */
