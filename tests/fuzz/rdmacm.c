@@ -18,7 +18,8 @@ static void check(const struct message *m)
 {
     FUZZ_CHECK(m->type >= MESSAGE_REQUEST && m->type <= MESSAGE_DISCONNECT);
     FUZZ_CHECK(m->private_len <= MESSAGE_PRIVATE_MAX && m->node < MESSAGE_MAX_NODES);
-    FUZZ_CHECK(m->type > MESSAGE_REPLY || (m->qp_num < 1u << 24 && m->mtu >= IBV_MTU_256 && m->mtu <= IBV_MTU_4096));
+    FUZZ_CHECK(m->type > MESSAGE_REPLY ||
+               (m->qp_num < 1u << 24 && m->mtu >= IBV_MTU_256 && m->mtu <= IBV_MTU_4096));
 }
 
 static void parse(const uint8_t *data)
