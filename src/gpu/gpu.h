@@ -17,7 +17,7 @@ enum gpu_memory_kind {
     GPU_MEMORY_DEVICE,  /* only a GPU can access it */
 };
 
-/* One allocation. */
+/* An allocation of device memory. */
 struct gpu_range {
     uintptr_t start;
     size_t size;
@@ -46,7 +46,7 @@ void gpu_close(void);
 /* True if GPU calls are in use in this process. */
 bool gpu_is_active(void);
 
-/* False: there is no GPU memory in this process. */
+/* False: this process cannot have GPU memory. */
 static inline bool gpu_may_have_memory(void)
 {
     return __builtin_expect(

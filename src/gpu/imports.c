@@ -30,7 +30,7 @@ static bool is_outdated(const struct gpu_export *mapped, const struct gpu_export
            now->start < mapped->start + mapped->size;
 }
 
-/* Nobody uses it. */
+/* Unmaps an import that has no user. */
 static void close_import(struct gpu_imports *imports, struct gpu_import *it, const struct gpu_ops *ops)
 {
     imports->idle_bytes -= it->of.size;

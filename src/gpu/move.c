@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "base/util.h"
 
-/* One copy by the GPU needs no piece boundaries. */
+/* The size of the next piece; a copy by the GPU alone is not cut. */
 static size_t piece_bytes(const struct gpu_move *m, size_t at)
 {
     return m->path == GPU_MOVE_DIRECT ? m->size - at : MIN(m->size - at, GPU_STAGING_SIZE);
@@ -45,7 +45,7 @@ static int start_pieces(struct gpu_move *m)
     return 0;
 }
 
-/* Waits for what is under way: the buffers are to be used for something else. */
+/* Ends the move with an error; waits for its copies first, because the buffers are used again. */
 static int give_up(struct gpu_move *m, int error)
 {
     while (m->finished < m->started) {

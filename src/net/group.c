@@ -28,7 +28,7 @@ int group_peer(struct net_group *g, uint32_t member, struct peer **out)
     return rc;
 }
 
-/* Nobody rings when an acknowledgement is written: while one is awaited, sleepers take naps. */
+/* An acknowledgement that is written rings no doorbell: while one is awaited, this rank sleeps only for short times. */
 static void stay_awake(struct net_group *g)
 {
     const bool awake = g->notes && (g->sender.deadline != MCAST_NEVER || !mcast_sender_idle(&g->sender));
@@ -132,7 +132,7 @@ void net_group_frame(struct net *net, struct peer *from, const struct frame_head
 
 /* ---- open and close ---- */
 
-/* Memory that members write their acknowledgements into; NULL: there is none, and they are sent. */
+/* The memory into which members write their acknowledgements; NULL: they send them instead. */
 static struct group_notes *notes_get(struct net *net, struct transport *t, uint32_t members)
 {
     const size_t size = ALIGN_UP(members * sizeof(struct group_note), 4096);

@@ -77,7 +77,7 @@ struct net_group_want {
     size_t got, total; /* total: the length that its sender announced */
     bool begun, aside, complete;
 };
-/* From, channel, message and length are set. It belongs to the group until it is complete. */
+/* Posts a receive whose from, channel, message and length are set; the group owns it until it is complete. */
 void net_group_want(struct net_group *g, struct net_group_want *w);
 
 #endif

@@ -52,7 +52,7 @@ struct group_kept {
     void *block;     /* ... from malloc */
 };
 
-/* A co-root's window: what its leaves have not acknowledged yet. */
+/* A co-root's window: the packets that its leaves have not acknowledged yet. */
 struct group_relay {
     struct mcast_sender sender;
     struct mcast_rules rules; /* to each leaf alone, never to all */
@@ -60,7 +60,7 @@ struct group_relay {
     uint32_t *length;
 };
 
-/* What comes from one sender. */
+/* The packets of one sender. */
 struct group_stream {
     struct mcast_stream in;
     struct list dirty; /* an acknowledgement is due now or later */
@@ -72,7 +72,7 @@ struct group_stream {
     struct net_group_want *current; /* whose packets come now; NULL: between two messages */
 };
 
-/* A message that nobody waits for yet, while somebody waits for one behind it. */
+/* A message without a receive, set aside because a receive waits for a later message of the same sender. */
 struct group_aside {
     struct net_group_want want;
     char data[];

@@ -77,7 +77,7 @@ static struct net_group_want *want_find(const struct list *among, uint32_t from,
     return NULL;
 }
 
-/* Somebody waits for a message of this sender that has not begun. */
+/* Whether a receive waits for a message of this sender that has not begun. */
 static bool sender_is_awaited(const struct net_group *g, uint32_t from)
 {
     list_foreach(pos, &g->wants)
@@ -107,7 +107,7 @@ static struct net_group_want *put_aside(struct net_group *g, uint32_t from, uint
     return &a->want;
 }
 
-/* The next packet of a stream, of this message: is there a place for it? */
+/* Whether the next packet of a stream has a receive or can be set aside. */
 static bool packet_is_wanted(struct net_group *g, struct group_stream *s, uint32_t channel, uint32_t total)
 {
     if (s->current)
@@ -163,7 +163,7 @@ static void stream_drain_stash(struct net_group *g, struct group_stream *s)
     look_later(g, s);
 }
 
-/* What has arrived of a message that was put aside. */
+/* Moves the part of a message that was set aside into its receive. */
 static void take_over(struct net_group *g, struct net_group_want *w, struct net_group_want *aside)
 {
     struct group_aside *a = container_of(aside, struct group_aside, want);
@@ -306,7 +306,7 @@ static int send_ack(struct net_group *g, struct peer *to, uint32_t root, const s
     return rc;
 }
 
-/* 0: it is on its way, or it never will be. */
+/* Acknowledges what has arrived to the stream's parent. ERR_AGAIN: it must be tried again; 0 also when the parent is lost. */
 static int stream_acknowledge(struct net_group *g, struct group_stream *s)
 {
     struct mcast_stream after = s->in;

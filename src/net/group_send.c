@@ -197,7 +197,7 @@ void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const
         relay_resend(g, s, out, mcast_sender_repair(&s->relay->sender, index, now, out, AGAIN));
 }
 
-/* What members have written since the last look. */
+/* Reads the acknowledgements that members have written since the last call. */
 static int read_notes(struct net_group *g)
 {
     const struct mcast_tree tree = group_tree(g, g->setup.me);

@@ -44,7 +44,7 @@ static uint64_t hash_link(uint64_t hash, const char *path)
     return n > 0 ? hash_add(hash, text, (size_t)n) : hash;
 }
 
-/* Processes of one user that see each other under the same numbers in /proc. */
+/* A number for the machine, user and process-id namespace: processes that share it see each other in /proc. */
 static uint64_t machine_number(void)
 {
     char boot_id[64] = "";

@@ -18,7 +18,7 @@
 struct net;
 struct peer;
 
-/* Who a process is and how it is reached. It travels between worlds: fixed layout, little-endian. */
+/* The identity and addresses of a process, exchanged between jobs: fixed layout, little-endian. */
 struct net_card {
     uint64_t world;   /* hash of the job's name */
     uint32_t rank;    /* in that world */
@@ -36,7 +36,7 @@ struct net_card {
 };
 _Static_assert(sizeof(struct net_card) == 104, "travels between processes");
 
-/* My own card. Opens what it takes to be reached. */
+/* The card of this process. Opens the sockets and devices through which other jobs reach it. */
 int net_card(struct net *net, struct net_card *out);
 
 /* The number of the process with this card: its rank if it is of this world, that of a guest who is known already, or
@@ -55,14 +55,14 @@ struct peer **net_peer_place(struct net *net, uint32_t number);
 /* Whether a guest has died is noted here (net/lost.h); NULL for processes of this world and guests who are gone. */
 bool *net_guest_dead(const struct net *net, uint32_t number);
 
-/* A process under the name that others know it by. */
+/* The identity of a process, the same in every job: its job and its rank there. */
 struct net_name {
     uint64_t world;
     uint64_t rank;
 };
 struct net_name net_name(const struct net *net, uint32_t number);
 
-/* Is there a way to that process? A sentence in err_detail() when there is none. */
+/* Whether that process can be reached; 0, or an error with its sentence in err_detail(). */
 int net_guest_reach(struct net *net, uint32_t number);
 
 /* Communicators hold their guests. Numbers of this world are let through. */

@@ -162,7 +162,7 @@ static void lost_remove_peer(struct net *net, uint32_t number)
         if (peer->transport->ops->lost)
             peer->transport->ops->lost(peer->transport, peer);
         peer->opening = false;
-        /* Whatever its length, a message to it is tried at once, and fails. */
+        /* A message of any length to this peer is sent as eager, and fails at once. */
         peer->eager_max = UINT64_MAX - 1;
         peer->eager_below = UINT64_MAX;
     }
@@ -235,7 +235,7 @@ void net_lost_guest(struct net *net, uint32_t number)
         lost_remove_peer(net, number);
 }
 
-/* A guest may have died before this process met it. */
+/* Number `number` stands for a process of another job, which may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
 {
     if (net->lost && is_published(net->lost, net->lost->next, world, rank) && note_dead(net, number))

@@ -13,7 +13,7 @@ struct net_lost;
 
 /* After the transports are open. Nothing happens where a death ends the job. */
 int net_lost_open(struct net *net);
-/* Before the transports go: nobody rings their doorbell any more. */
+/* Must precede the closing of transports: the death watcher rings their doorbell. */
 void net_lost_close(struct net *net);
 
 /* Processes the deaths that the launcher has published since the last call; returns the number of processes that were lost. */
@@ -33,7 +33,7 @@ bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank);
 /* A guest that has no other connection than the one that has failed is given up, also where a death ends the job. */
 void net_lost_guest(struct net *net, uint32_t number);
 
-/* A guest has this number from now on; it may have died before. */
+/* Number `number` stands for this process of another job from now on; it may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number);
 
 /* Stands for the peers of a communicator that was revoked: refuses everything with MPIX_ERR_REVOKED. */

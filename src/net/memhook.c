@@ -45,7 +45,7 @@ static int users;     /* listeners */
 static uint8_t *islands;
 static const char *broken; /* why it cannot be done in this process, once known */
 
-/* What the replacements use, in any thread. */
+/* Shared with the replacements, which run in any thread. */
 enum { LISTENERS = 4 + 1 }; /* one is the self-test's */
 static struct {
     _Atomic(memhook_fn *) fn;
@@ -143,7 +143,7 @@ static bool memhook_is_known(const uint8_t *entry, int n)
     return false;
 }
 
-/* Finds the functions; NULL, or what is missing. *found of them are to be changed. */
+/* Finds the functions; NULL, or the name of a missing one. *found is the number of functions to patch. */
 static const char *find_entries(int *found, uintptr_t *low, uintptr_t *high, const struct replacement **which)
 {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);

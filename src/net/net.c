@@ -57,7 +57,7 @@ static bool net_is_crowded(const struct boot *boot)
     return boot->size > (allowed > 1 ? allowed : sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-/* In the order of the registry, but those that reach only this process behind all others. */
+/* Transports keep the order of the registry, but those that reach only this process come last. */
 void net_add_transport(struct net *net, struct transport *t)
 {
     CHECK(net->ntransports < NET_TRANSPORTS_MAX, "there are more transports than places for them");

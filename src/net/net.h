@@ -80,7 +80,7 @@ struct net {
     enum net_fate (*fate)(void *ctx, struct net_op *op, uint64_t *number);
     /* The other end: has the transfer of that number been seen to end here? Nothing of it is on its way any more. */
     bool (*asked)(void *ctx, const struct peer *from, uint64_t number);
-    /* A guest goes: p2p forgets it. May be NULL. */
+    /* A process of another job has disconnected: p2p frees its state. May be NULL. */
     void (*parted)(void *ctx, struct peer *peer);
     void *deliver_ctx;
 
@@ -111,7 +111,7 @@ void net_finish(struct net *net, bool together);
  * node. */
 void net_adapter(const struct net *net, char *out, size_t size);
 
-/* One more, once it is open. */
+/* Adds an open transport. */
 void net_add_transport(struct net *net, struct transport *t);
 
 /* The transport that leads to this process, or NULL. */
@@ -161,7 +161,7 @@ enum net_awaited {
     NET_ROOM,
     NET_PEER /* room at this peer */
 };
-/* What is awaited has a name, and perhaps one process that can bring it about. */
+/* A wait that has a name, and perhaps one process that can end it. */
 struct net_named {
     const char *name; /* without an article: "lock of ...", "answer to ..." */
     uint32_t rank;    /* job rank, or NET_NOBODY: several, or not known */
@@ -171,7 +171,7 @@ struct net_named {
 struct net_waiter {
     bool (*ready)(void *arg);
     void *arg;
-    /* For the doctor: what is awaited, and the flag, requests, envelope, communicator or peer behind it. */
+    /* For diagnosis (fishplate why): the kind of wait, and its flag, requests, envelope, communicator or peer. */
     enum net_awaited what;
     const void *of;
     uint64_t record_id; /* of this wait in the diagnosis page; 0: not recorded yet */
@@ -184,7 +184,7 @@ struct net_waiter {
     uint64_t since;     /* when spinning began, 0 before the first read of the clock */
 };
 void net_wait_step(struct net *net, struct net_waiter *w);
-/* Lets others have this processor, for whom this rank has done what they wait for. */
+/* Yields the processor to ranks that wait for what this rank has just done. */
 void net_yield(struct net *net);
 
 /* Called when a wait has lasted for PAGE_PATIENCE_MS (`waits`), then whenever something has come (`stirs`) and soon
@@ -222,7 +222,7 @@ static inline bool net_unrung(const struct net *net)
  * without the lock, or for so long (0: for ever); end. */
 bool net_sleep_begin(struct net *net);
 
-/* Only with net->notices: has a process died since the last look? */
+/* Requires net->notices: whether a process has died since the last check. */
 static inline bool net_lost_news(const struct net *net)
 {
     return atomic_load_explicit(net->notices, memory_order_acquire) != net->lost_seen;
@@ -273,12 +273,12 @@ static inline void net_ring_local(struct net *net, uint32_t rank)
  * send the offset to the others; the last caller of drop frees it. MPI_ERR_NO_MEM when it is full
  * (callers fall back). */
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
-/* The same with anything in it: pages that are never used need no memory. */
+/* The same without clearing the memory: pages that are never used need none. */
 int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset);
 /* One piece of zeros that is the same for all ranks of the node: the first that calls allocates it. There is one for each job, of one
  * size, for the transport between nodes. */
 int net_area_common(struct net *net, size_t len, uint64_t *offset);
-/* Gives pages of it their memory, where the kernel can do that at once. */
+/* Populates pages of the area where the kernel offers that (MADV_POPULATE_WRITE). */
 void net_area_populate(struct net *net, uint64_t offset, size_t len);
 /* Is more than half of the area free? Without a lock: for callers that can use less. */
 bool net_area_is_roomy(const struct net *net);

@@ -53,7 +53,7 @@ struct paces {
     uint64_t moved[2][PACE_WAYS]; /* bytes on all links, [local][way] */
 };
 
-/* One of `count`. */
+/* Entry `index` of `count`. */
 struct pace *paces_at(const struct paces *p, uint32_t index);
 
 /* The beginning of a message, kept with its request. */
@@ -74,7 +74,7 @@ void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_
 /* The peer is gone: its records are empty, and the next peer's are made of them. */
 void paces_forget(struct paces *p, uint32_t *first);
 
-/* Closes the run that is open, so that `best` knows it. */
+/* Ends the open run, so that it counts in `best`. */
 void pace_settle(struct pace *pace);
 
 /* The class in which a link has moved most; NULL when it has completed no run. */

@@ -18,7 +18,7 @@ struct net_pending {
 
 #define PEER_CLASSES 8
 
-/* What every small message touches comes first, in two cache lines. */
+/* The members that every small message uses come first, in two cache lines. */
 struct peer {
     const struct transport_ops *ops; /* copied from the transport: one load less on every send */
     struct transport *transport;
@@ -50,7 +50,7 @@ static inline void peer_count(struct peer *peer, uint64_t bytes)
     peer->sent_bytes += bytes;
 }
 
-/* Sends a frame now, past whatever is queued: for what comes from the queue. */
+/* Sends a frame at once, before queued work: for work that is taken from the queue. */
 static inline int peer_send_now(struct peer *peer, const struct frame_header *header, const void *payload,
                                 size_t len)
 {
@@ -68,7 +68,7 @@ static inline int peer_send(struct peer *peer, const struct frame_header *header
     return peer_send_now(peer, header, payload, len);
 }
 
-/* Queues work behind whatever waits for this peer; net_progress resumes it in order. */
+/* Queues work for this peer; net_progress resumes queued work in order. */
 void peer_queue(struct peer *peer, struct net_pending *item);
 
 /* Resumes what is queued until the transport is out of resources again; returns how many items are finished. */

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What carries the bytes. The order is that of preference: a real adapter before a program. */
+/* The kinds of devices, in order of preference: real adapters before software. */
 enum net_made { NET_HARDWARE, NET_SOFT_ROCE, NET_SOFTIB_MEMORY, NET_SOFTIB_TCP };
 enum net_link { NET_INFINIBAND, NET_ROCE, NET_IWARP, NET_WIRES }; /* the last: barriers and no data */
 enum net_state { NET_UNKNOWN, NET_DOWN, NET_INIT, NET_ARMED, NET_ACTIVE, NET_DEFERRED }; /* as in verbs */

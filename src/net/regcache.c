@@ -135,7 +135,7 @@ static void regcache_release(struct regcache *c, struct pinned *p)
     pool_put(&c->entries, p);
 }
 
-/* Nobody will find it again; it goes now, or with its last user. */
+/* Removes the entry from the cache; it is deregistered now, or by its last user. */
 static void regcache_uncache(struct regcache *c, struct pinned *p)
 {
     interval_remove(&c->tree, &p->range);
@@ -188,7 +188,7 @@ static void forget_unloaded(struct regcache *c)
     }
 }
 
-/* What went away is not to be found any more. */
+/* Removes entries whose memory was released. */
 static void regcache_apply_gone(struct regcache *c)
 {
     gone_take(&c->gone, forget_range, c);
@@ -214,7 +214,7 @@ static struct pinned *regcache_find(struct regcache *c, uintptr_t start, uintptr
     return n ? container_of(n, struct pinned, range) : NULL;
 }
 
-/* Lets go of idle entries, oldest first, until `bytes` are free; false when there were none. */
+/* Evicts idle entries, oldest first, until `bytes` are free; false when there were none. */
 static bool regcache_evict(struct regcache *c, size_t bytes)
 {
     size_t freed = 0;
@@ -262,7 +262,7 @@ static void forget_covered(struct regcache *c, uintptr_t start, uintptr_t end)
     }
 }
 
-/* The range with all entries that overlap it, when that is not out of proportion. */
+/* Extends the range by all entries that overlap it, unless it would become disproportionately large. */
 static bool regcache_unite_overlaps(struct regcache *c, uintptr_t *start, uintptr_t *end)
 {
     uintptr_t s = *start, e = *end;
@@ -305,7 +305,7 @@ static int pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uin
     return 0;
 }
 
-/* Together with what overlaps if that can be had without trouble, else alone. */
+/* Registers the range together with the entries that overlap it, else alone. */
 static int pin_new(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool alone)
 {
     uintptr_t s = start, e = end;

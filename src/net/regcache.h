@@ -59,7 +59,7 @@ bool regcache_watch(struct regcache *c);
 int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
 /* The same for a piece of a larger buffer: it is not registered together with its neighbours. */
 int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
-/* What pinning takes, by averages that forget. */
+/* The cost of registration, as moving averages. */
 struct net_pin regcache_pin(const struct regcache *c);
 void regcache_put(struct regcache *c, struct regcache_entry *e);
 

@@ -33,7 +33,7 @@ struct gone {
 
 /* All zero is a good beginning. */
 
-/* Any thread: [start, start + length) goes away. */
+/* Records that [start, start + length) is being released. Callable from any thread. */
 void gone_tell(struct gone *g, uintptr_t start, size_t length);
 
 /* The rest is for the owner of the cache. A range is cached from now on, or no more. */

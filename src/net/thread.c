@@ -34,7 +34,7 @@ bool net_thread_wanted(void)
     return progress.value == PROGRESS_THREAD;
 }
 
-/* False when there is something to do already. */
+/* Announces that the thread is about to sleep; false when there is work already. */
 static bool thread_announce(struct net_thread *t)
 {
     t->announced = true;
@@ -136,7 +136,7 @@ static void *thread_run(void *arg)
     return NULL;
 }
 
-/* The program's signal handlers are not to run in a thread it does not know. */
+/* Creates the thread with all signals blocked: the program's handlers must not run in it. */
 static int thread_create(struct net_thread *t)
 {
     sigset_t all, before;

@@ -24,7 +24,7 @@ bool net_thread_wanted(void);
 
 /* Needs net->lock. When no thread can be had the job goes on without it and prints a warning. */
 void net_thread_start(struct net *net);
-/* Without the lock; nobody is inside. */
+/* Ends the thread. The caller does not hold the lock, and no call is in progress. */
 void net_thread_stop(struct net *net);
 
 /* A thread of the program has taken the lock; it is about to drop it. */

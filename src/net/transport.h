@@ -121,7 +121,7 @@ struct net_packet {
 };
 struct transport_multicast {
     size_t (*packet_max)(struct transport *t);
-    /* All members give the same number. An error has a sentence with the reason. */
+    /* Opens a multicast group; all members pass the same number. An error leaves its reason in err_detail(). */
     int (*open)(struct transport *t, uint64_t group, uint32_t receives, uint32_t slots, void **member);
     /* From now on packets are polled for, and wake a process that sleeps. Those that came earlier have waited. */
     void (*begin)(void *member);

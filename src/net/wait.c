@@ -207,7 +207,7 @@ void net_wait_step(struct net *net, struct net_waiter *w)
         return;
     }
     w->idle++;
-    /* More threads that wait than processors: each that spins keeps another from what it waits for. */
+    /* More waiting threads than processors: a thread that spins keeps others from running. */
     if (unlikely(net->oversubscribed || net->waiting > net->cpus))
         idle_shared(net, w);
     else

@@ -72,7 +72,7 @@ struct tune {
     uint8_t excluded; /* uses in a row that were not allowed to use the best */
 };
 
-/* What tune_pick() has answered; to be given back with the cost. */
+/* The answer of tune_pick(), to be passed back with the cost. */
 struct tune_ticket {
     uint32_t turn;
     uint8_t candidate;
@@ -95,7 +95,7 @@ struct tune_ticket tune_pick(struct tune *t, uint32_t allowed);
 /* That use has cost so much. Tickets may be reported late and in any order: what belongs to an earlier run is not judged. */
 void tune_report(struct tune *t, struct tune_ticket *ticket, uint64_t cost, bool valid);
 
-/* The best candidate by what is known; nothing changes. */
+/* The best candidate by the measurements so far; changes nothing. */
 unsigned tune_best(const struct tune *t);
 enum tune_reason tune_reason(const struct tune *t);
 

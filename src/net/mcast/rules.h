@@ -11,7 +11,7 @@
 #define MCAST_NEVER UINT64_MAX
 #define MCAST_SPAN  64 /* packets beyond a missing one that a receiver keeps: the bits of an acknowledgement */
 
-/* The same at all members of a group. */
+/* Parameters that are the same at all members of a group. */
 struct mcast_rules {
     uint32_t window;    /* packets that a sender keeps until all have acknowledged them */
     uint32_t ring;      /* packets of one sender that a receiver keeps for its application; at least window */
@@ -26,7 +26,7 @@ struct mcast_rules {
     uint64_t delay;       /* an aggregated acknowledgement waits at most so long for the next packet */
 };
 
-/* What users do not choose follows from what they do. */
+/* Derives the other parameters from those that users set. */
 static inline struct mcast_rules mcast_rules_of(uint32_t window, uint32_t aggregate, bool skew,
                                                 uint64_t timeout)
 {

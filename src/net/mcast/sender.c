@@ -30,7 +30,7 @@ static bool should_ask(const struct mcast_sender *s)
     return s->rules->aggregate > 1 && ((s->next - s->base) % half == 0 || s->next == s->limit);
 }
 
-/* What all children have, and have room for. */
+/* Finds the lowest acknowledgement and the lowest limit of all children. */
 static void find_slowest(struct mcast_sender *s)
 {
     uint32_t base = s->next, limit = s->base + s->rules->window + s->rules->ring;
@@ -133,7 +133,7 @@ static bool to_all(const struct mcast_sender *s, uint32_t count)
     return count > s->rules->few && s->tries < STALLED;
 }
 
-/* This packet, to the few who miss it or to all. */
+/* Lists packet `seq` to be sent again, to each of the few children that miss it or to all. Returns the number of entries. */
 static uint32_t sender_resend_packet(const struct mcast_sender *s, uint32_t seq, struct mcast_resend *out,
                                      uint32_t room)
 {
@@ -150,7 +150,7 @@ static uint32_t sender_resend_packet(const struct mcast_sender *s, uint32_t seq,
     return n;
 }
 
-/* Whose acknowledgement is missing, or who has no room. */
+/* Lists requests for acknowledgements to children that have not acknowledged, or have no room. */
 static uint32_t sender_request_acks(const struct mcast_sender *s, struct mcast_resend *out, uint32_t room)
 {
     uint32_t n = 0, late = 0;

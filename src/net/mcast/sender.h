@@ -36,7 +36,7 @@ struct mcast_sender {
     uint64_t deadline;
 };
 
-/* What to send. */
+/* A packet to send again, and to whom. */
 struct mcast_resend {
     uint32_t seq;
     uint32_t to; /* index of a child, or MCAST_ALL */

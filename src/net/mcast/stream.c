@@ -21,7 +21,7 @@ static bool stream_must_acknowledge(const struct mcast_stream *s, const struct m
     return from_told < news;
 }
 
-/* A packet in order has arrived, and with it those that came early. */
+/* The next packet in order has arrived; those that arrived early follow it. */
 static void stream_advance(struct mcast_stream *s)
 {
     do {

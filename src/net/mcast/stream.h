@@ -26,7 +26,7 @@ enum mcast_verdict {
     MCAST_REFUSE     /* drop it: no room; it will come again */
 };
 
-/* What arrives, and what there is room for. */
+/* A packet that arrives, and the free buffers. */
 struct mcast_arrival {
     uint32_t seq;
     bool wanted;    /* the application waits for the next packet of this sender */
@@ -48,7 +48,7 @@ static inline bool mcast_stream_has(const struct mcast_stream *s)
     return s->taken != s->next;
 }
 void mcast_stream_took(struct mcast_stream *s);
-/* There is room again, for a sender that was notified that there is none. */
+/* Buffers are free again; notifies the sender if it was notified that there were none. */
 void mcast_stream_reopen(struct mcast_stream *s);
 /* An acknowledgement was requested without data. */
 void mcast_stream_asked(struct mcast_stream *s);

@@ -59,7 +59,7 @@ bool patch_seal(uint8_t *page, size_t size)
     return !syscall_failed(raw_syscall(SYS_mprotect, (long)page, (long)size, PROT_READ | PROT_EXEC, 0, 0, 0));
 }
 
-/* One store, when the bytes lie in one aligned word. */
+/* Writes the bytes by one store if they lie in one aligned word; false otherwise. */
 static bool store_at_once(uint8_t *at, const uint8_t *bytes, size_t length)
 {
     size_t offset = (uintptr_t)at % 8;

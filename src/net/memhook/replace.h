@@ -20,7 +20,7 @@ struct replacement {
 extern const struct replacement replacements[];
 enum { REPLACEMENTS = 12 };
 
-/* Finds what the replacements need of libc; NULL, or what is missing. */
+/* Finds the functions of libc that the replacements call; NULL, or the name of a missing one. */
 const char *replacements_prepare(void);
 
 /* Implemented by memhook.c: called before memory is taken. */

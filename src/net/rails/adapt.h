@@ -42,16 +42,16 @@ struct adapt {
 
 void adapt_open(struct adapt *a, unsigned rails, double alpha);
 
-/* A stripe is done. Times are of one clock, in any unit. */
+/* A stripe is complete. Times are of one clock, in any unit. */
 void adapt_stripe(struct adapt *a, unsigned rail, uint64_t bytes, uint64_t started, uint64_t found);
 
-/* All stripes of a message are done; it had some on these rails. */
+/* All stripes of a message are complete; `rails` carried them. */
 void adapt_message(struct adapt *a, uint32_t rails);
 
-/* Rails whose next stripe should be there if only to be measured. */
+/* The rails that should get a stripe of the next message to be measured, even with a weight of zero. */
 uint32_t adapt_probe(const struct adapt *a);
 
-/* A rail that comes back begins like a new one: with an equal share. */
+/* A rail that works again begins with an equal share, like a new one. */
 void adapt_back(struct adapt *a, unsigned rail);
 
 #endif

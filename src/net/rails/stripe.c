@@ -40,7 +40,7 @@ static uint64_t probe_bytes(const struct stripe_rules *rules)
     return ALIGN_UP(rules->smallest, rules->align);
 }
 
-/* Probes that leave at least a smallest stripe to everybody else. */
+/* Which of the rails to be probed get a stripe, so that the others keep at least the smallest one. */
 static uint32_t stripe_choose_probes(const struct stripe_rules *rules, uint32_t others, uint32_t probe,
                                      uint64_t bytes)
 {

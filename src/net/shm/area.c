@@ -40,7 +40,7 @@ static void pages_mark(struct segment_head *h, size_t first, size_t count, bool 
     h->area_count = 0;
 }
 
-/* A death while it was held leaves nothing worse than a record (above). */
+/* Takes the lock; if its owner died, the record above is all that can be incomplete. */
 static void area_lock(struct net *net, struct segment_head *h)
 {
     uint32_t dead;

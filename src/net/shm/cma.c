@@ -49,7 +49,7 @@ int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len)
     return cma_move(process_vm_writev, "write", pid, (char *)(uintptr_t)local, remote, len);
 }
 
-/* A call that moved less than all of it is repeated piece by piece. */
+/* Moves all pieces by one call; after a partial transfer the rest is moved piece by piece. */
 int cma_move_pieces(pid_t pid, bool write, const struct net_piece *pieces, size_t count)
 {
     struct iovec here[NET_PIECES_MAX], there[NET_PIECES_MAX];

@@ -13,7 +13,7 @@
 
 /* Both return 0 or an MPI error class with a sentence. Any length. */
 int cma_read(pid_t pid, void *local, uint64_t remote, size_t len);
-/* Several pieces by one system call, in any order. */
+/* Moves several pieces by one system call, in any order. */
 int cma_move_pieces(pid_t pid, bool write, const struct net_piece *pieces, size_t count);
 int cma_write(pid_t pid, const void *local, uint64_t remote, size_t len);
 

@@ -46,7 +46,7 @@ static bool same_user(int socket)
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.uid == getuid();
 }
 
-/* A message of one byte that carries a descriptor; it points into itself. */
+/* A message of one byte that carries a descriptor; its members point to each other. */
 struct parcel {
     char byte;
     struct iovec part;

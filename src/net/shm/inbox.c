@@ -65,7 +65,7 @@ struct inbox {
     bool naps; /* shm_recover */
 };
 
-/* What a sender has of another's inbox. First what shm.c needs. */
+/* A sender's view of another process's inbox. The part that shm.c uses comes first. */
 struct inbox_endpoint {
     struct shm_endpoint shm;
     struct inbox_head *head;
@@ -187,7 +187,7 @@ static struct doorbell *map_doorbell(const struct net_card *card, struct inbox_e
     return ep->bell_page ? (struct doorbell *)(void *)((char *)ep->bell_page + within) : NULL;
 }
 
-/* The number of my place, or RING_SENDERS when there is none left. */
+/* Takes a sender's place; returns its number, or RING_SENDERS when all are taken. */
 static uint32_t take_place(struct inbox_head *head, const struct net *net)
 {
     for (uint32_t i = 0; i < RING_SENDERS; i++) {
@@ -308,7 +308,7 @@ static int inbox_poll(struct transport *t)
     return events;
 }
 
-/* The caller has announced itself as a sleeper, and senders have a fence before they look. */
+/* The caller has announced itself as a sleeper, and senders execute a fence before they read it. */
 static bool inbox_arm(struct transport *t)
 {
     const struct inbox *in = (struct inbox *)t;

@@ -308,7 +308,7 @@ static inline void ring_consume(struct ring_receiver *r, const struct ring_slot 
     if (len > RING_INLINE_MAX)
         r->line = slot->u.lines.end;
     r->slot++;
-    /* Giving back costs the senders a cache miss each: do it by the quarter. */
+    /* Publishing consumed slots costs each sender a cache miss: done for a quarter of the ring at a time. */
     if (r->slot - (uint32_t)(r->published >> 32) >= RING_SLOTS / 4 ||
         r->line - (uint32_t)r->published >= r->data_lines / 4)
         ring_give_back(r);

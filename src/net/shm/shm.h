@@ -35,7 +35,7 @@ struct shm {
 int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
                 bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps);
 
-/* What the inbox (inbox.c) does in the same way: peer->endpoint begins with a struct shm_endpoint. */
+/* Shared with inbox.c, where peer->endpoint also begins with a struct shm_endpoint. */
 bool shm_cma_wanted(void);
 void shm_caps(struct transport_caps *caps, bool cma);
 int shm_send(struct peer *peer, uint64_t head, uint64_t from, uint64_t word, const void *payload, size_t len);
