@@ -11,6 +11,7 @@
 
 #define NETWORK  "FISHPLATE_VERBS and FISHPLATE_REQUIRE"
 #define DEVICES  "FISHPLATE_IB_DEVICES"
+#define GPU      "FISHPLATE_GPU; GPU memory is accepted by default"
 #define ALL_OURS "fishplate info lists the settings there are"
 
 static const char WORKS[] = "the same"; /* no hint: mpiexec does the same */
@@ -24,10 +25,16 @@ static const struct {
     {"UCX_IB_GID_INDEX", "FISHPLATE_IB_GID_INDEX"},
     {"UCX_IB_SL", "FISHPLATE_IB_SERVICE_LEVEL"},
     {"UCX_IB_PKEY", "FISHPLATE_IB_PKEY_INDEX"},
+    {"UCX_CUDA_", GPU},
+    {"UCX_IB_GPU_DIRECT_RDMA", GPU},
     {"UCX_RNDV_SCHEME", "FISHPLATE_RENDEZVOUS"},
     {"UCX_RNDV_THRESH", "FISHPLATE_EAGER_MAX"},
     {"UCX_LOG_LEVEL", "FISHPLATE_LOG"},
     {"UCX_", NULL},
+    {"OMPI_MCA_opal_cuda", GPU},
+    {"OMPI_MCA_mpi_cuda", GPU},
+    {"OMPI_MCA_accelerator", GPU},
+    {"OMPI_MCA_btl_smcuda", GPU},
     {"OMPI_MCA_btl_openib_if_", DEVICES},
     {"OMPI_MCA_btl_tcp_if_", DEVICES},
     {"OMPI_MCA_btl", NETWORK},
@@ -40,6 +47,10 @@ static const struct {
     {"OMPI_MCA_plm_rsh", "-launcher-exec"},
     {"OMPI_MCA_mpi_show_mca_params", "fishplate info"},
     {"OMPI_MCA_", NULL},
+    {"MV2_USE_CUDA", GPU},
+    {"MV2_USE_GPUDIRECT", GPU},
+    {"MV2_USE_GDR", GPU},
+    {"MV2_CUDA_", GPU},
     {"MV2_IBA_HCA", DEVICES},
     {"MV2_IBA_EAGER_THRESHOLD", "FISHPLATE_EAGER_MAX"},
     {"MV2_RNDV_PROTOCOL", "FISHPLATE_RENDEZVOUS"},
@@ -51,7 +62,11 @@ static const struct {
     {"MV2_USE_LAZY_MEM_UNREGISTER", "FISHPLATE_REG_CACHE"},
     {"MV2_", NULL},
     {"MPIR_CVAR_ENABLE_FT=", WORKS}, /* options.c */
+    {"MPIR_CVAR_ENABLE_GPU", GPU},
+    {"MPIR_CVAR_CH4_IPC_GPU", GPU},
     {"MPIR_CVAR_", NULL},
+    {"MPICH_GPU_", GPU},
+    {"I_MPI_OFFLOAD", GPU},
     {"I_MPI_DEBUG", "FISHPLATE_LOG=info"},
     {"I_MPI_FABRICS", NETWORK},
     {"I_MPI_PIN", "-bind-to and -map-by"},

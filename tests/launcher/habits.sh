@@ -80,6 +80,8 @@ MV2_SOMETHING=1 OMPI_MCA_coll_x=1 run -n 1 true
 expect_err "MV2_SOMETHING (fishplate info lists the settings there are)"
 expect_err "OMPI_MCA_coll_x (here FISHPLATE_COLL)"
 [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one line was expected"
+MPICH_GPU_SUPPORT_ENABLED=1 OMPI_MCA_opal_cuda_support=1 run -n 1 true
+expect_err "OMPI_MCA_opal_cuda_support (here FISHPLATE_GPU; GPU memory is accepted by default)"
 run -n 1 true
 expect_no_err
 
