@@ -27,10 +27,14 @@ static bool run_on_device(const struct coll_executor *e, struct call *call, cons
                           struct request **request, int *rc)
 {
     struct copied_run run = {e, call, choice};
-    if (call->device_direct && e->takes_device_memory)
+    /* Segments of some KiB suit processors; each copy and each kernel of a GPU takes 10 us or more. */
+    const bool is_segmented = choice->segment > 0 && choice->algorithm->segment;
+    if (call->device_direct && e->takes_device_memory && !is_segmented)
         return e->run(call, choice, request, rc);
-    if (call->device_direct && e->declines_device && e->declines_device(call))
+    if (call->device_direct && e->declines_device && e->declines_device(call)) {
+        call->device_agreed = true;
         return false;
+    }
     *rc = call->form == FORM_BLOCKING ? coll_device_run(call->args, run_copied, &run)
                                       : coll_device_make(call->args, call->form, run_copied, &run, request);
     return *rc != ERR_AGAIN;
@@ -46,6 +50,15 @@ bool executor_try(struct call *call, const struct coll_choice *choice, struct re
     return false;
 }
 
+/* After an executor has declined. */
+static struct coll_choice choose_next(struct call *call)
+{
+    const struct coll_choice next = coll_select(&call->shape, &call->where, call->form == FORM_BLOCKING);
+    const struct coll_algorithm *tree =
+        call->device_agreed && next.segment > 0 ? algorithm_find(call->shape.kind, "binomial") : NULL;
+    return tree ? (struct coll_choice){.algorithm = tree} : next;
+}
+
 int executor_run(struct call *call, const struct coll_choice *choice, struct request **request)
 {
     struct coll_choice next = *choice;
@@ -55,7 +68,7 @@ int executor_run(struct call *call, const struct coll_choice *choice, struct req
             call->where.one_node = false;
         else
             call->where.nodes = false;
-        next = coll_select(&call->shape, &call->where, call->form == FORM_BLOCKING);
+        next = choose_next(call);
     }
     return rc;
 }

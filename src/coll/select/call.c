@@ -139,7 +139,7 @@ int call_make(struct call *call, const struct coll_args *args, struct coll_state
     call->state = state;
     call->form = form;
     call->starts = NULL;
-    call->on_device = call->device_direct = call->device_posted = false;
+    call->on_device = call->device_direct = call->device_agreed = call->device_posted = false;
     call->where = (struct coll_where){
         .one_node = state->one_node, .nodes = state->nodes, .node_count = state->node_count};
     shape_fill(&call->shape, args);
