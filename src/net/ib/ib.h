@@ -135,7 +135,8 @@ struct ib_endpoint {
     bool reserved_waited;
 
     struct ib_lane lanes[IB_LANES];
-    struct row *xrc_target; /* owner: queue: the target of the peer's initiator, in the table of the node */
+    struct ib_xrc_row
+        *xrc_target; /* owner: queue: the target of the peer's initiator, in the table of the node */
 
     /* Owner: connection. */
     struct ib_paths *paths;    /* NULL: a guest; a failure of its connection ends the job */

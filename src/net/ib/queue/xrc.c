@@ -24,7 +24,7 @@ static COUNTER(targets, "ib_xrc_targets", "XRC target queue pairs that were crea
 
 /* A target queue pair, in memory that the processes of the node share. `target` is stored last: a row that a dead process left half
  * written is free. A process that dies leaves its uses counted, and such a row stays until its creator ends. */
-struct row {
+struct ib_xrc_row {
     uint64_t job, port; /* of the sender; of this node: a hash */
     uint32_t from, qpn, psn;
     uint32_t target; /* its number; 0: the row is free */
@@ -34,13 +34,13 @@ struct row {
 struct table {
     struct shlock lock;
     uint32_t opened, finished; /* processes of the node that use it, and that need nothing more */
-    struct row row[];
+    struct ib_xrc_row row[];
 };
 
 struct target {
     struct list link;
     struct ibv_qp *qp;
-    struct row *row;
+    struct ib_xrc_row *row;
 };
 
 struct ib_initiator {
@@ -79,7 +79,7 @@ static int table_open(struct ib *ib, struct ib_xrc *x)
 {
     struct net *net = ib->base.net;
     x->rows = 2 * net->size + 64;
-    const size_t bytes = sizeof(struct table) + x->rows * sizeof(struct row);
+    const size_t bytes = sizeof(struct table) + x->rows * sizeof(struct ib_xrc_row);
     uint64_t offset;
     int rc = 0;
     if (net->area) {
@@ -163,15 +163,16 @@ static uint64_t port_hash(const struct ib_device *d)
     return h;
 }
 
-static bool row_is_free(const struct ib *ib, const struct row *r)
+static bool row_is_free(const struct ib *ib, const struct ib_xrc_row *r)
 {
     return r->target == 0 || net_is_lost(ib->base.net, r->creator);
 }
 
-static struct row *row_find(const struct ib *ib, const struct row *key, struct row **empty)
+static struct ib_xrc_row *row_find(const struct ib *ib, const struct ib_xrc_row *key,
+                                   struct ib_xrc_row **empty)
 {
     *empty = NULL;
-    for (struct row *r = ib->xrc->table->row; r < ib->xrc->table->row + ib->xrc->rows; r++) {
+    for (struct ib_xrc_row *r = ib->xrc->table->row; r < ib->xrc->table->row + ib->xrc->rows; r++) {
         if (row_is_free(ib, r))
             *empty = *empty ? *empty : r;
         else if (r->job == key->job && r->port == key->port && r->from == key->from && r->qpn == key->qpn &&
@@ -197,8 +198,8 @@ static struct ibv_qp *target_create(const struct ib *ib, const struct ib_device 
     return qp;
 }
 
-static struct row *target_add(struct ib *ib, const struct ib_device *d, const struct ib_hello *h,
-                              struct row *empty)
+static struct ib_xrc_row *target_add(struct ib *ib, const struct ib_device *d, const struct ib_hello *h,
+                                     struct ib_xrc_row *empty)
 {
     struct target *t = empty ? calloc(1, sizeof(*t)) : NULL;
     if (!t)
@@ -215,7 +216,7 @@ static struct row *target_add(struct ib *ib, const struct ib_device *d, const st
 
 static void target_release(struct ib_endpoint *ep)
 {
-    struct row *r = ep->xrc_target;
+    struct ib_xrc_row *r = ep->xrc_target;
     ep->xrc_target = NULL;
     if (!r)
         return;
@@ -229,13 +230,13 @@ int ib_xrc_accept(struct ib_endpoint *ep, const struct ib_hello *h)
 {
     struct ib *ib = ep->ib;
     const struct ib_device *d = ep->lanes[0].rail->device;
-    struct row key = {.job = h->job,
-                      .port = port_hash(d),
-                      .from = h->from,
-                      .qpn = h->xrc.qpn,
-                      .psn = h->xrc.psn,
-                      .creator = ib->base.net->rank};
-    struct row *empty;
+    struct ib_xrc_row key = {.job = h->job,
+                             .port = port_hash(d),
+                             .from = h->from,
+                             .qpn = h->xrc.qpn,
+                             .psn = h->xrc.psn,
+                             .creator = ib->base.net->rank};
+    struct ib_xrc_row *empty;
     for (uint32_t i = 0; i < ib->lanes; i++) {
         ep->lanes[i].remote_number = h->qpn[i];
         ep->lanes[i].remote_srq = h->xrc.srq[i];
@@ -243,7 +244,7 @@ int ib_xrc_accept(struct ib_endpoint *ep, const struct ib_hello *h)
     target_release(ep);
     table_lock(ib);
     targets_sweep(ib, false);
-    struct row *r = row_find(ib, &key, &empty);
+    struct ib_xrc_row *r = row_find(ib, &key, &empty);
     if (!r && (r = target_add(ib, d, h, empty)) != NULL) {
         *r = key;
         atomic_signal_fence(memory_order_seq_cst);

@@ -34,7 +34,7 @@ int ib_xrc_open(struct ib *ib);   /* the domain; before the shared receive queue
 void ib_xrc_close(struct ib *ib); /* after them */
 struct ibv_srq *ib_xrc_create_srq(struct ib *ib, const struct ib_adapter *a, void *context, uint32_t entries);
 
-/* Requests of one lane at a time; 0: the device has too short send queues for so many processes on that node. */
+/* Requests of one lane at a time; 0: the device has too short send queues for the processes of that node. */
 uint32_t ib_xrc_lane_depth(const struct ib_lane *lane);
 int ib_xrc_lane_create(
     struct ib_lane *lane); /* its queue pair is that of the initiator for the peer's node */
