@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # The API generator: reads functions.tsv and constants.tsv, scans the implementation files, and writes mpi.h,
-# impl.h, the wrappers, the export list and the list of functions. See README.md beside it.
+# impl.h, bodies.c, the wrappers, the export list and the list of functions. See README.md beside it.
 #
 # SPDX-License-Identifier: Apache-2.0
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True  # building must not write into the sources
 
+from gen.bodies import generated_names, write_bodies
 from gen.header import write_extensions, write_header
 from gen.impl import write_impl
 from gen.kinds import classify
@@ -20,7 +21,7 @@ from gen.wrappers import file_name, write_wrappers
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description="write mpi.h and the API layer from the tables in api/")
-    parser.add_argument("--out", default=".", type=Path, help="folder for impl.h, wrappers_*.c, exports.map, api_list.*")
+    parser.add_argument("--out", default=".", type=Path, help="folder for impl.h, bodies.c, wrappers_*.c, exports.map, api_list.*")
     parser.add_argument("--include", type=Path, help="folder for mpi.h")
     parser.add_argument("--sources", type=Path, help="folder scanned for definitions of impl_*")
     parser.add_argument("--version", default="0.0.0", help="the library's version, three numbers")
@@ -41,6 +42,7 @@ def outputs(api):
         "impl.h": lambda: write_impl(api),
         "api_list.h": lambda: write_list_header(api),
         "api_list.c": lambda: write_list(api),
+        "bodies.c": lambda: write_bodies(api),
         "exports.map": lambda: write_exports(api),
     }
     for chapter in api.chapters():
@@ -56,7 +58,7 @@ def main():
     if args.outputs:
         print("\n".join(sorted(files)))
         return 0
-    problems = check_names(api, find_implementations(args.sources)) if args.sources else []
+    problems = check_names(api, find_implementations(args.sources) | generated_names(api)) if args.sources else []
     if problems:
         raise TableError("; ".join(problems))
     if args.include:

@@ -1,6 +1,6 @@
 /* coll.h: describes collective calls: one function per operation checks what only that operation knows
  * (in-place rules, operator and type) and fills in the arguments that its blocking, nonblocking and
- * persistent forms share.
+ * persistent forms share. The forms themselves are generated (api/gen/bodies.py).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_API_COLL_H
@@ -50,7 +50,7 @@ int args_reduce_scatter(struct coll_args *a, const void *sendbuf, void *recvbuf,
 int args_reduce_scatter_block(struct coll_args *a, const void *sendbuf, void *recvbuf, MPI_Count recvcount,
                               struct dtype *type, struct op *op, struct comm *comm);
 
-/* Run, start or initialise the described call. `rc` is the result of describing it; `name` is the MPI function's. */
+/* Executes the described call in one of three forms. `rc` is the result of the description; `name` is that of the MPI function. */
 int args_run(struct coll_args *a, int rc, const char *name);
 int args_start(struct coll_args *a, int rc, const char *name, MPI_Request *request);
 int args_init(struct coll_args *a, int rc, const char *name, MPI_Request *request);
