@@ -44,7 +44,7 @@ int coll_start(const struct coll_args *args, struct request **out);
 /* Persistent: inactive until its ops->start. */
 int coll_init(const struct coll_args *args, struct request **out);
 
-/* Reads FISHPLATE_COLL and FISHPLATE_DEBUG, and asks to be told when communicators go away. Called at
+/* Reads FISHPLATE_COLL and FISHPLATE_DEBUG, and registers for the end of communicators. Called at
  * start-up; the first collective does it otherwise. MPI_ERR_ARG when a setting makes no sense. */
 int coll_open(struct proc *p);
 

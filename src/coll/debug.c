@@ -90,7 +90,7 @@ static bool values_differ(uint64_t a, uint64_t b, uint64_t unknown)
     return a != unknown && b != unknown;
 }
 
-/* In the group of an intercommunicator's root only the root says what is sent. */
+/* In the group of an intercommunicator's root only the root has a description of the data. */
 static bool record_differs(const struct record *a, const struct record *b)
 {
     if (strcmp(a->name, b->name) != 0 || (values_differ(a->bytes, b->bytes, UNKNOWN) && a->bytes != b->bytes))

@@ -24,7 +24,7 @@ struct coll_executor {
     void (*close)(struct coll_state *state);
 };
 
-/* executors.c: the table, in the order in which they are asked. */
+/* executors.c: the table, in the order in which executors are tried. */
 extern const struct coll_executor *const coll_executors[];
 
 /* Runs the call by this choice if an executor fits and accepts it. */

@@ -13,7 +13,7 @@
 #include "obj/assembly.h"
 #include "obj/context.h"
 
-#define MESSAGES_MAX 4096 /* looked at: a program may leave millions for later */
+#define MESSAGES_MAX 4096 /* that are searched: a program may leave millions for later */
 
 /* A call, as far as it is known. */
 struct known {
@@ -82,13 +82,13 @@ static struct comm *numbered_by(struct proc *p, uint64_t context, bool local)
     return NULL;
 }
 
-/* The first call that went through shared memory at rank 0, told to one that is not in such a call. */
+/* The first call through shared memory at rank 0, as announced to a rank that is not in such a call. */
 static void look_at_agreement(const struct comm *c, const struct known *mine, int source,
-                              const struct coll_agreement *told)
+                              const struct coll_agreement *first)
 {
     const struct known theirs = {.rank = source,
-                                 .kind = told->kind,
-                                 .root = kind_has_root(told->kind) ? told->root % COLL_TAG_ROOTS : 0};
+                                 .kind = first->kind,
+                                 .root = kind_has_root(first->kind) ? first->root % COLL_TAG_ROOTS : 0};
     if (!mine->other)
         report(c, mine, &theirs);
 }

@@ -64,8 +64,7 @@ static inline int coll_past_root(uint64_t past)
     return (int)(past >> COLL_PAST_ROOT_SHIFT);
 }
 
-/* What rank 0 tells the others about the block they are going to share: the call is for those who are in
- * another one. */
+/* Message of rank 0 about the shared block; its call lets a rank find out that it is in another one. */
 struct coll_agreement {
     uint64_t offset;
     uint32_t kind;

@@ -47,8 +47,7 @@ struct coll_state {
     /* Shared memory of the node. */
     struct shared *shared; /* NULL until agreed on */
     bool shared_tried;
-    uint16_t
-        short_limit[COLL_KINDS]; /* up to so many bytes minus 1 the shared block is chosen; 0: not computed */
+    uint16_t short_limit[COLL_KINDS]; /* calls of fewer bytes use the shared block; 0: not computed */
     /* Barriers between nodes. */
     struct hbarrier
         *hbarrier[FORM_PERSISTENT]; /* by form; persistent ones use that of blocking ones; NULL until used */

@@ -131,7 +131,7 @@ static void frame_go(struct frames *f)
     if (f->op) {
         memcpy(scratch, &f->ask, sizeof(f->ask));
         f->ask.position += f->elements * (uint64_t)f->basic->size;
-        op_asked(f->op);
+        op_add_piece(f->op);
     }
     memcpy(data + bytes, f->spans, spans);
     f->nspans = 0;
@@ -175,7 +175,7 @@ static uint64_t target_offset(const struct rma_call *c, const struct win_peer *t
     return (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp : c->disp * to->at.unit);
 }
 
-/* The answer says that the operation is done at the target. An error that only the target finds is told by a flush. */
+/* The answer confirms that the operation is done at the target. An error that only the target finds is reported by a flush. */
 static bool is_answered(const struct rma_call *c)
 {
     return c->kind != RMA_IS_ACCUMULATE && c->win->flavor != MPI_WIN_FLAVOR_DYNAMIC;
@@ -286,7 +286,7 @@ int swap_start(const struct rma_call *c, struct win_peer *to)
     memcpy(frame.swap.value, c->origin.buf, (size_t)c->type->size);
     memcpy(frame.swap.compare, c->compare, (size_t)c->type->size);
     to->dirty |= !is_answered(c);
-    op_asked(o);
+    op_add_piece(o);
     rma_send_calmly(to, RMA_SWAP, element_code(c->type), 0, 0, &frame, sizeof(frame));
     op_calm(to);
     op_end_sending(o);

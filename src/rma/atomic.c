@@ -202,7 +202,7 @@ static void single_end(struct win *w, struct win_slot *slot, bool is_locked)
         change_single_end(&entry_of_slot(w->my_slot)->single);
 }
 
-/* The slot says whose memory it is. That of another rank is shared, also where this one has none of its own. */
+/* The slot identifies the owner of the memory. Memory of another rank is shared, also if this rank has none of its own. */
 static bool is_by_adapter(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
                           const void *target)
 {

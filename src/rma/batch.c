@@ -10,7 +10,7 @@
 
 static COUNTER(batched, "rma_batched", "Short puts and gets batched with others into one system call.");
 
-enum { PUT, GET, WAYS };
+enum { PUT, GET, DIRECTIONS };
 
 #define PUT_MAX  512u    /* bytes: beyond, a copy costs as much as the call */
 #define GET_MAX  4096u   /* gets need no copy */
@@ -20,12 +20,12 @@ enum { PUT, GET, WAYS };
 #define PART_MIN 131072u /* what two processors share is cut into parts of this size, or an eighth of all */
 
 struct batch {
-    size_t count[WAYS], used, longs[WAYS];
-    struct net_piece piece[WAYS][NET_PIECES_MAX], longer[WAYS][LONGS];
+    size_t count[DIRECTIONS], used, longs[DIRECTIONS];
+    struct net_piece piece[DIRECTIONS][NET_PIECES_MAX], longer[DIRECTIONS][LONGS];
     char store[STORE];
 };
 
-/* The memory was checked before: only a process that is gone refuses. In a job that goes on after deaths it is told so. */
+/* The memory was checked before: only a dead process refuses. In a job that goes on after deaths the origin gets the error. */
 static void note_fault(struct win_peer *p, int rc)
 {
     if (rc)
@@ -116,7 +116,7 @@ static int move_now(struct win_peer *to, int way, const struct net_piece *piece)
 {
     const int rc = to->peer->ops->move(to->peer, way == PUT, piece, 1);
     if (unlikely(rc)) {
-        win_peer_busy(to); /* so that whoever waits is told */
+        win_peer_busy(to); /* the next call that waits returns the error */
         note_fault(to, rc);
     }
     return MPI_SUCCESS;

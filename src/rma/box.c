@@ -1,11 +1,11 @@
 /* box.c: a target that waits inside MPI lends a hand with puts and gets of memory that only a system call reaches
- * (cross-memory attach). Each process has a box in the node's memory. An origin writes there what it wants and looks whether
- * somebody takes it: for a few bytes that is quicker than a system call, and long transfers are shared by two processors. A
- * target that computes or sleeps is not disturbed: the origin takes its wish back and does the work alone, as it does when
- * the box is in use. After a wish in vain it asks less and less often.
+ * (cross-memory attach). Each process has a box in the node's memory. An origin writes a request there and polls whether the
+ * target takes the request: for a few bytes that is quicker than a system call, and long transfers are shared by two processors. A
+ * target that computes or sleeps is not disturbed: the origin withdraws its request and does the work alone, as it does when
+ * the box is in use. After a request that was not taken the origin sends requests less and less often.
  *
- * `asked` is a number and a phase. Only who holds `owner` writes a wish, under a new number; only the target takes it; and it
- * is taken back only while nobody has taken it. So the target works on a wish either alone or not at all, and the owner goes
+ * `request` is a number and a phase. Only the holder of `owner` writes a request, under a new number; only the target takes it; and
+ * it is withdrawn only before the target has taken it. So the target works on a request either alone or not at all, and the owner goes
  * on when `answered` has the number.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -21,13 +21,13 @@ static COUNTER(
     helped, "rma_target_copies",
     "Puts and gets of this process that the target copied, wholly or in part, while it waited inside MPI.");
 
-#define PATIENCE_NS   1000 /* before a wish is taken back: two system calls */
-#define PAUSE_MAX     255  /* wishes left out after one in vain ... */
-#define PAUSE_WANTED  1    /* ... where the window asks for help */
+#define PATIENCE_NS   1000 /* before a request is withdrawn: two system calls */
+#define PAUSE_MAX     255  /* requests that are not sent after one that was not taken ... */
+#define PAUSE_WANTED  1    /* ... if the window requests help by an info key */
 #define LOOKS_A_CLOCK 32
 #define LOOKS_A_YIELD 4096
 
-enum phase { NONE, ASKED, TAKEN, PHASES = 4 };
+enum phase { NONE, REQUESTED, TAKEN, PHASES = 4 };
 enum wish { WISH_PUT, WISH_GET, WISH_SHARE };
 
 struct shared_work {
@@ -43,7 +43,7 @@ struct shared_work {
 
 struct box {
     _Alignas(CACHE_LINE) _Atomic uint32_t owner;
-    _Alignas(CACHE_LINE) _Atomic uint64_t asked; /* number * PHASES + phase */
+    _Alignas(CACHE_LINE) _Atomic uint64_t request; /* number * PHASES + phase */
     uint32_t wish, count;
     union {
         char records[ASK_BYTES];
@@ -117,9 +117,9 @@ static void do_share(struct net *net, struct box *b)
 
 static int box_serve(struct net *net, struct box *b)
 {
-    uint64_t asked = atomic_load_explicit(&b->asked, memory_order_relaxed);
-    if (likely(asked % PHASES != ASKED) ||
-        !atomic_compare_exchange_strong(&b->asked, &asked, asked - ASKED + TAKEN))
+    uint64_t request = atomic_load_explicit(&b->request, memory_order_relaxed);
+    if (likely(request % PHASES != REQUESTED) ||
+        !atomic_compare_exchange_strong(&b->request, &request, request - REQUESTED + TAKEN))
         return 0;
     if (b->wish == WISH_PUT)
         do_puts(b);
@@ -127,7 +127,7 @@ static int box_serve(struct net *net, struct box *b)
         do_gets(b);
     else
         do_share(net, b);
-    atomic_store_explicit(&b->answered, asked / PHASES, memory_order_release);
+    atomic_store_explicit(&b->answered, request / PHASES, memory_order_release);
     return 1;
 }
 
@@ -137,7 +137,7 @@ static int box_progress(struct net_hook *hook)
     return box_serve(r->proc->net, box_of(r->directory.mine));
 }
 
-/* Whoever sleeps is not asked. */
+/* A process that sleeps gets no request. */
 static uint64_t box_rest_until(struct net_hook *hook, uint64_t now)
 {
     (void)hook, (void)now;
@@ -189,10 +189,10 @@ static void box_end(struct win_peer *p)
 
 static uint64_t box_post_request(struct box *b, enum wish wish, uint32_t count)
 {
-    const uint64_t number = atomic_load_explicit(&b->asked, memory_order_relaxed) / PHASES + 1;
+    const uint64_t number = atomic_load_explicit(&b->request, memory_order_relaxed) / PHASES + 1;
     b->wish = wish;
     b->count = count;
-    atomic_store_explicit(&b->asked, number * PHASES + ASKED, memory_order_release);
+    atomic_store_explicit(&b->request, number * PHASES + REQUESTED, memory_order_release);
     return number;
 }
 
@@ -201,7 +201,7 @@ static bool is_answered(const struct box *b, uint64_t number)
     return atomic_load_explicit(&b->answered, memory_order_acquire) == number;
 }
 
-/* Whoever has taken it is at work and needs nothing of anybody. */
+/* The target has taken the request and works; it depends on no other process. */
 static void await_work(const struct box *b, uint64_t number)
 {
     for (unsigned looks = 1; !is_answered(b, number); looks++)
@@ -213,9 +213,9 @@ static void await_work(const struct box *b, uint64_t number)
 static bool box_conclude(struct win_peer *p, uint64_t number)
 {
     struct box *b = p->box;
-    uint64_t asked = number * PHASES + ASKED;
+    uint64_t request = number * PHASES + REQUESTED;
     if (!is_answered(b, number) &&
-        atomic_compare_exchange_strong(&b->asked, &asked, number * PHASES + NONE)) {
+        atomic_compare_exchange_strong(&b->request, &request, number * PHASES + NONE)) {
         const int most = p->win->help == HELP_ON ? PAUSE_WANTED : PAUSE_MAX;
         p->box_refusals = (uint8_t)MIN(2 * p->box_refusals + 1, most);
         p->box_pause = p->box_refusals;

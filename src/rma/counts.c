@@ -1,6 +1,6 @@
 /* counts.c: MPI_Win_post and MPI_Win_complete between nodes: a counter that RDMA writes into the memory of who waits, which looks
  * there. No frame, no credit, nothing that the other's processor has to handle. A pair of ranks has two counters at each end, in
- * registered memory, made when the first of them posts. That post is a frame, which tells where its counters are; the other end
+ * registered memory, made when the first of them posts. That post is a frame that carries the address of its counters; the other end
  * answers with its own. Ranks that never post to each other cost nothing.
  *
  * A counter has one writer, so that no atomics are needed, and a write that is repeated when its connection has moved to another rail
@@ -41,7 +41,7 @@ struct counts {
     struct box *box;
     struct counts_place there; /* the other's box for this process */
     bool found;                /* ... is known */
-    bool told;                 /* and the other knows ours */
+    bool notified;             /* the address of our counters was sent */
     uint32_t seen[2], sent[2];
 };
 
@@ -95,7 +95,7 @@ static bool box_take(struct counts *n, const struct win *w)
     return true;
 }
 
-/* Those of a peer; NULL: it is told by frames. */
+/* The counters of a peer; NULL: the peer is notified by frames. */
 static struct counts *counts_of(struct win_peer *p)
 {
     const struct win *w = p->win;
@@ -170,16 +170,16 @@ void counts_take(struct win_peer *from, enum count_kind kind, uint32_t some)
 void counts_tell(struct win_peer *to, enum rma_frame what)
 {
     struct counts *n = counts_of(to);
-    if (!n || n->told) {
+    if (!n || n->notified) {
         rma_send(to, what, 0, 0, 0, NULL, 0);
         return;
     }
     const struct counts_place mine = {.address = (uintptr_t)n->box, .key = n->chunk->key};
-    n->told = true;
+    n->notified = true;
     rma_send(to, what, 0, 0, 0, &mine, sizeof(mine));
 }
 
-void counts_told(struct win_peer *from, const void *payload, size_t len)
+void counts_take_address(struct win_peer *from, const void *payload, size_t len)
 {
     if (len == 0)
         return;
@@ -189,6 +189,6 @@ void counts_told(struct win_peer *from, const void *payload, size_t len)
         return;
     memcpy(&n->there, payload, sizeof(n->there));
     n->found = true;
-    if (!n->told)
+    if (!n->notified)
         counts_tell(from, RMA_COUNTS);
 }

@@ -1,7 +1,7 @@
 /* directory.c: the directories of windows. That of a rank on this node is mapped: all of a node lie side by side in its memory. That
- * of a rank on another node is read by RDMA, once its address is known: processes that communicate already are told with the
- * first window, others ask by frame when they first access one another, which needs a connection anyway. So making a window
- * costs nothing for ranks that are never touched, and a target's processor is asked at most once, for all windows.
+ * of a rank on another node is read by RDMA, once its address is known: processes that communicate already are sent the address with
+ * the first window, others request it by frame when they first access one another, which needs a connection anyway. So making a window
+ * costs nothing for ranks that are never touched, and a target's processor answers at most one request, for all windows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/directory.h"
@@ -17,7 +17,7 @@
 
 static COUNTER(read_there, "rma_lookups_by_read",
                "Window segments of remote ranks looked up by RDMA read, without their processor.");
-static COUNTER(asked_there, "rma_lookups_by_message",
+static COUNTER(looked_up_by_message, "rma_lookups_by_message",
                "Window segments of remote ranks looked up by a request message and a reply.");
 
 #define BYTES (DIRECTORY_ENTRIES * sizeof(struct win_entry))
@@ -125,7 +125,7 @@ static const struct directory_known *find_known(const struct directory *d, const
 }
 
 /* Its place in the table, made if need be. NULL: of another job, whose processes come and go, and others get their numbers; or there
- * is no memory. Those are asked each time. */
+ * is no memory. Such a process is queried each time. */
 static struct directory_known *note_of(const struct win *w, const struct peer *peer)
 {
     struct directory *d = &w->proc->rma->directory;
@@ -167,10 +167,10 @@ void directory_announce(struct win *w, const struct comm *parent)
         if (!peer || peer->transport != w->adapter)
             continue;
         struct directory_known *k = note_of(w, peer);
-        if (!k || k->told)
+        if (!k || k->notified)
             continue;
         rma_send(win_peer_from(w, r), RMA_HERE, 0, 0, w->serial, w->mine, sizeof(*w->mine));
-        k->told = true;
+        k->notified = true;
     }
 }
 
@@ -232,19 +232,19 @@ static bool read_entry(struct win_peer *p, const struct directory_known *known)
     return found;
 }
 
-static bool is_told(void *arg)
+static bool is_notified(void *arg)
 {
     const struct win_peer *p = arg;
-    return p->told && p->told == p->win->serial;
+    return p->announced && p->announced == p->win->serial;
 }
 
-/* Another thread may have read what this one has asked for, and then the answer is not kept. */
+/* Another thread may have read the entry that this one has requested; then the answer is not kept. */
 static bool is_known(void *arg)
 {
-    return ((struct win_peer *)arg)->known || is_told(arg);
+    return ((struct win_peer *)arg)->known || is_notified(arg);
 }
 
-bool directory_unasked(void *win)
+bool directory_is_settled(void *win)
 {
     return ((struct win *)win)->asking == 0;
 }
@@ -252,9 +252,9 @@ bool directory_unasked(void *win)
 static int look_up(struct win_peer *p)
 {
     struct win *w = p->win;
-    if (!is_told(p))
-        net_progress(w->proc->net); /* it may have told us */
-    if (is_told(p))
+    if (!is_notified(p))
+        net_progress(w->proc->net); /* RMA_HERE may have arrived */
+    if (is_notified(p))
         return MPI_SUCCESS;
     const struct directory_known *known = find_known(&w->proc->rma->directory, p->peer);
     if (known && w->adapter && p->peer->transport == w->adapter && p->peer->caps.get && read_entry(p, known))
@@ -263,7 +263,7 @@ static int look_up(struct win_peer *p)
     rma_send(p, RMA_WHERE, 0, 0, 0, NULL, 0);
     int rc = rma_wait_for(w->proc->rma, w, p, is_known, p, false,
                           &(struct net_named){"description of a rank's window", p->peer->rank, false});
-    counter_add(&asked_there, rc == 0);
+    counter_add(&looked_up_by_message, rc == 0);
     return rc;
 }
 
@@ -293,17 +293,17 @@ void where_arrived(struct win *w, struct win_peer *from)
     struct directory_known *k = note_of(w, from->peer);
     rma_send(from, RMA_HERE, 1, 0, 0, w->mine, sizeof(*w->mine));
     if (k)
-        k->told = true;
+        k->notified = true;
 }
 
 static void directory_address_received(struct win_peer *from, uint64_t serial, const void *payload,
                                        size_t len)
 {
     CHECK(len == sizeof(from->at), "a rank's description of its window has the wrong size");
-    if (from->known || is_told(from))
+    if (from->known || is_notified(from))
         return;
     memcpy(&from->at, payload, sizeof(from->at));
-    from->told = serial;
+    from->announced = serial;
     directory_remember(from);
 }
 
@@ -322,6 +322,6 @@ void directory_announced(struct win *w, const struct peer *peer, const struct fr
     if (!w || h->source < 0 || h->source >= w->comm->size)
         return;
     struct win_peer *from = win_peer_from(w, h->source);
-    if (from->peer == peer && h->word > from->told)
+    if (from->peer == peer && h->word > from->announced)
         directory_address_received(from, h->word, payload, len);
 }

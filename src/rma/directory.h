@@ -1,5 +1,5 @@
-/* directory.h: what a process tells about its windows, where others find it without asking: an entry for each window, by the number
- * of its communicator. Nobody is told when a window is made; who first touches a rank looks it up there.
+/* directory.h: descriptions of the windows of a process, which others read without a message: an entry for each window, by the
+ * number of its communicator. No message is sent when a window is made; a process looks it up at its first access to a rank.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_RMA_DIRECTORY_H
@@ -23,7 +23,7 @@ struct win_entry {
 /* A process of this job on another node. */
 struct directory_known {
     uint32_t number; /* in the job, plus 1; 0: free */
-    bool told;       /* it has been told of this one's */
+    bool notified;   /* the address of our directory was sent to it */
     bool found;      /* what follows is known */
     uint64_t base;
     struct net_key key;
@@ -57,7 +57,7 @@ void where_arrived(struct win *w, struct win_peer *from);
 void here_arrived(struct win_peer *from, const void *payload, size_t len);
 void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
                          const void *payload, size_t len);
-bool directory_unasked(void *win); /* all that this process has asked was answered */
+bool directory_is_settled(void *win); /* all queries of this process were answered */
 /* To processes of other nodes that communicate with this one already, once: they need not ask. */
 void directory_announce(struct win *w, const struct comm *parent);
 

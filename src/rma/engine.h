@@ -69,8 +69,8 @@ struct win_peer {
     struct win *win;
     struct peer *peer;
     int rank;
-    bool known;    /* what follows is filled in: at its first access by this process (peer_know) */
-    uint64_t told; /* RMA_HERE has come for the window of this serial number, and `at` says it */
+    bool known;         /* what follows is filled in: at its first access by this process (peer_know) */
+    uint64_t announced; /* serial number of the window for which RMA_HERE has filled in `at` */
     struct win_target at;
     char *direct;          /* its memory, mapped here; NULL: not reachable by loads and stores */
     void *mapping;         /* what has to be unmapped */
@@ -78,13 +78,13 @@ struct win_peer {
     bool here;             /* direct may be used: it may be NULL and yet right (dynamic window, oneself) */
     int lock;              /* held by this process: 0, MPI_LOCK_SHARED, MPI_LOCK_EXCLUSIVE */
     bool lock_nocheck;
-    bool asked;   /* a thread is about to take its lock */
-    bool granted; /* ... and RMA_LOCK was answered */
-    bool started; /* in the group of MPI_Win_start */
-    bool dirty;   /* frames went whose effect was not confirmed */
-    bool untold;  /* frames of FISHPLATE_DEBUG=rma went that nobody waits for */
-    int fault;    /* as an origin: an operation on this rank failed there */
-    int found;    /* as a target: an operation of this rank failed here, and it has not been told */
+    bool acquiring; /* a thread is about to take its lock */
+    bool granted;   /* ... and RMA_LOCK was answered */
+    bool started;   /* in the group of MPI_Win_start */
+    bool dirty;     /* frames went whose effect was not confirmed */
+    bool untold;    /* frames of FISHPLATE_DEBUG=rma went that nobody waits for */
+    int fault;      /* as an origin: an operation on this rank failed there */
+    int found; /* as a target: an operation of this rank failed here, which has not been reported to it */
     uint32_t posts;
     uint32_t pending; /* answers and transfers under way */
     uint64_t flushes, flushed;
@@ -92,13 +92,13 @@ struct win_peer {
     struct {
         struct list link; /* win->waiting */
         struct near_entry entry;
-        bool waiting;      /* it has asked for the lock of this process, and not got it yet */
+        bool waiting;      /* it has requested the lock of this process, and the lock is not granted yet */
     } request;             /* as a target, when it is on another node and its adapter cannot add */
     struct far *far;       /* far.c: NULL until its lock was taken by RDMA */
     struct batch *batch;   /* batch.c: NULL until something was collected */
     struct box *box;       /* box.c: of a rank on this node; NULL: it has none */
     struct doorbell *bell; /* ... and whether it sleeps */
-    uint8_t box_pause;     /* so many operations before it is asked again ... */
+    uint8_t box_pause;     /* operations before the next request to it ... */
     uint8_t box_refusals;  /* ... as it did not help the last time */
     struct counts *counts; /* counts.c: NULL until one of the two posted to the other */
     struct wide *wide;     /* wide.c: NULL until the adapter changed a word */
@@ -124,7 +124,7 @@ struct rma {
 
 /* An operation of the origin that waits for data from the target (get, get_accumulate, ...), or for an adapter. */
 struct rma_op {
-    struct request base; /* first; only set up when somebody asked for it */
+    struct request base; /* first; only set up if the user requested it */
     struct net_op transfer;
     struct net_mem mem;
     struct win_peer *to;
@@ -132,10 +132,10 @@ struct rma_op {
     struct dtype *type;
     uint64_t cookie;
     uint64_t left; /* bytes */
-    bool sending;  /* more pieces will be asked for */
+    bool sending;  /* more pieces will be requested */
     bool registered;
     bool wanted; /* base is a request that the user holds */
-    int error;   /* the target has died before all pieces were asked for */
+    int error;   /* the target has died before all pieces were requested */
 };
 
 /* win.c */
@@ -226,7 +226,7 @@ void box_open(struct rma *r); /* this process helps from now on */
 void box_close(struct rma *r);
 struct box *box_of(struct win_entry *directory);
 bool box_reaches(const struct win_peer *p); /* it may help; what follows may be called */
-/* Short puts or gets: the target did so many of them, the others are left to the caller. */
+/* Short puts or gets: returns the number that the target did; the others are left to the caller. */
 size_t box_move(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
 /* Long ones: all of them are done when it returns, by both if the target has time. 0, or an error class. */
 int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
@@ -234,7 +234,7 @@ int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size
 /* operation.c: operations under way. */
 int op_new_under_way(const struct rma_call *c, const struct rma_side *into, struct win_peer *to,
                      struct rma_op **out);
-void op_asked(struct rma_op *o);                /* a piece is under way */
+void op_add_piece(struct rma_op *o);            /* a piece is under way */
 void op_step(struct rma_op *o, uint64_t bytes); /* ... and has come */
 void op_fault(struct rma_op *o, int status);    /* its transfer failed */
 void op_end_sending(struct rma_op *o);
@@ -286,9 +286,9 @@ enum count_kind { COUNT_POSTS, COUNT_COMPLETES };
 bool counts_write(struct win_peer *to, enum count_kind kind); /* one more; false: a frame must tell it */
 uint32_t counts_new(const struct win_peer *from, enum count_kind kind); /* written and not taken */
 void counts_take(struct win_peer *from, enum count_kind kind, uint32_t some);
-/* Sends a frame that tells where this process has its counters for the peer, if it does not know that. */
+/* Sends the address of the counters of this process for the peer, once. */
 void counts_tell(struct win_peer *to, enum rma_frame what);
-void counts_told(struct win_peer *from, const void *payload, size_t len);
+void counts_take_address(struct win_peer *from, const void *payload, size_t len);
 void counts_close(struct win_peer *p);
 void counts_close_all(struct rma *r);
 
@@ -300,9 +300,9 @@ int peer_settle(struct win_peer *p, enum rma_frame how,
                 int type); /* sends RMA_FLUSH or RMA_UNLOCK and waits */
 int win_barrier(struct win *w);
 void win_idle(struct win *w); /* a call that had nothing to wait for */
-/* Asks for a transfer until the transport takes it: there is room in the send queue, and the connection is open. */
+/* Repeats a transfer until the transport accepts it: there is room in the send queue, and the connection is open. */
 int rma_insist(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg);
-/* Waits, making progress, until ready(arg). `unrung`: other processes change what it looks at. */
+/* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name);
 /* The same, for a word of that peer or (NULL) of anybody in the window: ends with an error when they have died. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
@@ -321,7 +321,7 @@ void watch_forget(struct win *w, int rank); /* an epoch ends at this rank, or (-
 void watch_local(struct win *w, int rank);  /* ... its gets are complete */
 void watch_open(struct win *w);   /* the program's stores into the window are seen from now on ... */
 void watch_begin(struct win *w);  /* ... belong to a new epoch ... */
-void watch_fence(struct win *w);  /* ... and are compared when all operations have been told of */
+void watch_fence(struct win *w);  /* ... and are compared when all operations have been reported */
 void watch_waited(struct win *w); /* the same after MPI_Win_post */
 void watch_settle(struct win *w);
 

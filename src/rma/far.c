@@ -69,7 +69,7 @@ void far_close(struct win_peer *p)
 
 enum what { ADD, SET, LOOK };
 
-struct asked {
+struct far_call {
     struct far *far;
     int i;
     enum what what;
@@ -78,7 +78,7 @@ struct asked {
 
 static int far_send_request(void *arg)
 {
-    const struct asked *a = arg;
+    const struct far_call *a = arg;
     struct far *f = a->far;
     const int i = a->i;
     struct peer *to = f->to->peer;
@@ -98,7 +98,7 @@ static int far_send_request(void *arg)
 
 static void far_post_atomic(struct far *f, int i, enum what what, uint32_t word)
 {
-    struct asked a = {.far = f, .i = i, .what = what, .word = word};
+    struct far_call a = {.far = f, .i = i, .what = what, .word = word};
     f->request[i] = (struct far_request){.op = {.done = far_op_done, .once = true}, .far = f};
     f->pending++;
     int rc = rma_insist(f->to, f->to->peer, far_send_request, &a);
@@ -154,7 +154,7 @@ int far_lock(struct win_peer *p, int type)
             net_wait_step(net, &waiter);
             net->unrung--;
         }
-        if (unlikely(p->win->comm->broken)) { /* whoever is inside may be dead */
+        if (unlikely(p->win->comm->broken)) { /* the holder may be dead */
             net_wait_end(net, &waiter);
             return win_lost(p->win, NULL);
         }

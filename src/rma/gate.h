@@ -7,12 +7,12 @@
  *
  * - Within a side, tickets: `users` have come, `read` of them may read or are done, `write` of them are done. First come,
  *   first served; consecutive readers share.
- * - Between the sides, Peterson's algorithm for two: who is next on its side says so (a writer in `want`, the first
+ * - Between the sides, Peterson's algorithm for two: the next user of a side announces itself (a writer in `want`, the first
  *   reader in `inside`), lets the other side go first (`turn`), and waits while the other side is there in a way that
  *   excludes it and has the turn. Only one user of a side is at this point, since readers enter one after the other.
  * - Later readers join those of their side that are inside, unless a writer of the other side wants to enter.
  *
- * Pure: users are told which words to change and look at, and tell what they saw. lock.c does it by the processor,
+ * Pure: each step names the words to change and to read, and takes the values that were read. lock.c executes steps by the processor,
  * far.c by RDMA; tests/unit/rma/test_gate.c in every order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -51,7 +51,7 @@ struct gate_op {
     uint64_t value;
 };
 
-/* What the user does next, in this order; then it looks at all words if so told. */
+/* What the user does next, in this order; then it reads all words if `look` is set. */
 struct gate_step {
     struct gate_op op[3];
     uint8_t count;
@@ -62,8 +62,8 @@ struct gate_step {
 void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one_side,
                 struct gate_step *step);
 
-/* After a step. `old` is what its addition found; `seen` are the words that it looked at. True: the user is inside once it
- * has done *step. Asked again by somebody inside, it says the same, and *step is empty. */
+/* After a step. `old` is what its addition found; `seen` are the words that it has read. True: the user is inside once it
+ * has done *step. A further call of a user that is inside returns the same, and *step is empty. */
 bool gate_next(struct gate_entry *e, uint64_t old, const uint64_t *seen, struct gate_step *step);
 
 void gate_leave(const struct gate_entry *e, struct gate_step *step);

@@ -97,24 +97,24 @@ static int lock_take(struct win_peer *p, int type, bool nocheck)
     return MPI_SUCCESS;
 }
 
-static bool nobody_asks(void *arg)
+static bool nobody_acquires(void *arg)
 {
-    return !((struct win_peer *)arg)->asked;
+    return !((struct win_peer *)arg)->acquiring;
 }
 
 /* Also from inside an operation, for the first one to a target under MPI_Win_lock_all: several threads may do that at once, and
  * the lock is taken only once. */
 int peer_lock(struct win_peer *p, int type, bool nocheck)
 {
-    if (unlikely(p->asked))
-        rma_wait(p->win->proc->rma, nobody_asks, p, true, "lock that another thread acquires");
+    if (unlikely(p->acquiring))
+        rma_wait(p->win->proc->rma, nobody_acquires, p, true, "lock that another thread acquires");
     if (p->lock)
         return p->win->access == EPOCH_LOCK_ALL
                    ? MPI_SUCCESS
                    : win_error(p->win, MPI_ERR_RMA_SYNC, "rank %d is locked already", p->rank);
-    p->asked = true;
+    p->acquiring = true;
     int rc = lock_take(p, type, nocheck);
-    p->asked = false;
+    p->acquiring = false;
     return rc;
 }
 
@@ -196,7 +196,7 @@ void unlock_arrived(struct win *w, struct win_peer *from, int type)
 
 static int check_may_lock(const struct win *w, const char *what)
 {
-    if (unlikely(w->comm->broken)) /* whoever holds a lock may be dead */
+    if (unlikely(w->comm->broken)) /* the holder of a lock may be dead */
         return win_lost(w, NULL);
     if (w->no_locks)
         return win_error(w, MPI_ERR_RMA_SYNC, "%s: the window was made with the info key no_locks", what);

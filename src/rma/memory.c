@@ -99,7 +99,7 @@ static struct transport *adapter_of(const struct net *net)
 }
 
 /* Who changes integers of 8 bytes in the memory of this process (docs/rma.md, By the adapter). Beside an adapter that is atomic only
- * towards itself no processor may change them: the ranks of this node would send frames, which pays only if the window asks for it
+ * towards itself no processor may change them: the ranks of this node would send frames, which pays only if the window requests it
  * or there are none. */
 static enum win_atomics atomics_of(struct win *w, const struct company *c)
 {
@@ -135,7 +135,7 @@ static void register_memory(struct win *w, const struct company *c)
     }
 }
 
-/* The same for the entry: without it this process tells ranks of other nodes where its memory is, and takes its lock for them. */
+/* The same for the entry: without it this process sends the address of its memory to ranks of other nodes, and takes its lock for them. */
 static void register_entry(struct win *w)
 {
     struct win_target *mine = w->mine;

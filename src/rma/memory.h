@@ -11,7 +11,7 @@
 int win_memory_open(struct win *w);
 /* When all have done so: maps the memory of MPI_Win_allocate_shared. */
 int win_memory_meet(struct win *w, struct comm *parent);
-/* Waits for everyone; the error class of whoever has one. */
+/* Waits for all ranks; the error class of a rank that has one. */
 int win_agree(struct win *w, struct comm *parent, int rc);
 void win_memory_close(struct win *w);
 

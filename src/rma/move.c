@@ -68,7 +68,7 @@ static int get_start(const struct rma_call *c, struct win_peer *to, uint64_t off
     dt_cursor_open(&target, c->type, c->count, (void *)(uintptr_t)offset);
     frame.ask = (struct rma_ask){.cookie = o->cookie};
     while ((bytes = runs_next(&target, room, max, frame.runs, &n)) > 0) {
-        op_asked(o);
+        op_add_piece(o);
         rma_send_calmly(to, RMA_GET, 0, n, 0, &frame, sizeof(frame.ask) + (size_t)n * sizeof(frame.runs[0]));
         frame.ask.position += bytes;
         op_calm(to);

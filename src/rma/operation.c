@@ -51,7 +51,7 @@ static void operation_finish(struct rma_op *o, int error)
     request_complete(&o->base, error);
 }
 
-void op_asked(struct rma_op *o)
+void op_add_piece(struct rma_op *o)
 {
     o->to->pending++;
 }
@@ -105,7 +105,7 @@ void op_calm(struct win_peer *to)
     if (unlikely(to->pending >= RMA_UNDER_WAY))
         rma_wait_for(to->win->proc->rma, to->win, to, few_pending, to, false,
                      &(struct net_named){"answers to one-sided operations", to->peer->rank,
-                                         false}); /* ... the epoch's end says why */
+                                         false}); /* ... the end of the epoch returns the error */
 }
 
 void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,

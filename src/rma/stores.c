@@ -1,5 +1,5 @@
 /* stores.c: sees the program's own stores into windows: their pages are read-only while the program runs outside of MPI. A store then
- * raises SIGSEGV; it is noted, its page opened, and the processor told to stop after this one instruction (SIGTRAP), when the page is
+ * raises SIGSEGV; it is noted, its page opened, and the processor set to stop after this one instruction (SIGTRAP), when the page is
  * closed again. So every store is seen, and only the bytes that it writes are noted. Inside MPI the pages are open: what the
  * library does with them, by system calls too, is not the program's.
  *
@@ -93,7 +93,7 @@ static uintptr_t page_of(uintptr_t address)
     return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Windows may overlap: one that is still looked at is preferred. */
+/* Windows may overlap: one that is still watched is preferred. */
 static struct stores *stores_find(uintptr_t address)
 {
     struct stores *found = NULL;
@@ -181,7 +181,7 @@ static void note_all(uintptr_t address, size_t length, uintptr_t place)
 {
     for (int i = 0; i < WINDOWS; i++) {
         struct stores *s = watch.all[i];
-        /* What begins before a page is told of as its first byte. */
+        /* A store that begins before a page is reported as a store to the first byte of the page. */
         if (s && address < s->hi && address + length > s->lo)
             stores_record(s, address, address == s->lo && !s->sharp ? 1 : length, place);
     }
@@ -380,7 +380,7 @@ uint64_t stores_calls(void)
     return watch.calls;
 }
 
-void stores_call_tells_none(void)
+void stores_call_notifies_none(void)
 {
     watch.calls--;
 }
@@ -422,7 +422,7 @@ uint64_t stores_calls(void)
 {
     return 0;
 }
-void stores_call_tells_none(void)
+void stores_call_notifies_none(void)
 {
 }
 void stores_renew(struct stores *s)

@@ -27,8 +27,8 @@ void stores_close(struct stores *s);
 /* A call of MPI begins and ends: in between nothing is watched. */
 void stores_pause(void);
 void stores_resume(void);
-uint64_t stores_calls(void);       /* calls so far that may have told others something */
-void stores_call_tells_none(void); /* the present one does not */
+uint64_t stores_calls(void);          /* calls so far that may have notified other processes */
+void stores_call_notifies_none(void); /* the present one does not */
 
 /* The window is synchronised: more stores are worth looking at. */
 void stores_renew(struct stores *s);

@@ -83,7 +83,7 @@ static int wait_for_peer(struct win_peer *p, bool (*ready)(void *))
     return rma_wait_for(p->win->proc->rma, p->win, p, ready, p, false, &what);
 }
 
-/* An error that the target found (or a transfer met) is told once, by the call that waits for it. */
+/* An error that the target found (or a transfer returned) is reported once, by the call that waits for it. */
 static int peer_fault(struct win_peer *p)
 {
     const int fault = p->fault;
@@ -269,7 +269,7 @@ int win_sync(struct win *w)
     if (unlikely(w->stores))
         stores_renew(w->stores);
     atomic_thread_fence(memory_order_seq_cst);
-    /* Programs poll memory with MPI_Win_sync in a loop: whoever writes it may need this process to make progress. */
+    /* Programs poll memory with MPI_Win_sync in a loop: the process that writes it may need this process to make progress. */
     net_progress(w->proc->net);
     return MPI_SUCCESS;
 }

@@ -78,7 +78,7 @@ int transfer_start(const struct rma_call *c, struct win_peer *to)
     o->mem = mem;
     o->registered = true;
     o->transfer = (struct net_op){.done = transfer_op_done};
-    op_asked(o);
+    op_add_piece(o);
     counter_add(&transfers, 1);
     dt_is_block(c->type, c->count, &gap);
     struct block block = {.call = c,

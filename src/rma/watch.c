@@ -8,8 +8,8 @@
  * more than a few dozen runs are not checked.
  *
  * A store of the target is a conflict when nothing can have put it in order with the operation:
- * - the operation, which ends with the epoch, had been told of when the store happened; or
- * - the target has told nobody anything between the store and the end of the epoch;
+ * - the operation, which ends with the epoch, had been reported to the target before the store; or
+ * - the target has notified no process between the store and the end of the epoch;
  * - under a lock: the store happened between the call of the operation and its flush, by the clock of the node.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -40,7 +40,7 @@ struct watched {
     uint32_t epoch; /* number of the fence, EXPOSED or PASSIVE */
     int32_t nruns;
     uint64_t began, ended; /* PASSIVE: the call and its flush, by the clock of the node */
-    uint64_t stores;       /* at the target: how many stores had been seen when it was told */
+    uint64_t stores;       /* at the target: stores that had been seen when the operation was reported */
     char site[96];
     struct rma_run runs[WATCH_RUNS];
 };
@@ -76,7 +76,7 @@ static void find_site(char *out, size_t size)
     snprintf(out, size, "an unknown place");
 }
 
-static bool piece_meets(uint64_t start, uint64_t end, const struct rma_run *b)
+static bool piece_overlaps(uint64_t start, uint64_t end, const struct rma_run *b)
 {
     for (uint64_t k = 0; k < b->count; k++) {
         const uint64_t at = b->offset + k * b->stride;
@@ -92,7 +92,7 @@ static bool runs_meet(const struct rma_run *a, const struct rma_run *b)
         return false;
     for (uint64_t k = 0; k < a->count; k++) {
         const uint64_t at = a->offset + k * a->stride;
-        if (piece_meets(at, at + a->length, b))
+        if (piece_overlaps(at, at + a->length, b))
             return true;
     }
     return false;
@@ -130,7 +130,7 @@ static void watch_report_conflict(const struct win *w, const char *what, int ori
              win_label(w), what, origin, site, name_of(it->kind), it->origin, it->site, it->target);
 }
 
-/* Keeps it, if it is to be kept, and tells about the first one that it meets. */
+/* Reports the first of the others that overlaps the operation, and records the operation if `keep`. */
 static void watch_compare(struct win *w, struct list *others, const struct watched *it, bool keep)
 {
     struct watched *copy = keep ? malloc(sizeof(*copy)) : NULL;
@@ -150,10 +150,10 @@ static void watch_compare(struct win *w, struct list *others, const struct watch
 
 /* ---- stores of the program into its own memory ---- */
 
-static bool store_meets(const struct store *s, const struct watched *it)
+static bool store_overlaps(const struct store *s, const struct watched *it)
 {
     for (int i = 0; i < it->nruns; i++)
-        if (piece_meets(s->first, s->end, &it->runs[i]))
+        if (piece_overlaps(s->first, s->end, &it->runs[i]))
             return true;
     return false;
 }
@@ -173,21 +173,21 @@ static void compare_passive(const struct win *w, const struct watched *it)
     const uint64_t next = w->stores ? stores_next(w->stores) : 0;
     const struct store *s;
     for (uint64_t i = next; i > 0 && (s = stores_at(w->stores, i - 1)) != NULL; i--) {
-        if (s->began < it->began || s->ended > it->ended || !store_meets(s, it))
+        if (s->began < it->began || s->ended > it->ended || !store_overlaps(s, it))
             continue;
         tell_store(w, s, it);
         return;
     }
 }
 
-/* Stores since the last epoch began. Who has called nothing since a store but what ends the epoch has told nobody of it. */
+/* Stores since the last epoch began. A rank that has made no call since a store but the one that ends the epoch has notified no process of the store. */
 static void compare_stores(const struct win *w, const struct watched *it)
 {
     const uint64_t next = stores_next(w->stores);
     const struct store *s;
     for (uint64_t i = next; i > w->stores_before && (s = stores_at(w->stores, i - 1)) != NULL; i--) {
-        const bool told_before = i - 1 >= it->stores, told_none = s->calls + 1 == stores_calls();
-        if ((!told_before && !told_none) || !store_meets(s, it))
+        const bool reported_before = i - 1 >= it->stores, notified_none = s->calls + 1 == stores_calls();
+        if ((!reported_before && !notified_none) || !store_overlaps(s, it))
             continue;
         tell_store(w, s, it);
         return;
@@ -297,7 +297,7 @@ void watch_call(const struct rma_call *c, uint64_t offset)
                                   : w->access == EPOCH_START ? EXPOSED
                                                              : PASSIVE};
     if (w->proc->within)
-        stores_call_tells_none();
+        stores_call_notifies_none();
     dt_cursor_open(&cursor, c->type, c->count, (void *)(uintptr_t)offset);
     const size_t bytes = (size_t)(c->count * c->type->size);
     if (runs_next(&cursor, bytes, WATCH_RUNS, it.runs, &it.nruns) < bytes)
@@ -309,13 +309,13 @@ void watch_call(const struct rma_call *c, uint64_t offset)
     if (it.epoch == PASSIVE || win_peer_plain(w, c->rank, &to) != 0)
         return;
     if (c->rank != w->comm->rank) {
-        to->dirty = true; /* the epoch ends when it has been told */
+        to->dirty = true; /* the epoch ends when the target has the report */
         win_peer_busy(to);
     }
     tell_target(w, to, &it);
 }
 
-/* Operations under a lock are told of when they end, to targets with the same clock; nobody waits for that but MPI_Win_free, since a
+/* Operations under a lock are reported when they end, to targets with the same clock; nobody waits for that but MPI_Win_free, since a
  * target may compute all the time. */
 static void tell_passive(struct win *w, struct watched *it)
 {

@@ -1,7 +1,7 @@
 /* wide.c: integers of 8 bytes that the target's adapter changes, for everyone (info key fishplate_accumulate_by=adapter).
  * Adapters are atomic only towards their own requests, so in such a window nobody uses the processor's atomics on these
  * elements: ranks of other nodes ask the adapter by RDMA, without the target's processor; the target, for itself and for
- * frames (ranks of its node, many elements), asks its own adapter. Sums are one request; what an adapter does not have
+ * frames (ranks of its node, many elements), uses its own adapter. Sums are one request; what an adapter does not have
  * (bits, minimum, replace) compares and swaps until nothing came between.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -207,7 +207,7 @@ static struct wide_request *wide_post_atomic(struct win_peer *p, const struct ne
     *r = (struct wide_request){
         .op.done = wide_op_done, .to = p, .of = of, .into = into, .change = *change, .remote = remote};
     if (of)
-        op_asked(of);
+        op_add_piece(of);
     counter_add(&by_adapter, !change->swap || of);
     int rc = rma_insist(p, p->peer, wide_send_request, r);
     if (rc)

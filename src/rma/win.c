@@ -181,13 +181,13 @@ int win_free(struct win *w, bool *gone)
     int rc = attr_delete_all(w->proc, ATTR_WIN, win_handle(w), &w->attrs);
     if (rc)
         return rc;
-    rc = rma_wait_for(w->proc->rma, w, NULL, directory_unasked, w, false,
+    rc = rma_wait_for(w->proc->rma, w, NULL, directory_is_settled, w, false,
                       &(struct net_named){"descriptions of other ranks' windows", NET_NOBODY,
                                           false}); /* no answer finds the window gone */
     watch_settle(w);
     int finished = peers_finish(w, true);
     rc = rc ? rc : finished;
-    /* In a job that goes on after deaths nobody may leave before those who live are done with the memory. */
+    /* In a job that goes on after deaths no rank may leave before all live ranks are done with the memory. */
     int met = w->proc->meet_again && w->comm->size > 1 ? w->proc->meet_again(w->comm) : win_barrier(w);
     win_drop(w);
     *gone = true;

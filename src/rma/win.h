@@ -92,7 +92,7 @@ struct win {
     struct win_peer **started; /* EPOCH_START: the targets */
     int nstarted;
     bool exposed;             /* MPI_Win_post */
-    int expected;             /* ... to so many origins */
+    int expected;             /* ... the number of origins */
     struct win_peer **posted; /* ... of which these have counters (counts.c) and have not completed */
     int nposted;
     int completes;

@@ -150,10 +150,10 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
         break;
     case RMA_POST:
         from->posts++;
-        counts_told(from, payload, len);
+        counts_take_address(from, payload, len);
         break;
     case RMA_COUNTS:
-        counts_told(from, payload, len);
+        counts_take_address(from, payload, len);
         break;
     case RMA_COMPLETE:
         w->completes++;

@@ -87,7 +87,7 @@ static void rma_query(void)
     win.table_used = 1;
     if (op_new_under_way(&c, &c.origin, from, &op) != 0)
         abort();
-    op_asked(op);
+    op_add_piece(op);
     cookie = op->cookie;
 }
 

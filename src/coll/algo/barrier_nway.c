@@ -1,6 +1,6 @@
 /* barrier_nway.c: n-way dissemination: in round k everyone signals the ranks i * (n + 1)^k further on, for i from 1 to n, and
  * awaits those as far before [Hoefler05 2.2.6.1]. Where the network takes n messages at a time, fewer rounds cost less. A
- * distance of the size or more would reach a rank that has been told, so it is left out.
+ * distance of the size or more would reach a rank that has had a signal already, so it is left out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

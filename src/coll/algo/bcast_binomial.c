@@ -1,4 +1,4 @@
-/* bcast_binomial.c: down a binomial tree; in segments when asked.
+/* bcast_binomial.c: down a binomial tree; in segments if a segment size is given.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"

@@ -2,7 +2,7 @@
  * their nodes, each on a processor of its own, with no other barrier of the communicator under way. What is written and read
  * is the same, so some ranks may take this course and others not.
  *
- * The partners mostly come within a microsecond. So their flags are looked at a number of times with nothing in between: a
+ * The partners mostly come within a microsecond. So their flags are polled a number of times with nothing in between: a
  * round of progress takes longer than a cache line needs from one processor to another. After that the barrier goes on as any
  * other, from where it stands.
  *

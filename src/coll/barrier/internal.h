@@ -53,7 +53,7 @@ struct hbarrier_setup {
 };
 #define HBARRIER_NO_GROUP UINT32_MAX
 
-/* What a leader tells its node at the end of the first barrier. */
+/* Message of a leader to its node at the end of the first barrier. */
 struct hbarrier_result {
     uint64_t block; /* offset, or UINT64_MAX */
     uint32_t method, switched;

@@ -2,7 +2,7 @@
  * its leader (the lowest rank), the leaders meet in rounds, and each leader releases its node. A node with one rank has a
  * leader and nobody else.
  *
- * The machine says what to do next; whether that is a store to shared memory, an RDMA write or a message, and how its end is
+ * The machine returns the next action; whether that is a store to shared memory, an RDMA write or a message, and how its end is
  * noticed, is known only to the caller. tests/unit/coll/test_barrier_machine.c explores every order of events.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -20,7 +20,7 @@ enum barrier_machine_stage {
 };
 
 enum barrier_machine_action {
-    BARRIER_WAIT,         /* for what the stage says */
+    BARRIER_WAIT,         /* for the event of the stage */
     BARRIER_EXPECT,       /* leader: members may report from now on */
     BARRIER_REPORT,       /* tell the leader */
     BARRIER_ROUND,        /* leader: tell the partners of round `round` */
@@ -105,7 +105,7 @@ int barrier_tree(int leader, int leaders, int fan, int first, struct barrier_par
 int barrier_star(int leader, int leaders, int first, struct barrier_partner *out, int most);
 
 /* A flag holds the number of the last barrier for which it was set. Its writer is at most one barrier ahead of a rank that
- * looks at it, since it cannot leave a barrier that this rank has not entered. So it is set when it is not behind. */
+ * reads it, since it cannot leave a barrier that this rank has not entered. So it is set when it is not behind. */
 static inline bool barrier_flag_is_set(uint8_t flag, uint8_t turn)
 {
     return (int8_t)(uint8_t)(flag - turn) >= 0;

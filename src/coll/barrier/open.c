@@ -31,10 +31,9 @@ COLL_ALGORITHM(barrier_wires, .name = "wires", .kind = COLL_BARRIER, .needs = NE
                    "gives each, where there is one, for MPI_COMM_WORLD; else as rdma");
 COLL_ALGORITHM(barrier_rdma, .name = "rdma", .kind = COLL_BARRIER, .needs = NEED_NODES | NEED_TWO,
                .parameter = {{"n", 1, 8, 1}},
-               .doc =
-                   "flags in shared memory within a node; between nodes dissemination with n partners in "
-                   "each round, by RDMA writes into memory that is looked at. Chosen by a rule where ranks "
-                   "share processors, it uses the barrier unit of the switch instead, or messages");
+               .doc = "flags in shared memory within a node; between nodes dissemination with n partners in "
+                      "each round, by RDMA writes into memory that is polled. Chosen by a rule where ranks "
+                      "share processors, it uses the barrier unit of the switch instead, or messages");
 
 static uint32_t node_of(const struct comm *c, int rank)
 {
@@ -133,7 +132,7 @@ static struct transport *find_transport(struct hbarrier *w)
     return t;
 }
 
-/* This leader's side: its partners can be written to without being told, and its memory can be. */
+/* This leader's side: RDMA writes to its partners and into its memory are possible, without notification. */
 static bool can_write(struct hbarrier *w)
 {
     for (int i = 0; i < w->partners; i++) {
@@ -305,7 +304,7 @@ void hbarrier_adopt_result(struct hbarrier *w)
     w->inbox = NULL;
 }
 
-/* Whoever leaves a node's block last gives it back. */
+/* The last rank that leaves a node's block frees it. */
 static void block_leave(struct hbarrier *w)
 {
     if (w->block && w->net->area && atomic_fetch_sub_explicit(&w->block->users, 1, memory_order_acq_rel) == 1)

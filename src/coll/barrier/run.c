@@ -1,11 +1,11 @@
 /* run.c: barriers of ranks on several nodes [Hoefler05 4.1.3]. Within a node the ranks set flags in shared memory. The
  * leaders of the nodes meet by n-way dissemination: each has a few bytes of registered memory, one for each partner of each
  * round; the partner writes the number of the barrier there, and the leader polls it. No message, no matching, no receive:
- * a write is taken into the request (inline), and nobody is told when it is done. A flag is one byte, so no adapter can be
+ * a write is taken into the request (inline), and its completion is reported to nobody. A flag is one byte, so no adapter can be
  * seen in the middle of writing it. What comes after what is in machine.c.
  *
  * The first barrier of a communicator is done by messages, which carry where to write: a leader sends its address against
- * the direction of the writes, that is, to those who will write to it. The same messages carry whether all leaders heard of so
+ * the direction of the writes, that is, to the leaders that will write to it. The same messages carry whether all leaders known so
  * far can do it this way. After the last round every leader knows of every other, as in any dissemination, so all agree.
  * Where they cannot, leaders go on by messages.
  *
@@ -235,7 +235,7 @@ static bool is_first(const struct hbarrier_run *r)
            (r->lane == 0 || r->w->method != METHOD_SETUP) && !r->w->busy;
 }
 
-/* The network says it once. */
+/* The network reports the end once. */
 static bool is_switched(struct hbarrier_run *r)
 {
     if (!r->crossed)

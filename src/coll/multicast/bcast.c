@@ -219,7 +219,7 @@ static void multicast_begin(struct multicast_run *r)
     multicast_advance(r);
 }
 
-/* Looked at before sleep, for what another thread or another hook has done meanwhile. */
+/* Checked before sleep: another thread or another hook may have made progress. */
 static bool can_go_on(void *arg)
 {
     const struct multicast_run *r = arg;

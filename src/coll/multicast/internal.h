@@ -18,7 +18,7 @@ enum multicast_parameter {
 };
 /* What is taken where nobody has chosen: an acknowledgement costs more than a packet, so one for several. No limit of size. */
 struct coll_choice multicast_preset(void);
-/* What the choice says, or the preset. */
+/* As the choice sets them, or the presets. */
 int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which);
 void multicast_forget(struct coll_state *state);
 
@@ -41,7 +41,7 @@ struct multicast {
 /* What the group is for and how it repairs losses. */
 struct multicast_terms {
     const char
-        *otherwise;      /* begins the sentence that is said when the network would not; NULL: nobody asked */
+        *otherwise;      /* begins the message that is printed if the network refuses; NULL: not requested */
     uint32_t window;     /* packets */
     uint32_t collectors; /* the root and its co-roots */
     uint32_t aggregate;  /* packets that are acknowledged together */

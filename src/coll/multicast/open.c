@@ -11,7 +11,7 @@
 #include "net/thread.h"
 #include "obj/create.h"
 
-#define WINDOW     64 /* packets, unless the choice says otherwise */
+#define WINDOW     64 /* packets, unless the choice sets another number */
 #define WINDOW_MAX 1024
 
 static uint32_t node_of(const struct comm *c, int rank)
@@ -87,7 +87,7 @@ static struct transport *find_transport(struct comm *leaders, size_t *packet)
     return t && t->multicast ? t : NULL;
 }
 
-/* The name of a new group. Other jobs have groups on the same network, and the name is all that tells their packets from ours: numbers
+/* The name of a new group. Other jobs have groups on the same network, and only the name distinguishes their packets from ours: numbers
  * that count up in every job would be the same in two of them. 0: the kernel has no random bytes. */
 static uint64_t name_group(void)
 {
@@ -126,7 +126,7 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
     return 0;
 }
 
-/* Have all joined? One of those that have not says why, where users asked for multicast. */
+/* Whether all have joined. One of the ranks that have not prints the reason if users requested multicast. */
 static int multicast_agree_joined(struct multicast *m, const char *otherwise, struct net_group_card *mine,
                                   uint64_t found[2])
 {

@@ -12,7 +12,7 @@
  *                        an element; `count` of them in SEND and RECV
  *   reduce_scatter       an element; SEND has starts[size], RECV what is mine
  *   neighbor_*           the block of one neighbour
- * In place, the input is where the standard says it is in BUF_RECV and BUF_SEND is not used. (A scatter's
+ * In place, the input is in BUF_RECV, where the standard places it, and BUF_SEND is not used. (A scatter's
  * root in place has no BUF_RECV.)
  *
  * SPDX-License-Identifier: Apache-2.0 */

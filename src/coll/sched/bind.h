@@ -36,7 +36,7 @@ struct binding {
     void *staged_user;
 };
 
-/* Binds the user's buffers. temp_items is the schedule's, splits says whether parts of a broadcast are named.
+/* Binds the user's buffers. temp_items is the schedule's, splits: whether parts of a broadcast are named.
  * After it temp_size is what binding_temp must be given. */
 int binding_make(struct binding *b, const struct coll_args *args, const struct coll_shape *shape,
                  int64_t temp_items, bool splits);

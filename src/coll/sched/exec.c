@@ -31,7 +31,7 @@ static void exec_record_error(struct coll_request *r, int rc)
         r->error = rc;
 }
 
-/* Both ends of a message name the same number of bytes, so a receive that is not filled tells of an error:
+/* Both ends of a message name the same number of bytes, so a receive that is not filled is a sign of an error:
  * calls that do not match, or an error before this message. */
 static void note_message(struct coll_request *r, const struct request *m)
 {

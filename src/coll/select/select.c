@@ -86,7 +86,7 @@ static const struct coll_algorithm *algorithm_of(size_t index)
 
 static size_t first_rule(enum coll_kind kind)
 {
-    static uint8_t first[COLL_KINDS]; /* index + 1; 0 until asked */
+    static uint8_t first[COLL_KINDS]; /* index + 1; 0: not computed */
     if (unlikely(first[kind] == 0)) {
         size_t i = 0;
         while (i < coll_rules_count() && coll_rules_get(i)->kind != kind)

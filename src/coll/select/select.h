@@ -32,7 +32,7 @@ struct coll_choice {
     bool by_node; /* barrier: among the leaders of nodes only; the ranks of a node meet in shared memory */
 };
 
-/* What the selection needs beyond the shape. Everything it looks at is the same at every rank of the call. */
+/* What the selection needs beyond the shape. All its input is the same at every rank of the call. */
 struct coll_where {
     uint64_t bytes;
     bool one_node;  /* all ranks can use the node's shared memory */

@@ -21,7 +21,7 @@ static bool bounds_contain(const struct coll_site_bounds *b, uint64_t value)
     return value >= b->min && value <= b->max;
 }
 
-/* Where the nodes are not known, a rule that looks at them does not hold. */
+/* If the nodes are not known, a rule with a condition on nodes does not hold. */
 bool site_holds(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes)
 {
     return bounds_contain(&rule->ranks, (uint64_t)ranks) && bounds_contain(&rule->bytes, bytes) &&

@@ -328,7 +328,7 @@ static int tuning_begin(const struct call *user, int class, bool turns, bool ref
     return rc;
 }
 
-/* While a group is open every poll looks at its queue, too. */
+/* While a group is open every poll includes its queue. */
 static void close_unused_group(struct coll_state *state)
 {
     struct coll_tuning *t = state->tuning;

@@ -42,31 +42,31 @@ static size_t block_length(int size)
     return sizeof(struct shared_head) + (size_t)size * sizeof(struct shared_rank);
 }
 
-/* Rank 0 allocates and tells the others where, or that there is nothing. */
+/* Rank 0 allocates and sends the address to the others, or that there is none. */
 static int block_agree_offset(struct comm *c, const struct coll_args *args, uint32_t number, uint64_t *offset)
 {
     struct p2p *p2p = c->proc->p2p;
     const struct envelope env =
         comm_coll_envelope(c, 0, coll_tag_of(COLL_KIND_AGREE, 0, FORM_BLOCKING, number));
-    struct coll_agreement told = {.offset = OFFSET_NONE, .kind = args->kind, .root = args->root};
+    struct coll_agreement agreement = {.offset = OFFSET_NONE, .kind = args->kind, .root = args->root};
     if (c->rank != 0) {
-        int rc = p2p_recv(p2p, &told, sizeof(told), byte_type(), env, NULL);
-        *offset = told.offset;
+        int rc = p2p_recv(p2p, &agreement, sizeof(agreement), byte_type(), env, NULL);
+        *offset = agreement.offset;
         return rc;
     }
-    if (net_area_alloc(c->proc->net, block_length(c->size), &told.offset) != 0)
-        told.offset = OFFSET_NONE;
-    if (told.offset != OFFSET_NONE) {
-        struct shared_head *head = (struct shared_head *)(c->proc->net->area + told.offset);
+    if (net_area_alloc(c->proc->net, block_length(c->size), &agreement.offset) != 0)
+        agreement.offset = OFFSET_NONE;
+    if (agreement.offset != OFFSET_NONE) {
+        struct shared_head *head = (struct shared_head *)(c->proc->net->area + agreement.offset);
         head->big_size = c->proc->net->oversubscribed ? BIG_CROWDED : BIG_ALONE;
         atomic_store_explicit(&head->users, (uint32_t)c->size, memory_order_release);
     }
-    *offset = told.offset;
+    *offset = agreement.offset;
     for (int r = 1; r < c->size; r++) {
         struct peer *peer;
         int rc = comm_peer(c, r, &peer);
         if (!rc)
-            rc = p2p_send(p2p, &told, sizeof(told), byte_type(), peer, env, SEND_STANDARD);
+            rc = p2p_send(p2p, &agreement, sizeof(agreement), byte_type(), peer, env, SEND_STANDARD);
         if (rc)
             return rc;
     }
@@ -105,7 +105,7 @@ static void block_read_completed(struct net_op *op, int status)
     container_of(op, struct shared_get, op)->status = status;
 }
 
-/* Whoever leaves last gives the memory back. */
+/* The last rank that leaves frees the memory. */
 void shared_close(struct coll_state *state)
 {
     struct shared *b = state->shared;

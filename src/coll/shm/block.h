@@ -28,23 +28,23 @@
 #include "coll/shm/slots.h"
 
 #define SHARED_RANKS_MAX 64
-#define SHARED_DEPTH     64         /* flags */
-#define SHARED_DEPTH_ONE 8          /* small slots */
-#define SHARED_LAG       4          /* steps of which a rank need not say at once that it is done */
-#define SHARED_AHEAD     4          /* steps whose flags are asked for before they are written */
-#define SHARED_DEPTH_BIG 64         /* big slots, where there is room for so many, */
-#define SHARED_DEPTH_FEW 8          /* ... else */
-#define SHARED_OFTEN     64         /* calls that fill slots, until there are many */
-#define SHARED_INLINE    112        /* bytes that travel with the flag, 48 of them in its own line */
-#define SHARED_SMALL     4096       /* bytes of a small slot */
-#define SHARED_PART      1024       /* ... of which a single reader is told while the rest is being written */
+#define SHARED_DEPTH     64   /* flags */
+#define SHARED_DEPTH_ONE 8    /* small slots */
+#define SHARED_LAG       4    /* steps of which a rank need not say at once that it is done */
+#define SHARED_AHEAD     4    /* steps whose flags are prefetched before they are written */
+#define SHARED_DEPTH_BIG 64   /* big slots, if there is room, */
+#define SHARED_DEPTH_FEW 8    /* ... else */
+#define SHARED_OFTEN     64   /* calls that fill slots, until there are many */
+#define SHARED_INLINE    112  /* bytes that travel with the flag, 48 of them in its own line */
+#define SHARED_SMALL     4096 /* bytes of a small slot */
+#define SHARED_PART      1024 /* ... that are announced to a single reader while the rest is being written */
 #define SHARED_AREA_MAX  (8u << 20) /* of few big slots, all ranks together, */
 #define SHARED_AREA_DEEP (4u << 20) /* ... of many */
 #define SHARED_SCRATCH   131072     /* bytes of memory of others that are read at a time */
 #define SHARED_EVERYONE  SLOTS_EVERYONE
 
 _Static_assert(SHARED_SHORT / SHARED_PART <= 1u << SLOT_PART_BITS, "see slot_part");
-_Static_assert(SHARED_LAG <= SHARED_DEPTH_FEW && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_tell");
+_Static_assert(SHARED_LAG <= SHARED_DEPTH_FEW && SHARED_LAG <= SHARED_DEPTH_ONE, "see slots_must_report");
 _Static_assert(SHARED_DEPTH_BIG <= SHARED_DEPTH, "a slot without a flag would never be used");
 
 /* Two lines apart: processors fetch lines in pairs, and the next flag is about to be written while this one
@@ -82,9 +82,9 @@ struct shared_rank {
 };
 
 struct shared_big {
-    _Atomic uint64_t at;    /* 0: not asked for yet; else offset in the area + 1, or that there is nothing */
-    uint32_t depth;         /* slots of a rank, before `at` is set */
-    _Atomic uint32_t asked; /* ranks that know where it is and wait for the others */
+    _Atomic uint64_t at; /* 0: not requested yet; else offset in the area + 1, or that there is nothing */
+    uint32_t depth;      /* slots of a rank, before `at` is set */
+    _Atomic uint32_t arrived; /* ranks that know the offset and wait for the others */
 };
 
 struct shared_head {
@@ -115,8 +115,8 @@ struct shared {
     struct slot_use flag_use[SHARED_DEPTH];
     struct slot_use slot_use[SHARED_DEPTH_BIG]; /* of small slots, later of big ones */
     uint64_t slot_step;                         /* when this rank wrote a slot last, */
-    uint64_t slot_gap;                          /* so many steps after the one before */
-    uint64_t told;                              /* what my done word says */
+    uint64_t slot_gap;                          /* steps since the one before */
+    uint64_t reported;                          /* the last value of my done word */
     uint64_t seen[SHARED_RANKS_MAX];            /* the others' done words when they were read last */
     struct doorbell *bell[SHARED_RANKS_MAX];    /* of every rank */
     struct shared_key key[COLL_SCAN][SHARED_CLASSES];
@@ -247,7 +247,7 @@ static inline uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
 }
 
 /* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake:
- * shared_wake or shared_sync must follow. The flags of the next steps are asked for ahead: they were last in
+ * shared_wake or shared_sync must follow. The flags of the next steps are prefetched: they were last in
  * the readers' caches. */
 static inline void shared_post(struct shared *b, uint64_t step, enum shared_method way)
 {
@@ -257,13 +257,13 @@ static inline void shared_post(struct shared *b, uint64_t step, enum shared_meth
     cpu_prefetch_write(&flag[(step + SHARED_AHEAD) % SHARED_DEPTH]);
 }
 
-/* Waiting ends early, with false, when a rank turns out to be in another call: b->stranger says which. */
+/* Waiting ends early, with false, when a rank turns out to be in another call: b->stranger is that rank. */
 bool shared_wait(struct shared *b, int rank, uint64_t step);
 /* ... or until more than `have` parts of its small slot are there: returns how many; 0 when it has posted the whole. */
 uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have);
 /* Has it posted already? Does not look at marks. */
 bool shared_posted(const struct shared *b, int rank, uint64_t step);
-/* Waits until ready(arg). Whoever makes it so rings this rank's bell. */
+/* Waits until ready(arg). The rank that changes the condition rings this rank's bell. */
 void shared_wait_until(struct shared *b, bool (*ready)(void *), void *arg);
 /* This rank accepts help in this step (0: in none). */
 void shared_accept(struct shared *b, uint64_t step);
@@ -285,12 +285,12 @@ static inline enum shared_method shared_method_of(const struct shared *b, int ra
 bool shared_all_on_device(struct shared *b, bool mine);
 /* The error of a call that met a stranger. */
 int shared_mismatch(struct shared *b);
-/* This rank will not read anything of this step any more. Whoever waits for that is woken. */
+/* This rank will not read anything of this step any more. Ranks that wait for that are woken. */
 void shared_done(struct shared *b, uint64_t step);
-/* The same of a step that occupies no big slot: told now or within SHARED_LAG steps. */
+/* The same of a step that occupies no big slot: reported now or within SHARED_LAG steps. */
 static inline void shared_done_short(struct shared *b, uint64_t step)
 {
-    if (slots_must_tell(b->told, step, SHARED_LAG))
+    if (slots_must_report(b->reported, step, SHARED_LAG))
         shared_done(b, step);
 }
 /* One rank, or SHARED_EVERYONE. */

@@ -9,8 +9,8 @@
 #include "base/cpu.h"
 #include "coll/shm/block.h"
 
-#define SPINS       200 /* looks at a flag between two rounds of progress, when nobody needs this processor */
-#define SPINS_LATER 2   /* once it takes longer: messages of others are waiting to be handled, too */
+#define SPINS       200 /* polls of a flag between two rounds of progress, if no other rank needs this processor */
+#define SPINS_LATER 2 /* once it takes longer: messages of others are waiting to be handled, too */
 
 struct wait {
     struct shared *b;
@@ -52,7 +52,7 @@ int shared_mismatch(struct shared *b)
     const uint64_t before = atomic_load_explicit(&b->head->rank[b->comm->rank].before, memory_order_relaxed);
     flag_describe(b->earlier ? before : b->what, b->comm->rank, mine, sizeof(mine));
     flag_describe(b->theirs, b->stranger - 1, other, sizeof(other));
-    /* It has been said: whoever is about to sleep need not end the job for it. */
+    /* The error is reported: a rank that is about to sleep need not end the job for it. */
     b->comm->coll->past[FORM_BLOCKING][(b->comm->coll_sequence[FORM_BLOCKING] - 1 - b->earlier) % COLL_PAST] =
         COLL_KIND_SAID;
     b->stranger = 0;
@@ -71,7 +71,7 @@ bool shared_posted(const struct shared *b, int rank, uint64_t step)
            SHARED_WORD_BITS >= step;
 }
 
-/* Flags of other steps than the one asked for hold other numbers; zero means never used. */
+/* Flags of other steps hold other numbers; zero means never used. */
 static bool flag_has_arrived(struct shared *b, int rank, uint64_t step)
 {
     const uint64_t flag =
@@ -141,7 +141,7 @@ void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
     }
 }
 
-/* How far are they by now? Often farther than was asked for: no need to ask again soon. */
+/* Reads the progress of the others. Often it is beyond the requested step, so the next read is not soon. */
 static void flag_read_progress(struct shared *b, int reader)
 {
     for (int r = 0; r < b->comm->size; r++)
@@ -155,8 +155,8 @@ static void flag_read_progress(struct shared *b, int reader)
 static void wait_for_readers(struct wait *w, bool (*ready)(void *))
 {
     struct shared *b = w->b;
-    const uint64_t must = slots_before_waiting(b->told, b->step);
-    if (must != b->told)
+    const uint64_t must = slots_before_waiting(b->reported, b->step);
+    if (must != b->reported)
         shared_done(b, must);
     atomic_fetch_add_explicit(&b->head->waiting, 1, memory_order_seq_cst);
     shared_wait_until(b, ready, w);
@@ -227,7 +227,7 @@ uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t ha
     return p.parts;
 }
 
-/* Another rank may wait until this one is done with a step; that is rare, so one word says whether anybody does. It need not
+/* Another rank may wait until this one is done with a step; that is rare, so one word is nonzero if a rank waits. It need not
  * be the writer of this step: it may be in a later call, and wait for a flag whose readers were all. So all are woken. */
 static void flags_wake_waiters(struct shared *b)
 {
@@ -293,7 +293,7 @@ bool shared_sync(struct shared *b, uint64_t step, enum shared_method way)
 
 void shared_done(struct shared *b, uint64_t step)
 {
-    b->told = step;
+    b->reported = step;
     atomic_store_explicit(&b->head->rank[b->comm->rank].done, step, memory_order_release);
     flags_wake_waiters(b);
 }

@@ -9,7 +9,7 @@
 #include "tune/setting.h"
 
 #define MEASURE_ALL   32 /* calls of a turn; */
-#define MEASURE_EVERY 4  /* later one in so many */
+#define MEASURE_EVERY 4  /* later one call of this number */
 
 /* A decision is a turn and a method, a cost a turn and ns. A turn has TURN_BITS here: old words are recognised. */
 #define METHOD_BITS 2

@@ -5,7 +5,7 @@
  *
  * Rank 0 of the communicator leads. It keeps a tuner for each operation and class of sizes, and publishes the method with the turn of the
  * tuner in the shared block; all ranks read both when a call begins, and publish what the call cost them with that turn. A rank may see a
- * decision one call early or late: the flag of each contribution says how it moves.
+ * decision one call early or late: the flag of each contribution carries its method.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_SHM_METHOD_H
@@ -20,7 +20,7 @@
 
 enum shared_method { METHOD_SLOTS, METHOD_READ, METHOD_SPLIT, SHARED_METHODS };
 
-#define SHARED_SHORT   8192 /* bytes of a block: up to so many always go through slots */
+#define SHARED_SHORT   8192 /* bytes: blocks up to this size always go through slots */
 #define SHARED_CLASSES 12   /* of sizes, by factors of two from SHARED_SHORT */
 
 static inline unsigned shared_class(size_t bytes)
@@ -58,7 +58,7 @@ struct shared_decision {
 
 /* A call of `bytes` a block begins. may_split: the method is possible. period: calls of one sample, 1, or more where ranks take turns on
  * processors: there a call takes as long as what others do meanwhile, and one that finds its data takes no time, so only the mean of
- * several tells anything. */
+ * several is a sample. */
 struct shared_decision shared_method_begin(struct shared *b, enum coll_kind kind, size_t bytes,
                                            bool may_split, uint32_t period);
 /* It cost this rank so much. */

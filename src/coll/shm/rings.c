@@ -21,10 +21,10 @@ static bool is_answered(void *arg)
     return atomic_load_explicit(&o->big->at, memory_order_acquire) != 0;
 }
 
-static bool all_asked(void *arg)
+static bool all_have_arrived(void *arg)
 {
     const struct opening *o = arg;
-    return atomic_load_explicit(&o->big->asked, memory_order_acquire) >= o->ranks;
+    return atomic_load_explicit(&o->big->arrived, memory_order_acquire) >= o->ranks;
 }
 
 static void opening_wait(struct shared *b, bool (*ready)(void *), struct opening *o)
@@ -58,7 +58,8 @@ static uint32_t opening_count_slots(const struct shared *b)
     return depth;
 }
 
-/* Rank 0 allocates so many slots for each rank, if all together have at most so many bytes; or says that there are none. */
+/* Rank 0 allocates `depth` slots for each rank if all together have at most `most` bytes, and publishes the offset; else that there are
+ * none. */
 static void opening_answer(struct shared *b, struct shared_big *big, uint32_t depth, size_t most)
 {
     uint64_t offset;
@@ -83,9 +84,9 @@ static bool can_read(struct comm *c)
 /* Waits until everybody is here, and takes the new slots. */
 static void opening_join(struct shared *b, struct opening *o)
 {
-    if (atomic_fetch_add_explicit(&o->big->asked, 1, memory_order_seq_cst) + 1 == o->ranks)
+    if (atomic_fetch_add_explicit(&o->big->arrived, 1, memory_order_seq_cst) + 1 == o->ranks)
         shared_wake(b, SHARED_EVERYONE);
-    opening_wait(b, all_asked, o);
+    opening_wait(b, all_have_arrived, o);
     b->big = b->comm->proc->net->area + atomic_load_explicit(&o->big->at, memory_order_relaxed) - 1;
     b->big_depth = o->big->depth;
     memset(b->slot_use, 0, sizeof(b->slot_use));

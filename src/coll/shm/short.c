@@ -15,7 +15,7 @@ static inline struct shared_flag *flag_of(const struct shared *b, int rank, uint
     return &b->head->rank[rank].flag[step % SHARED_DEPTH];
 }
 
-/* Before a slot is written: asks for all of its lines at once. They were last in the readers' caches, and stores
+/* Before a slot is written: prefetches all of its lines at once. They were last in the readers' caches, and stores
  * wait for one after the other. */
 static inline void slot_prefetch(const char *slot, size_t bytes)
 {
@@ -23,7 +23,7 @@ static inline void slot_prefetch(const char *slot, size_t bytes)
         cpu_prefetch_write(slot + at);
 }
 
-/* After a call in which this rank wrote a slot: asks for the slot that it is going to write if it goes on in the same
+/* After a call in which this rank wrote a slot: prefetches the slot that it is going to write if it goes on in the same
  * manner, so that its lines are here by then. Not for one that readers may still need. */
 static inline void claim_later(struct shared *b, size_t bytes)
 {
@@ -33,7 +33,7 @@ static inline void claim_later(struct shared *b, size_t bytes)
         slot_prefetch(shared_slot(b, b->comm->rank, next, bytes), bytes);
 }
 
-/* The place for what this rank sends in the next step, so many bytes. */
+/* The place for the `bytes` bytes that this rank sends in the next step. */
 static inline char *slot_begin(struct shared *b, int reader, size_t bytes)
 {
     const uint64_t step = shared_begin(b, bytes, reader);
@@ -48,7 +48,7 @@ static inline void slot_post(struct shared *b, int reader)
     shared_wake(b, reader);
 }
 
-/* What rank r sends in this step, so many bytes; NULL when it is in another call. */
+/* The `bytes` bytes that rank r sends in this step; NULL if it is in another call. */
 static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size_t bytes)
 {
     struct shared_flag *flag = flag_of(b, r, step);
@@ -64,7 +64,7 @@ static inline const char *slot_wait(struct shared *b, int r, uint64_t step, size
     return shared_slot(b, r, step, bytes);
 }
 
-/* Sends so many bytes to one reader. A long slot is announced in parts, each when it is written: moving cache lines to
+/* Sends `bytes` bytes to one reader. A long slot is announced in parts, each when it is written: moving cache lines to
  * this processor takes as long as moving them on to the reader's, and so both go on at once. Where ranks share processors
  * they do not run at once. Only the last part wakes a reader. */
 static void send_parts(struct shared *b, int reader, const char *from, size_t bytes)
@@ -95,7 +95,7 @@ static size_t take_parts(struct shared *b, int r, uint64_t step, char *to)
     return have * SHARED_PART;
 }
 
-/* What rank r sends to this one, so many bytes; false when it is in another call. */
+/* Receives `bytes` bytes of rank r; false if it is in another call. */
 static inline bool receive_parts(struct shared *b, int r, uint64_t step, char *to, size_t bytes)
 {
     size_t have = 0;

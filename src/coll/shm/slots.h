@@ -1,4 +1,4 @@
-/* slots.h: when a slot of shared memory may be written again, and when a rank says how far it has read. Steps are
+/* slots.h: when a slot of shared memory may be written again, and when a rank reports how far it has read. Steps are
  * numbered alike at all ranks; step s uses slot s % depth. Pure: numbers in, answers out; flags.c reads and writes the
  * numbers in shared memory, and tests/unit/coll/test_slots.c goes through every order of what ranks may do.
  *
@@ -17,8 +17,8 @@ struct slot_use {
     int reader;
 };
 
-/* Has everybody who reads it done so? `safe`: all ranks are done with this step and those before; `seen`: what each rank
- * said when it was asked last. */
+/* Has everybody who reads it done so? `safe`: all ranks are done with this step and those before; `seen`: the progress of
+ * each rank when it was read last. */
 static inline bool slot_is_free(const struct slot_use *use, uint64_t safe, const uint64_t seen[])
 {
     return use->step <= safe || (use->reader != SLOTS_EVERYONE && use->step <= seen[use->reader]);
@@ -55,18 +55,18 @@ static inline uint64_t slot_parts(uint64_t said, uint64_t word)
     return parts < 1u << SLOT_PART_BITS ? parts : 0;
 }
 
-/* Must a rank that is done with this step say so now, when it has said `told` before? Not in every step, so that the word
- * does not travel so often. `lag` is at most the number of slots: a writer whose readers have caught up never waits for
- * what they have not said. */
-static inline bool slots_must_tell(uint64_t told, uint64_t step, uint64_t lag)
+/* Whether a rank that is done with this step must report it now, if its last report was `reported`. Not in every step, so that the
+ * word does not travel so often. `lag` is at most the number of slots: a writer whose readers have caught up never waits for
+ * a report that they have left out. */
+static inline bool slots_must_report(uint64_t reported, uint64_t step, uint64_t lag)
 {
-    return step - told >= lag;
+    return step - reported >= lag;
 }
 
-/* What a rank must have said before it waits in a step until others have read: those may wait for it. */
-static inline uint64_t slots_before_waiting(uint64_t told, uint64_t step)
+/* What a rank must have reported before it waits in a step until others have read: those may wait for it. */
+static inline uint64_t slots_before_waiting(uint64_t reported, uint64_t step)
 {
-    return told + 1 < step ? step - 1 : told;
+    return reported + 1 < step ? step - 1 : reported;
 }
 
 #endif

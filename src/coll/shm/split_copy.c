@@ -91,7 +91,7 @@ void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mi
     shared_accept(b, step);
 }
 
-/* Waits for the pieces that an owner has claimed, so many units. */
+/* Waits for the pieces that an owner has claimed, in units. */
 struct owner_part {
     const struct shared_rank *owner;
     uint32_t units;

@@ -79,11 +79,11 @@ static void transfer_fill_slot(struct transfer *t, uint64_t step, size_t at, siz
     struct shared *b = t->b;
     const size_t all = len * (size_t)blocks_of(t);
     char *slot = shared_slot(b, b->comm->rank, step, all);
-    const bool tells = at == 0 && t->bytes > SHARED_SHORT && all > SHARED_INLINE;
-    const bool measured = tells && t->decision.measured;
+    const bool announces = at == 0 && t->bytes > SHARED_SHORT && all > SHARED_INLINE;
+    const bool measured = announces && t->decision.measured;
     const uint64_t since = measured ? clock_ns() : 0;
     t->ops->put(t, slot, at, len);
-    if (tells)
+    if (announces)
         put_word(t, step, measured ? clock_ns() - since + 1 : 0);
 }
 
@@ -350,7 +350,7 @@ static void both_sides(struct transfer *t, uint64_t last)
         t); /* ... of a long allgather that is read is in its place already, so that it counts either way */
     report_read(t, since, (size_t)(last - first + 1), true);
     b->step = last;
-    if (last > b->told && !is_short(t))
+    if (last > b->reported && !is_short(t))
         shared_done(b, last); /* before the meeting, which may need the first step's flag */
     if (t->reading || method == METHOD_READ) {
         shared_sync(b, shared_begin(b, 0, SHARED_EVERYONE), METHOD_SLOTS);

@@ -8,8 +8,8 @@
 #include "coll/shm/split_copy.h"
 
 /* An allreduce in which everyone combines everything, instead of a share each: */
-#define SHARED_ALL_READ_RANKS 3    /* with up to so many ranks, however long; */
-#define SHARED_ALL_READ_MAX   1024 /* up to so many bytes, whatever the number of ranks */
+#define SHARED_ALL_READ_RANKS 3    /* with at most this number of ranks, however long; */
+#define SHARED_ALL_READ_MAX   1024 /* up to this size in bytes, whatever the number of ranks */
 
 /* One collective as one rank sees it. */
 struct transfer {
@@ -51,10 +51,10 @@ struct transfer_ops {
     void (*finish)(struct transfer *t, uint64_t step, size_t at, size_t len);
 };
 
-/* Runs it. False: has to be left to a schedule. `unit`: a chunk is a multiple of so many bytes. */
+/* Runs it. False: has to be left to a schedule. `unit`: a chunk is a multiple of this number of bytes. */
 bool transfer_run(struct transfer *t, size_t unit);
 
-/* Where in a slot of rank w lies what it has for rank r, with so many bytes a block? */
+/* Offset in a slot of rank w of its data for rank r, with blocks of `len` bytes. */
 static inline size_t transfer_offset(const struct transfer *t, int w, int r, size_t len)
 {
     const int size = t->b->comm->size;

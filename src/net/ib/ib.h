@@ -81,10 +81,10 @@ struct ib_pairs {
 
 /* The paths that a connection may take: a rail at each end, both on one network. */
 struct ib_paths {
-    uint32_t peer_up;                /* rails of the peer whose ports are up, as it reported last */
-    uint8_t count, peer_rails, at;   /* at: the present path */
-    uint8_t next;                    /* to take when the connection is opened again; RAIL_NONE: choose */
-    struct pair path[PAIR_WAYS_MAX]; /* a: my rail, b: that of the peer */
+    uint32_t peer_up;                 /* rails of the peer whose ports are up, as it reported last */
+    uint8_t count, peer_rails, at;    /* at: the present path */
+    uint8_t next;                     /* to take when the connection is opened again; RAIL_NONE: choose */
+    struct pair path[PAIR_PATHS_MAX]; /* a: my rail, b: that of the peer */
     struct ib_rail_info peer[IB_RAILS_MAX];
 };
 

@@ -13,8 +13,8 @@
  *
  * Three things the paper leaves open. - The time of a stripe is counted from when it was handed over, or from the
  * completion before it on its rail when that was
- *   later. With several messages under way a stripe waits for those before it, and a time that includes the wait tells of
- *   weights that were chosen long ago: they swing and never settle. In the simulator eight messages under way on rails of 1 and
+ *   later. With several messages under way a stripe waits for those before it, and a time that includes the wait depends on
+ *   weights that were chosen long ago: weights would swing and never settle. In the simulator eight messages under way on rails of 1 and
  *   0.25 GB/s made 0.88 GB/s so, and 1.22 as it is now. One message at a time, this is the paper's time.
  * - A slow rail may end up with a share below the smallest stripe, and then nobody would ever see it get fast again: a rail
  *   that was left out ADAPT_PROBE times in a row is to be probed with a smallest stripe.

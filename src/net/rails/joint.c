@@ -31,7 +31,7 @@ static unsigned go_on(struct joint *j, const struct joint_said *said)
     return actions;
 }
 
-unsigned joint_heard(struct joint *j, const struct joint_said *said)
+unsigned joint_receive(struct joint *j, const struct joint_said *said)
 {
     unsigned actions = 0;
     if ((int32_t)(said->generation - j->generation) < 0)

@@ -48,11 +48,11 @@ struct joint_said {
 };
 
 /* Each returns actions. */
-unsigned joint_heard(struct joint *j, const struct joint_said *said);
+unsigned joint_receive(struct joint *j, const struct joint_said *said);
 unsigned joint_failed(struct joint *j);
 unsigned joint_want(struct joint *j, bool wanted); /* the rail may be used, or not any more */
 
-static inline struct joint_said joint_says(const struct joint *j)
+static inline struct joint_said joint_report(const struct joint *j)
 {
     return (struct joint_said){.generation = j->generation,
                                .made = j->state != JOINT_APART,

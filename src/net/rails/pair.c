@@ -45,13 +45,13 @@ unsigned pair_rails(const struct pair_net *a, unsigned na, const struct pair_net
     return count;
 }
 
-unsigned pair_ways(const struct pair_net *a, unsigned na, const struct pair_net *b, unsigned nb,
-                   struct pair out[PAIR_WAYS_MAX])
+unsigned pair_list_paths(const struct pair_net *a, unsigned na, const struct pair_net *b, unsigned nb,
+                         struct pair out[PAIR_PATHS_MAX])
 {
     unsigned count = 1;
     out[0] = (struct pair){0, 0};
     for (unsigned apart = 0; apart < MAX(na, nb); apart++)
-        for (unsigned r = 0; r < na && count < PAIR_WAYS_MAX; r++) {
+        for (unsigned r = 0; r < na && count < PAIR_PATHS_MAX; r++) {
             unsigned t = r + apart < MAX(na, nb) ? r + apart : r + apart - MAX(na, nb);
             if (t < nb && (r != 0 || t != 0) && pair_networks_match(&a[r], &b[t]))
                 out[count++] = (struct pair){(uint8_t)r, (uint8_t)t};
@@ -59,14 +59,14 @@ unsigned pair_ways(const struct pair_net *a, unsigned na, const struct pair_net 
     return count;
 }
 
-unsigned pair_way_after(const struct pair *ways, unsigned count, unsigned last, uint32_t mine_up,
+unsigned pair_next_path(const struct pair *paths, unsigned count, unsigned last, uint32_t mine_up,
                         uint32_t theirs_up)
 {
     unsigned first = last == RAIL_NONE ? 0 : last + 1;
     for (int wish = 2; wish >= 0; wish--)
         for (unsigned k = 0; k < count; k++) {
             unsigned w = (first + k) % count;
-            if ((wish < 1 || rail_in(mine_up, ways[w].a)) && (wish < 2 || rail_in(theirs_up, ways[w].b)))
+            if ((wish < 1 || rail_in(mine_up, paths[w].a)) && (wish < 2 || rail_in(theirs_up, paths[w].b)))
                 return w;
         }
     return 0;

@@ -27,14 +27,14 @@ unsigned pair_rails(const struct pair_net *a, unsigned na, const struct pair_net
                     struct pair out[RAILS_MAX]);
 
 /* Every rail of one with every rail of the other that shares a network with it: paths that a connection may take. (0, 0) first, then rails of
- * the same number. Returns how many, at most PAIR_WAYS_MAX. */
-enum { PAIR_WAYS_MAX = 64 };
-unsigned pair_ways(const struct pair_net *a, unsigned na, const struct pair_net *b, unsigned nb,
-                   struct pair out[PAIR_WAYS_MAX]);
+ * the same number. Returns how many, at most PAIR_PATHS_MAX. */
+enum { PAIR_PATHS_MAX = 64 };
+unsigned pair_list_paths(const struct pair_net *a, unsigned na, const struct pair_net *b, unsigned nb,
+                         struct pair out[PAIR_PATHS_MAX]);
 
-/* The way to try after way `last`: the next around the end whose two rails are up, or else the next whose own rail (a) is,
+/* The path to try after path `last`: the next around the end whose two rails are up, or else the next whose own rail (a) is,
  * or else the next. RAIL_NONE as `last`: the first. */
-unsigned pair_way_after(const struct pair *ways, unsigned count, unsigned last, uint32_t mine_up,
+unsigned pair_next_path(const struct pair *paths, unsigned count, unsigned last, uint32_t mine_up,
                         uint32_t theirs_up);
 
 #endif

@@ -113,7 +113,7 @@ static void end_step(struct state *s, int me)
 {
     struct one *it = &s->rank[me];
     const bool last = it->step % job.call == 0, took = next_source(part_of(it->step), me, 0) < job.ranks;
-    if ((last || took) && slots_must_tell(it->reported, it->step, (uint64_t)job.lag))
+    if ((last || took) && slots_must_report(it->reported, it->step, (uint64_t)job.lag))
         tell(s, me, it->step);
     it->step++;
     it->stage = BEGIN;

@@ -78,7 +78,7 @@ static void rails_join_print_message(struct world *w, int from)
         sound = false;
         return;
     }
-    struct joint_said said = joint_says(&w->ends[from].joint), *line = &w->line[to][w->lines[to]].said;
+    struct joint_said said = joint_report(&w->ends[from].joint), *line = &w->line[to][w->lines[to]].said;
     line->generation = said.generation; /* not its padding: states compare byte by byte */
     line->made = said.made;
     line->joined = said.joined;
@@ -122,7 +122,7 @@ static void test_successors(struct explore *e, const struct world *w)
             memmove(&next.line[who][0], &next.line[who][1],
                     sizeof(next.line[who]) - sizeof(next.line[who][0]));
             memset(&next.line[who][--next.lines[who]], 0, sizeof(next.line[who][0]));
-            rails_join_act(&next, who, joint_heard(&next.ends[who].joint, &said), number);
+            rails_join_act(&next, who, joint_receive(&next.ends[who].joint, &said), number);
             explore_add(e, &next, "a message arrives");
         }
         if (w->troubles == TROUBLES)

@@ -41,8 +41,8 @@ int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint3
     memcpy(w->peer, peer, count * sizeof(*peer));
     rails_list_networks(mine, ib_rails_describe(ep->ib, mine), own);
     rails_list_networks(peer, count, other);
-    w->count = (uint8_t)pair_ways(own, ep->ib->nrails, other, count, w->path);
-    ib_path_use(ep, pair_way_after(w->path, w->count, RAIL_NONE, ib_rails_up_set(ep->ib), w->peer_up));
+    w->count = (uint8_t)pair_list_paths(own, ep->ib->nrails, other, count, w->path);
+    ib_path_use(ep, pair_next_path(w->path, w->count, RAIL_NONE, ib_rails_up_set(ep->ib), w->peer_up));
     return 0;
 }
 
@@ -69,7 +69,7 @@ void ib_path_use_next(struct ib_endpoint *ep)
     struct ib_paths *w = ep->paths;
     ib_path_use(ep, w->next != RAIL_NONE
                         ? w->next
-                        : pair_way_after(w->path, w->count, w->at, ib_rails_up_set(ep->ib), w->peer_up));
+                        : pair_next_path(w->path, w->count, w->at, ib_rails_up_set(ep->ib), w->peer_up));
 }
 
 /* No answer: what the peer said of its ports may be old. Each of the two ends could look for the other where it is not. */

@@ -111,7 +111,7 @@ size_t ib_pairs_fill_message(struct ib_endpoint *ep, void *body)
         out->rail[j->pair[k].mine].up |= j->pair[k].joint.state != JOINT_APART;
     for (uint32_t k = 1; k < out->pairs; k++) {
         const struct ib_pair *s = &j->pair[k];
-        struct joint_said said = joint_says(&s->joint);
+        struct joint_said said = joint_report(&s->joint);
         out->pair[k] = (struct ib_pair_info){.generation = said.generation,
                                              .qpn = s->lane.qp ? s->lane.qp->qp_num & 0xffffff : 0,
                                              .made = said.made,
@@ -327,7 +327,7 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
         if (said->pairs == 0)
             continue;
         struct joint_said heard = {.generation = p->generation, .made = p->made, .joined = p->joined};
-        pair_act(ep, k, joint_heard(&s->joint, &heard), p);
+        pair_act(ep, k, joint_receive(&s->joint, &heard), p);
     }
 }
 
