@@ -78,8 +78,8 @@ struct net {
     void (*died)(void *ctx, uint32_t number, struct peer *peer);
     /* A connection failed before this put or get was reported as complete. NULL: its status cannot be queried. */
     enum net_fate (*fate)(void *ctx, struct net_op *op, uint64_t *number);
-    /* The other end: has the transfer of that number been seen to end here? Nothing of it is on its way any more. */
-    bool (*asked)(void *ctx, const struct peer *from, uint64_t number);
+    /* The other end: whether the transfer of that number has ended here. Nothing of the transfer is on its way any more. */
+    bool (*has_arrived)(void *ctx, const struct peer *from, uint64_t number);
     /* A process of another job has disconnected: p2p frees its state. May be NULL. */
     void (*parted)(void *ctx, struct peer *peer);
     void *deliver_ctx;

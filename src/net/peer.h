@@ -25,8 +25,8 @@ struct peer {
     void *endpoint;       /* the transport's own */
     struct list pending;  /* in order; while it is not empty nothing may overtake it */
     uint64_t eager_below; /* shorter messages are sent at once without a further look; 0: look first (p2p) */
-    uint64_t sent_messages, sent_bytes;               /* what p2p has sent to it, for FISHPLATE_STATS */
-    uint32_t told[PEER_CLASSES], heard[PEER_CLASSES]; /* messages in frames to and from it: p2p's counts */
+    uint64_t sent_messages, sent_bytes; /* what p2p has sent to it, for FISHPLATE_STATS */
+    uint32_t messages_to[PEER_CLASSES], messages_from[PEER_CLASSES]; /* messages in frames, counted by p2p */
     uint64_t eager_max; /* protocol limit, filled by p2p when the peer connects */
     void *protocol;     /* p2p's own */
     struct transport_caps caps;

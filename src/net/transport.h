@@ -66,7 +66,7 @@ struct net_op {
 enum net_fate {
     NET_FATE_REPEAT, /* nobody uses its memory before it is reported done: it can be done again */
     NET_FATE_DONE,   /* its end was seen here */
-    NET_FATE_ASK /* its end may have been seen at the peer, who knows the transfer by a number (net.asked) */
+    NET_FATE_ASK /* its end may have been seen at the peer, who knows the transfer by a number (net.has_arrived) */
 };
 
 /* Registered memory as the owner sees it, and the bytes a peer needs to reach it. */

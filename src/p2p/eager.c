@@ -28,7 +28,7 @@ void eager_arrived(struct p2p *p, struct peer *from, const struct frame_header *
                    size_t len)
 {
     struct envelope env = header_envelope(h);
-    from->heard[envelope_class(env)]++;
+    from->messages_from[envelope_class(env)]++;
     struct p2p_request *r = take_posted(p, env);
     if (unlikely(!r)) {
         keep_for_later(p, from, h, payload, len);
@@ -43,7 +43,7 @@ void eager_sync_arrived(struct p2p *p, struct peer *from, const struct frame_hea
                         size_t len)
 {
     struct envelope env = header_envelope(h);
-    from->heard[envelope_class(env)]++;
+    from->messages_from[envelope_class(env)]++;
     struct p2p_request *r = take_posted(p, env);
     if (!r) {
         keep_for_later(p, from, h, payload, len);

@@ -166,7 +166,7 @@ static inline bool request_is(const struct p2p_request *r, uint32_t states)
     return 1u << r->state & states;
 }
 
-/* The request that a peer knows by this cookie, or NULL: an old or invented cookie, one that was told to
+/* The request that a peer knows by this cookie, or NULL: an old or invented cookie, one that was sent to
  * another peer, or one of a request that is in none of these states. */
 static inline struct p2p_request *request_known(struct p2p *p, const struct peer *from, uint64_t cookie,
                                                 uint32_t states)

@@ -134,18 +134,19 @@ static struct p2p_request *posted_of(struct match_entry *e)
     return container_of(e, struct p2p_request, match);
 }
 
-/* One that ends may make its owner post others, and the tables may grow: then the look begins anew. */
+/* One that ends may make its owner post others, and the tables may grow: then the search begins anew. */
 static bool judge_some_posted(struct p2p *p)
 {
     struct match_table *t = &p->posted;
     if (t->lone)
         return judge_posted(p, posted_of(t->lone));
-    for (int way = 0; way < MATCH_WAYS; way++)
-        for (uint32_t i = 0; t->ways[way] > 0 && i < t->nbuckets; i++)
+    for (int kind = 0; kind < MATCH_KINDS; kind++)
+        for (uint32_t i = 0; t->posted[kind] > 0 && i < t->nbuckets; i++)
             list_foreach(
                 pos,
-                &t->buckets[way][i]) if (judge_posted(p, posted_of((struct match_entry *)(pos -
-                                                                                          way)))) return true;
+                &t->buckets[kind][i]) if (judge_posted(p,
+                                                       posted_of(
+                                                           (struct match_entry *)(pos - kind)))) return true;
     return false;
 }
 
@@ -226,7 +227,7 @@ static void fail_known(struct p2p *p, struct p2p_request *r)
         error = r->base.error ? r->base.error : error; /* end_posted */
     }
     if (request_is(r, STATE_BIT(SEND_PIPE) | STATE_BIT(RECV_PIPE)))
-        pipe_drop(r);
+        laboratory_pipe.drop(r);
     request_unpublish(r);
     request_unregister(r);
     request_fail(r, fault_set_detail(error));

@@ -76,7 +76,7 @@ struct cts_write {
 struct rtr {
     uint64_t address, room;
     struct net_key key;
-    uint32_t heard; /* messages of its class from the peer that gets this, when it was made */
+    uint32_t received; /* messages of the class from the sender, when the offer was made */
     uint32_t unused;
 };
 

@@ -21,9 +21,9 @@ static struct list *buckets_new(uint32_t n)
 int match_open(struct match_table *t)
 {
     *t = (struct match_table){.nbuckets = FIRST_BUCKETS};
-    for (int way = 0; way < MATCH_WAYS; way++) {
-        t->buckets[way] = buckets_new(t->nbuckets);
-        if (!t->buckets[way]) {
+    for (int kind = 0; kind < MATCH_KINDS; kind++) {
+        t->buckets[kind] = buckets_new(t->nbuckets);
+        if (!t->buckets[kind]) {
             match_close(t);
             return err_set(MPI_ERR_NO_MEM, "out of memory for message matching");
         }
@@ -33,75 +33,75 @@ int match_open(struct match_table *t)
 
 void match_close(struct match_table *t)
 {
-    for (int way = 0; way < MATCH_WAYS; way++)
-        free(t->buckets[way]);
+    for (int kind = 0; kind < MATCH_KINDS; kind++)
+        free(t->buckets[kind]);
 }
 
-static void match_insert_entry(struct match_table *t, struct match_entry *e, int way)
+static void match_insert_entry(struct match_table *t, struct match_entry *e, int kind)
 {
-    uint32_t hash = match_hash(envelope_as(e->env, way));
-    list_append(&t->buckets[way][hash & (t->nbuckets - 1)], &e->link[way]);
+    uint32_t hash = match_hash(envelope_as(e->env, kind));
+    list_append(&t->buckets[kind][hash & (t->nbuckets - 1)], &e->link[kind]);
 }
 
-static struct match_entry *entry_of(struct list *node, int way)
+static struct match_entry *entry_of(struct list *node, int kind)
 {
-    return (struct match_entry *)(node - way);
+    return (struct match_entry *)(node - kind);
 }
 
 /* Doubling keeps the order within each new bucket, since old buckets are emptied front to back and two
  * entries with the same key come from the same bucket. Out of memory is no error: the buckets only get
  * longer. */
-static void grow_way(struct match_table *t, int way, uint32_t old, struct list *fresh)
+static void match_grow_kind(struct match_table *t, int kind, uint32_t old, struct list *fresh)
 {
-    struct list *from = t->buckets[way];
-    t->buckets[way] = fresh;
+    struct list *from = t->buckets[kind];
+    t->buckets[kind] = fresh;
     for (uint32_t i = 0; i < old; i++)
-        list_foreach_safe(pos, after, &from[i]) match_insert_entry(t, entry_of(pos, way), way);
+        list_foreach_safe(pos, after, &from[i]) match_insert_entry(t, entry_of(pos, kind), kind);
     free(from);
 }
 
 static void match_grow_table(struct match_table *t)
 {
-    struct list *fresh[MATCH_WAYS] = {0};
+    struct list *fresh[MATCH_KINDS] = {0};
     uint32_t old = t->nbuckets;
-    for (int way = 0; way < MATCH_WAYS; way++) {
-        fresh[way] = buckets_new(old * 2);
-        if (!fresh[way]) {
-            while (way-- > 0)
-                free(fresh[way]);
+    for (int kind = 0; kind < MATCH_KINDS; kind++) {
+        fresh[kind] = buckets_new(old * 2);
+        if (!fresh[kind]) {
+            while (kind-- > 0)
+                free(fresh[kind]);
             return;
         }
     }
     t->nbuckets = old * 2;
-    for (int way = 0; way < MATCH_WAYS; way++)
-        grow_way(t, way, old, fresh[way]);
+    for (int kind = 0; kind < MATCH_KINDS; kind++)
+        match_grow_kind(t, kind, old, fresh[kind]);
 }
 
 void posted_hang(struct match_table *t, struct match_entry *e)
 {
     if (unlikely(t->count >= t->nbuckets * LOAD_MAX))
         match_grow_table(t);
-    int way = match_way(e->env);
-    match_insert_entry(t, e, way);
-    t->ways[way]++;
+    int kind = match_kind(e->env);
+    match_insert_entry(t, e, kind);
+    t->posted[kind]++;
     t->count++;
 }
 
 void posted_unhang(struct match_table *t, struct match_entry *e)
 {
-    int way = match_way(e->env);
-    list_remove(&e->link[way]);
-    t->ways[way]--;
+    int kind = match_kind(e->env);
+    list_remove(&e->link[kind]);
+    t->posted[kind]--;
     t->count--;
 }
 
 struct match_entry *posted_find_wild(struct match_table *t, struct envelope env)
 {
     struct match_entry *best = NULL;
-    for (int way = 0; way < MATCH_WAYS; way++) {
-        if (t->ways[way] == 0)
+    for (int kind = 0; kind < MATCH_KINDS; kind++) {
+        if (t->posted[kind] == 0)
             continue;
-        struct match_entry *e = match_first(t, envelope_as(env, way), way);
+        struct match_entry *e = match_first(t, envelope_as(env, kind), kind);
         if (e && (!best || e->order < best->order))
             best = e;
     }
@@ -113,15 +113,15 @@ void unexpected_add(struct match_table *t, struct match_entry *e)
     if (unlikely(t->count >= t->nbuckets * LOAD_MAX))
         match_grow_table(t);
     match_insert_entry(t, e, MATCH_EXACT);
-    for (int way = 1; t->wild && way < MATCH_WAYS; way++)
-        match_insert_entry(t, e, way);
+    for (int kind = 1; t->wild && kind < MATCH_KINDS; kind++)
+        match_insert_entry(t, e, kind);
     t->count++;
 }
 
 void unexpected_remove(struct match_table *t, struct match_entry *e)
 {
-    for (int way = 0; way < (t->wild ? MATCH_WAYS : 1); way++)
-        list_remove(&e->link[way]);
+    for (int kind = 0; kind < (t->wild ? MATCH_KINDS : 1); kind++)
+        list_remove(&e->link[kind]);
     t->count--;
 }
 
@@ -168,15 +168,15 @@ static void become_wild(struct match_table *t)
     while (waiting) {
         struct match_entry *e = entry_of(waiting, MATCH_ANY);
         waiting = waiting->next;
-        for (int way = 1; way < MATCH_WAYS; way++)
-            match_insert_entry(t, e, way);
+        for (int kind = 1; kind < MATCH_KINDS; kind++)
+            match_insert_entry(t, e, kind);
     }
 }
 
 struct match_entry *unexpected_find(struct match_table *t, struct envelope env)
 {
-    int way = match_way(env);
-    if (way != MATCH_EXACT && !t->wild)
+    int kind = match_kind(env);
+    if (kind != MATCH_EXACT && !t->wild)
         become_wild(t);
-    return t->count ? match_first(t, env, way) : NULL;
+    return t->count ? match_first(t, env, kind) : NULL;
 }

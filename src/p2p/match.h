@@ -16,10 +16,10 @@
 #include "base/list.h"
 #include "p2p/envelope.h"
 
-enum { MATCH_EXACT, MATCH_ANY_SOURCE, MATCH_ANY_TAG, MATCH_ANY, MATCH_WAYS };
+enum { MATCH_EXACT, MATCH_ANY_SOURCE, MATCH_ANY_TAG, MATCH_ANY, MATCH_KINDS };
 
 struct match_entry {
-    struct list link[MATCH_WAYS];
+    struct list link[MATCH_KINDS];
     struct envelope env;
     uint64_t order;
     bool posted; /* a receive that hangs in the table */
@@ -27,10 +27,10 @@ struct match_entry {
 
 struct match_table {
     struct list
-        *buckets[MATCH_WAYS];  /* one hash table a kind of key; entry link[way] hangs in buckets[way] */
-    uint32_t nbuckets;         /* of each, a power of two */
-    uint32_t count;            /* entries */
-    uint32_t ways[MATCH_WAYS]; /* posted receives of each kind */
+        *buckets[MATCH_KINDS];    /* one hash table a kind of key; entry link[kind] hangs in buckets[kind] */
+    uint32_t nbuckets;            /* of each, a power of two */
+    uint32_t count;               /* entries */
+    uint32_t posted[MATCH_KINDS]; /* posted receives of each kind */
     struct match_entry *lone; /* posted: the only receive there is, kept out of the tables: the common case */
     bool wild;                /* unexpected: entries hang under the wildcard keys too */
 };
@@ -38,7 +38,7 @@ struct match_table {
 int match_open(struct match_table *t);
 void match_close(struct match_table *t);
 
-static inline int match_way(struct envelope env)
+static inline int match_kind(struct envelope env)
 {
     return (env.source == MPI_ANY_SOURCE ? MATCH_ANY_SOURCE : 0) +
            (env.tag == MPI_ANY_TAG ? MATCH_ANY_TAG : 0);
@@ -57,11 +57,11 @@ static inline bool envelope_equal(struct envelope a, struct envelope b)
 }
 
 /* The same envelope as a receive with this kind of wildcard would name it. */
-static inline struct envelope envelope_as(struct envelope env, int way)
+static inline struct envelope envelope_as(struct envelope env, int kind)
 {
-    if (way & MATCH_ANY_SOURCE)
+    if (kind & MATCH_ANY_SOURCE)
         env.source = MPI_ANY_SOURCE;
-    if (way & MATCH_ANY_TAG)
+    if (kind & MATCH_ANY_TAG)
         env.tag = MPI_ANY_TAG;
     return env;
 }
@@ -100,13 +100,13 @@ static inline bool envelope_takes(struct envelope receive, struct envelope messa
            (receive.tag == message.tag || receive.tag == MPI_ANY_TAG);
 }
 
-static inline struct match_entry *match_first(struct match_table *t, struct envelope key, int way)
+static inline struct match_entry *match_first(struct match_table *t, struct envelope key, int kind)
 {
-    struct list *head = &t->buckets[way][match_hash(key) & (t->nbuckets - 1)];
+    struct list *head = &t->buckets[kind][match_hash(key) & (t->nbuckets - 1)];
     list_foreach(pos, head)
     {
-        struct match_entry *e = (struct match_entry *)(pos - way); /* link is the entry's first member */
-        if (likely(envelope_equal(envelope_as(e->env, way), key)))
+        struct match_entry *e = (struct match_entry *)(pos - kind); /* link is the entry's first member */
+        if (likely(envelope_equal(envelope_as(e->env, kind), key)))
             return e;
     }
     return NULL;
@@ -117,7 +117,7 @@ static inline struct match_entry *posted_find(struct match_table *t, struct enve
 {
     if (likely(t->lone != NULL))
         return likely(envelope_takes(t->lone->env, env)) ? t->lone : NULL;
-    if (likely(t->ways[MATCH_EXACT] == t->count))
+    if (likely(t->posted[MATCH_EXACT] == t->count))
         return t->count ? match_first(t, env, 0) : NULL;
     return posted_find_wild(t, env);
 }

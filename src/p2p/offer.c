@@ -170,7 +170,7 @@ void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                           .looks = h->flags & RTR_LOOKS};
     if (!l)
         return;
-    if (offers_add(&l->offers, &offer, rtr.heard, from->told[envelope_class(offer.env)])) {
+    if (offers_add(&l->offers, &offer, rtr.received, from->messages_to[envelope_class(offer.env)])) {
         look_first(from);
         return;
     }

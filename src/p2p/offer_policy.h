@@ -4,12 +4,12 @@
  *
  * The receiver offers a receive only if it names source and tag, and if it is the oldest posted one that
  * takes such a message: no older receive, with or without wildcards, could take it first. With the offer goes
- * the number of messages it has heard from that peer so far (frames with an envelope: eager or announced) of
+ * the number of messages it has received from that peer so far (frames with an envelope: eager or announced) of
  * the same class: those that could be for this receive, and some others.
  *
- * The sender counts what it has told the peer likewise. An offer that arrives with heard != told has crossed
- * with a message, which may be the one that this receive takes: the offer is void, and dropped. With heard ==
- * told nothing of that class is under way in frames. A message that was written into an earlier offer may be,
+ * The sender counts the messages that it has sent to the peer likewise. An offer that arrives with received != sent has
+ * crossed with a message, which may be the one that this receive takes: the offer is void, and dropped. With received ==
+ * sent nothing of that class is under way in frames. A message that was written into an earlier offer may be,
  * but not with the same envelope: its receive would be posted still, and older. So the offered receive takes
  * the next message with this envelope, whatever it is: the sender keeps the offer until it sends one. If that
  * is a large message that fits, it is written into the offered memory; anything else goes as if there were no
@@ -57,9 +57,9 @@ static inline uint32_t envelope_class(struct envelope env)
 }
 
 /* An offer arrived. False when it is void. */
-static inline bool offers_add(struct offers *o, const struct offer *offer, uint32_t heard, uint32_t told)
+static inline bool offers_add(struct offers *o, const struct offer *offer, uint32_t received, uint32_t sent)
 {
-    if (heard != told || o->count == OFFERS_MAX)
+    if (received != sent || o->count == OFFERS_MAX)
         return false;
     o->held[o->count++] = *offer;
     return true;

@@ -217,7 +217,7 @@ int p2p_open(struct net *net, struct p2p **out)
     net->connected = p2p_connected;
     net->parted = p2p_peer_left;
     net->fate = p2p_op_fate;
-    net->asked = p2p_op_arrived;
+    net->has_arrived = p2p_op_arrived;
     net->deliver_ctx = p;
     *out = p;
     return 0;

@@ -31,8 +31,8 @@ void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
 typedef struct peer *p2p_peer_of(void *arg, struct envelope env);
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg);
 
-/* Frames of one-sided operations share the connections and the order of messages, but mean nothing to this layer: whoever
- * sends one sets kind = P2P_FRAME_ONE_SIDED, and the peer hands it on. Runs inside progress and must never wait. */
+/* Frames of one-sided operations share the connections and the order of messages, but mean nothing to this layer: the
+ * sender of one sets kind = P2P_FRAME_ONE_SIDED, and the peer hands it on. Runs inside progress and must never wait. */
 #define P2P_FRAME_ONE_SIDED 15
 typedef void p2p_one_sided(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
                            size_t len);

@@ -60,7 +60,7 @@ struct pipe_part {
     struct pipe *pipe; /* its pieces; NULL at a sender that has no memory for them */
     uint64_t bytes;    /* in all; at the sender: the bytes that were requested */
     bool last;         /* send: no further request will come */
-    bool told;         /* send: the receiver knows that all is written */
+    bool notified;     /* send: WRITTEN has left */
 };
 
 /* RECV_GET. */

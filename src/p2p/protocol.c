@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/tunable.h"
-#include "p2p/pipe_policy.h"
 #include "p2p/rendezvous_map.h"
 #include "tune/setting.h"
 
@@ -95,53 +94,24 @@ void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 static enum p2p_protocol protocol_for_reading(struct p2p *p, const struct peer *from, uint64_t bytes,
                                               uint64_t length)
 {
-    bool tells = from->caps.last_byte_last && bytes == length && last_bytes_room(&p->looks);
-    return tells && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
+    const bool is_visible = from->caps.last_byte_last && bytes == length && last_bytes_room(&p->looks);
+    return is_visible && rendezvous.value != RENDEZVOUS_GETCQE ? PROTOCOL_GET : PROTOCOL_GETCQE;
 }
 
-/* ---- memory that is new ---- */
-
-static bool pieces_open(const struct p2p_request *r)
+bool protocol_can_pipe(const struct p2p_request *r, uint64_t bytes)
 {
-    return r->block && !r->device && r->peer->caps.put && r->peer->transport->ops->mem_register_piece;
-}
-
-bool protocol_can_pipe(const struct p2p_request *r)
-{
-    return pieces_open(r) && r->length > 0;
-}
-
-uint64_t protocol_piece(const struct p2p_request *r, uint64_t bytes)
-{
-    const struct net_pin *pin = &r->peer->transport->pin;
-    const uint64_t best = pipe_piece_bytes(bytes, pin->base_ns, pin->unit_ns);
-    return best ? best : pipe_piece_forced(bytes);
-}
-
-/* Only on request: over softib, where the processor that registers the next piece is the one that would move this one, a
- * message has been faster as one, and on other adapters nobody has measured it yet. */
-static bool in_pieces(const struct p2p_request *r, uint64_t bytes)
-{
-    return rendezvous.value == RENDEZVOUS_PIPE && pieces_open(r) && bytes > 0;
+    return &laboratory_pipe != NULL && r->block && !r->device && bytes > 0 && r->peer->caps.put &&
+           r->peer->transport->ops->mem_register_piece;
 }
 
 bool protocol_forces_pipe(const struct p2p_request *r)
 {
-    return in_pieces(r, r->length);
+    return unlikely(rendezvous.value == RENDEZVOUS_PIPE) && protocol_can_pipe(r, r->length);
 }
 
 bool protocol_forces_map(void)
 {
     return rendezvous.value == RENDEZVOUS_MAPGET || rendezvous.value == RENDEZVOUS_MAPPUT;
-}
-
-/* A message has at most PIPE_PIECES, whatever the sender requests. */
-uint64_t protocol_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes)
-{
-    uint64_t wanted = rts->can & RTS_WRITE ? 0 : rts->address;
-    if (wanted == 0 || wanted > bytes)
-        wanted = protocol_piece(r, bytes);
-    return MAX(wanted, (bytes + PIPE_PIECES - 1) / PIPE_PIECES);
 }
 
 #define SPLIT_MIN 16384 /* bytes: below this a second control message costs more than a half saves */
@@ -212,8 +182,7 @@ enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const st
     bool write = request_is_reachable(r) && a->rts->can & RTS_WRITE && bytes > 0;
     if (bytes == 0 && read)
         return PROTOCOL_GETCQE; /* there is nothing to read: it ends at once */
-    const bool pipe = bytes > 0 && a->rts->can & RTS_PIPE && pieces_open(r);
-    if (pipe && rendezvous.value != RENDEZVOUS_R3 && ((!read && !write) || in_pieces(r, bytes)))
+    if (unlikely(a->rts->can & RTS_PIPE) && rendezvous.value != RENDEZVOUS_R3 && protocol_can_pipe(r, bytes))
         return PROTOCOL_PIPE;
     if (rendezvous.value == RENDEZVOUS_R3 || (!read && !write))
         return PROTOCOL_R3;

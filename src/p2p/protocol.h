@@ -14,15 +14,11 @@ void protocol_end(struct p2p_request *r, int status);
 /* The chosen protocol is not possible after all: R3, which always is. */
 void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
-/* Messages that are registered in pieces (rendezvous_pipe.c): whether this send can be; whether the user wants it; bytes of a
- * piece. */
-bool protocol_can_pipe(const struct p2p_request *r);
+/* PIPE: whether it is possible for this message, and whether it is possible and requested by FISHPLATE_RENDEZVOUS. */
+bool protocol_can_pipe(const struct p2p_request *r, uint64_t bytes);
 bool protocol_forces_pipe(const struct p2p_request *r);
 /* Whether the user wants GPU memory to be mapped, however short the message is. */
 bool protocol_forces_map(void);
-uint64_t protocol_piece(const struct p2p_request *r, uint64_t bytes);
-/* The receiver: bytes of a piece, as the sender requests or else its own. */
-uint64_t protocol_pipe_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes);
 
 /* How a receive is to be offered to this peer: PROTOCOL_PUT, PROTOCOL_PUTNR, or PROTOCOL_RENDEZVOUS: not at all. */
 enum p2p_protocol protocol_offers(const struct peer *peer);

@@ -46,9 +46,9 @@ static int rts_send(struct p2p_request *r)
         r->header.aux = r->device ? 0 : (uint8_t)r->buf[r->length - 1];
         rts->can |= r->device ? RTS_GPU : 0;
     }
-    if (protocol_can_pipe(r) && (r->registered || protocol_forces_pipe(r))) {
+    if (unlikely(!r->registered && protocol_forces_pipe(r))) {
         rts->can |= RTS_PIPE;
-        rts->address = r->registered ? rts->address : protocol_piece(r, r->length);
+        rts->address = laboratory_pipe.propose(r, r->length);
     }
     if (unlikely(gpu_may_have_memory()))
         rts->can |= map_announce(r, &payload.map);
@@ -62,7 +62,7 @@ static int rts_send(struct p2p_request *r)
         return rts_failed(r, rc);
     request_turn(r, STATE_SEND_ANNOUNCED);
     r->peer->announced++;
-    r->peer->told[envelope_class(header_envelope(&r->header))]++;
+    r->peer->messages_to[envelope_class(header_envelope(&r->header))]++;
     peer_count(r->peer, r->length);
     counter_add(&announced, 1);
     return 0;
@@ -127,7 +127,7 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                              .rts = &rts,
                              .map = mapped ? &map : NULL,
                              .last = (uint8_t)h->aux};
-    from->heard[envelope_class(a.env)]++;
+    from->messages_from[envelope_class(a.env)]++;
     struct p2p_request *r = take_posted(p, a.env);
     if (r) {
         rendezvous_take(p, r, &a);
@@ -162,7 +162,7 @@ void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announce
         rput_start(p, r, a->rts, bytes);
         break;
     case PROTOCOL_PIPE:
-        pipe_start(p, r, a->rts, bytes);
+        laboratory_pipe.start(p, r, a->rts, bytes);
         break;
     case PROTOCOL_GETCQE:
         getcqe_start(p, r, a->rts, bytes);
@@ -235,11 +235,11 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
     const bool pipe = h->flags & CTS_PIPE;
     struct p2p_request *r =
         request_known(p, from, h->word, STATE_BIT(SEND_ANNOUNCED) | (pipe ? STATE_BIT(SEND_PIPE) : 0));
-    CHECK(r != NULL && (pipe ? protocol_can_pipe(r) : r->registered) && from->caps.put &&
+    CHECK(r != NULL && (pipe ? protocol_can_pipe(r, r->length) : r->registered) && from->caps.put &&
               cts.offset <= r->length && cts.cts.bytes <= r->length - cts.offset && cts.cts.bytes > 0,
           "an answer arrived to an announcement that was not made");
     if (pipe) {
-        pipe_asked(r, &cts, h->flags);
+        laboratory_pipe.requested(r, &cts, h->flags);
         return;
     }
     r->peer_cookie = cts.cts.cookie;
@@ -250,9 +250,9 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
     r->write.tell = true;
     r->write.looked = false;
     if (h->flags & CTS_SPLIT)
-        split_asked(r);
+        split_requested(r);
     else
-        rput_asked(r);
+        rput_requested(r);
 }
 
 /* An error may come after the data: the request is gone then, and the error is dropped. */
@@ -272,7 +272,7 @@ void written_arrived(struct p2p *p, struct peer *from, const struct frame_header
     if (r->state == STATE_RECV_RPUT)
         rput_written(r, h->aux);
     else if (r->state == STATE_RECV_PIPE)
-        pipe_written(r, length, h->aux);
+        laboratory_pipe.written(r, length, h->aux);
     else if (request_is(r, OFFERED_STATES))
         put_written(r, length, h->aux);
     else

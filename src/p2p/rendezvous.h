@@ -59,21 +59,27 @@ void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint
 
 /* rendezvous_rput.c: the receiver sends an address (CTS_WRITE), the sender writes the message there. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
-void rput_asked(struct p2p_request *r);
+void rput_requested(struct p2p_request *r);
 void rput_written(struct p2p_request *r, int error);
 
 /* rendezvous_split.c: ... a part of it, while the receiver reads the rest. */
 void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
-void split_asked(struct p2p_request *r);
+void split_requested(struct p2p_request *r);
 void split_fin(struct p2p_request *r, int error);
 void split_written(struct p2p_request *r, int error);
 
-/* rendezvous_pipe.c: ... registered and written in pieces. */
-void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
-void pipe_asked(struct p2p_request *r, const struct cts_write *cts, uint8_t flags);
-void pipe_written(struct p2p_request *r, uint64_t length, int error);
-/* Forgets the pieces of a send or receive, none of which is under way. */
-void pipe_drop(struct p2p_request *r);
+/* PIPE: the sender writes the message in pieces, which both sides register meanwhile. Only the laboratory has this protocol
+ * (lab/mechanisms/p2p/rendezvous_pipe.c): without it the address is NULL. */
+struct pipe_protocol {
+    /* Bytes of the pieces that a sender proposes in its announcement. */
+    uint64_t (*propose)(const struct p2p_request *r, uint64_t bytes);
+    void (*start)(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
+    void (*requested)(struct p2p_request *r, const struct cts_write *cts, uint8_t flags);
+    void (*written)(struct p2p_request *r, uint64_t length, int error);
+    /* Forgets the pieces of a send or receive, none of which is under way. */
+    void (*drop)(struct p2p_request *r);
+};
+extern const struct pipe_protocol laboratory_pipe __attribute__((weak));
 
 /* rendezvous_put.c: the receiver's memory was offered before the sender said anything: PUT, PUTNR. */
 void put_offer(struct p2p *p, struct p2p_request *r);

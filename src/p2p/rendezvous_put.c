@@ -31,7 +31,7 @@ static COUNTER(putnrs, "p2p_rendezvous_putnr",
                "Large messages written into an offered buffer; a constant marks the last byte.");
 static COUNTER(made, "p2p_offers", "Receives whose buffer was offered to the sender before it sent.");
 static COUNTER(
-    told, "p2p_offer_notifications",
+    notified, "p2p_offer_notifications",
     "Messages written into an offered buffer whose receiver had to be notified by one more message.");
 
 /* ---- the receiver ---- */
@@ -85,7 +85,7 @@ static void rtr_send(struct p2p *p, struct p2p_request *r)
                              .source = r->match.env.source,
                              .tag = r->match.env.tag,
                              .word = r->cookie};
-    struct rtr rtr = {.heard = r->peer->heard[envelope_class(r->match.env)],
+    struct rtr rtr = {.received = r->peer->messages_from[envelope_class(r->match.env)],
                       .address = (uintptr_t)r->buf,
                       .room = r->length,
                       .key = r->key};
@@ -132,7 +132,7 @@ void put_offer(struct p2p *p, struct p2p_request *r)
         note_posted(p, r);
         return;
     }
-    if (!r->block || r->device || match_way(env) != MATCH_EXACT || posted_find(&p->posted, env) != &r->match)
+    if (!r->block || r->device || match_kind(env) != MATCH_EXACT || posted_find(&p->posted, env) != &r->match)
         return;
     struct peer *peer = p->peer_of ? p->peer_of(p->peer_of_arg, env) : NULL;
     enum p2p_protocol protocol = put_choose_offer(p, r, peer);
@@ -180,7 +180,7 @@ bool put_use(struct p2p_request *r)
     r->write.looked = !tell;
     r->write.whole = true;
     r->write.done = put_sent;
-    counter_add(&told, tell);
+    counter_add(&notified, tell);
     peer_count(r->peer, r->length);
     offer_writes(r);
     return true;

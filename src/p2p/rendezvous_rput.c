@@ -37,7 +37,7 @@ static void rput_sent(struct p2p_request *r, int status)
 }
 
 /* The sender writes to the address in r->write. */
-void rput_asked(struct p2p_request *r)
+void rput_requested(struct p2p_request *r)
 {
     request_turn(r, STATE_SEND_RPUT);
     request_unpublish(r);

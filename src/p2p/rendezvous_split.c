@@ -92,7 +92,7 @@ void split_fin(struct p2p_request *r, int error)
 }
 
 /* Writes to the address in r->write. */
-void split_asked(struct p2p_request *r)
+void split_requested(struct p2p_request *r)
 {
     request_turn(r, STATE_SEND_SPLIT);
     r->write.whole = false;

@@ -44,7 +44,7 @@ static int send_frame(struct p2p_request *r)
         }
     }
     if (rc == 0) {
-        to->told[envelope_class(header_envelope(&r->header))]++;
+        to->messages_to[envelope_class(header_envelope(&r->header))]++;
         peer_count(to, r->length);
     }
     return rc;
@@ -145,7 +145,7 @@ static inline int try_eager(const void *buf, MPI_Count count, struct dtype *type
     int rc = to->ops->send(to, frame_head(FRAME_EAGER, 0, 0, (uint32_t)env.context),
                            frame_from(env.source, env.tag), length, ptr_add(buf, offset), length);
     if (likely(rc == 0)) {
-        to->told[envelope_class(env)]++;
+        to->messages_to[envelope_class(env)]++;
         peer_count(to, length);
         counter_add(&eager_sent, 1);
     }

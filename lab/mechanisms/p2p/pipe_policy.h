@@ -1,13 +1,13 @@
-/* pipe_policy.h: into how many pieces a message is cut whose memory is not registered yet, so that one piece is
- * registered while others move (rendezvous_pipe.c). Pure.
+/* pipe_policy.h: into how many pieces PIPE (rendezvous_pipe.c) cuts a message whose memory is not registered yet, so that one piece is
+ * registered while others move. Pure.
  *
  * Both sides register and then the data moves, one after the other, where the message goes as one: 2 R + M. In pieces
  * the two sides register at the same time, and the data of a piece moves meanwhile: about R + R / pieces, and each piece
  * costs something of its own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FP_P2P_PIPE_POLICY_H
-#define FP_P2P_PIPE_POLICY_H
+#ifndef FP_LAB_MECHANISMS_P2P_PIPE_POLICY_H
+#define FP_LAB_MECHANISMS_P2P_PIPE_POLICY_H
 
 #include <stdint.h>
 
@@ -36,7 +36,7 @@ static inline uint64_t pipe_piece_bytes(uint64_t bytes, uint64_t base_ns, uint64
     return best;
 }
 
-/* The same where somebody wants pieces whatever they cost. */
+/* The same if pieces are requested whatever they cost. */
 static inline uint64_t pipe_piece_forced(uint64_t bytes)
 {
     uint64_t piece = 64;

@@ -15,7 +15,7 @@
  * pieces through frames, as R3.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/pipe_policy.h"
+#include "lab/mechanisms/p2p/pipe_policy.h"
 #include "p2p/rendezvous.h"
 #include "p2p/protocol.h"
 
@@ -74,7 +74,7 @@ static void piece_release(const struct p2p_request *r, struct pipe_piece *piece)
     piece->registered = false;
 }
 
-void pipe_drop(struct p2p_request *r)
+static void pipe_drop(struct p2p_request *r)
 {
     struct pipe *pipe = r->pipe.pipe;
     for (uint32_t i = 0; pipe && i < pipe->asked; i++)
@@ -117,9 +117,23 @@ static struct pipe_piece *piece_next(struct p2p_request *r, uint64_t from, uint6
     return piece;
 }
 
-void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+static uint64_t pipe_propose(const struct p2p_request *r, uint64_t bytes)
 {
-    const uint64_t size = protocol_pipe_piece(r, rts, bytes);
+    const struct net_pin *pin = &r->peer->transport->pin;
+    const uint64_t best = pipe_piece_bytes(bytes, pin->base_ns, pin->unit_ns);
+    return best ? best : pipe_piece_forced(bytes);
+}
+
+/* As the sender proposes. A message has at most PIPE_PIECES. */
+static uint64_t pipe_choose_piece(const struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+{
+    const uint64_t wanted = rts->address == 0 || rts->address > bytes ? pipe_propose(r, bytes) : rts->address;
+    return MAX(wanted, (bytes + PIPE_PIECES - 1) / PIPE_PIECES);
+}
+
+static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
+{
+    const uint64_t size = pipe_choose_piece(r, rts, bytes);
     struct net_key key;
     r->pipe = (struct pipe_part){.pipe = pipe_new(p, r), .bytes = bytes};
     if (!r->pipe.pipe) {
@@ -148,7 +162,7 @@ void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
 }
 
 /* So much of it is there; if that is not all, the rest follows in frames. */
-void pipe_written(struct p2p_request *r, uint64_t length, int error)
+static void pipe_written(struct p2p_request *r, uint64_t length, int error)
 {
     const uint64_t bytes = r->pipe.bytes;
     CHECK(error != 0 || length <= bytes, "more of a message was written than was requested");
@@ -181,7 +195,7 @@ static void sender_end(struct p2p_request *r, int status)
 /* All that could be written has been. */
 static void sender_over(struct p2p_request *r, uint64_t written, int status)
 {
-    if (status != 0 || (written == r->pipe.bytes && !r->pipe.told))
+    if (status != 0 || (written == r->pipe.bytes && !r->pipe.notified))
         pipe_send_end(r, written, status);
     if (status != 0 || written == r->pipe.bytes) {
         sender_end(r, status);
@@ -205,8 +219,8 @@ static void sender_settle(struct p2p_request *r)
                              : pipe->started < pipe->asked ? pipe->pieces[pipe->started].from
                                                            : r->pipe.bytes;
     request_unpublish(r);
-    if (status == 0 && written == r->pipe.bytes && r->peer->caps.put_ordered && !r->pipe.told) {
-        r->pipe.told = true; /* the word follows the data by itself */
+    if (status == 0 && written == r->pipe.bytes && r->peer->caps.put_ordered && !r->pipe.notified) {
+        r->pipe.notified = true; /* WRITTEN arrives behind the data */
         pipe_send_end(r, written, 0);
     }
     if (!pipe || pipe->under_way == 0)
@@ -270,7 +284,7 @@ static int pipe_resume(struct net_pending *item)
     return pipe_go(container_of(item, struct p2p_request, pending)) == ERR_AGAIN ? ERR_AGAIN : 0;
 }
 
-void pipe_asked(struct p2p_request *r, const struct cts_write *cts, uint8_t flags)
+static void pipe_requested(struct p2p_request *r, const struct cts_write *cts, uint8_t flags)
 {
     struct p2p *p = r->base.p2p;
     if (r->state == STATE_SEND_ANNOUNCED) {
@@ -295,3 +309,9 @@ void pipe_asked(struct p2p_request *r, const struct cts_write *cts, uint8_t flag
     r->pending.resume = pipe_resume;
     peer_queue(r->peer, &r->pending);
 }
+
+const struct pipe_protocol laboratory_pipe = {.propose = pipe_propose,
+                                              .start = pipe_start,
+                                              .requested = pipe_requested,
+                                              .written = pipe_written,
+                                              .drop = pipe_drop};

@@ -2,7 +2,7 @@
  * both sides: registering as one after the other, or pieces on both sides at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "p2p/pipe_policy.h"
+#include "lab/mechanisms/p2p/pipe_policy.h"
 
 #include "base/util.h"
 #include "test.h"

@@ -304,7 +304,7 @@ static inline void world_process_open(struct world_process *p, uint32_t rank)
                           .deliver = world_deliver,
                           .deliver_ctx = p};
     p->net.fate = world.set.fates ? world_fate : NULL;
-    p->net.asked = world_is_requested;
+    p->net.has_arrived = world_is_requested;
     p->net.doorbell = &p->net.own_doorbell;
     p->net.peers = calloc(n, sizeof(struct peer *));
     list_init(&p->net.stalled);

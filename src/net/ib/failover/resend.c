@@ -241,7 +241,7 @@ void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size
         write_status_received(ep, &f);
         return;
     }
-    f.seen = net->asked ? net->asked(net->deliver_ctx, ep->peer, f.number) : 0;
+    f.seen = net->has_arrived ? net->has_arrived(net->deliver_ctx, ep->peer, f.number) : 0;
     ep->answer = f;
     ib_control_send(ep, IB_ANSWER);
 }
