@@ -15,10 +15,11 @@
 static COUNTER(staged, "coll_device_staged_bytes",
                "Bytes of collectives in GPU memory that were copied to or from host memory.");
 
-static LABORATORY_SIZE(least, "GPU_COLL_MIN", 2 << 20, 64 * 1024, INT64_MAX,
-                       "Smallest collective call, in bytes of the vector or of one block, that runs on "
-                       "buffers in GPU memory as they are. Smaller ones run on "
-                       "copies in host memory.");
+static LABORATORY_SIZE(
+    least, "GPU_COLL_MIN", 2 << 20, 64 * 1024, (int64_t)1 << 40,
+    "Smallest collective call between two ranks, in bytes of the vector or of one block, that "
+    "runs on buffers in GPU memory as they are; for each further rank as much again. "
+    "Smaller calls run on copies in host memory.");
 
 /* One range of the user's memory, and where its copy begins. */
 struct piece {
@@ -125,9 +126,10 @@ bool coll_args_on_device(const struct coll_args *args)
     return side_on_device(args, &args->send, true) || side_on_device(args, &args->recv, false);
 }
 
-uint64_t coll_device_least(void)
+/* Processes that use a GPU in turns wait for each other, so a call takes longer the more they are (docs/gpu.md). */
+uint64_t coll_device_least(int ranks)
 {
-    return (uint64_t)least.value;
+    return (uint64_t)least.value * (uint64_t)MAX(ranks - 1, 1);
 }
 
 /* Data without holes: what messages and kernels move and reduce fastest. */
@@ -157,7 +159,8 @@ bool coll_device_is_direct(const struct coll_args *args)
     const struct coll_side *send = &args->send, *recv = &args->recv;
     if (!is_dense(send) || !is_dense(recv))
         return false;
-    if (MAX(count_bytes(args, send, true), count_bytes(args, recv, false)) < coll_device_least())
+    if (MAX(count_bytes(args, send, true), count_bytes(args, recv, false)) <
+        coll_device_least(args->comm->size))
         return false;
     if (!kind_reduces(args->kind))
         return true;

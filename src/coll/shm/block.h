@@ -75,7 +75,7 @@ struct shared_rank {
     _Atomic uint32_t units;
     /* What a call cost this rank, for rank 0: see method.h. */
     alignas(2 * CACHE_LINE) _Atomic uint64_t cost[COLL_SCAN][SHARED_CLASSES];
-    /* Calls of coll_device_least() bytes so far (upper 48 bits), and in which of the last 16 all data of this rank was in GPU memory:
+    /* Calls of coll_device_least bytes so far (upper 48 bits), and in which of the last 16 all data of this rank was in GPU memory:
      * bit 0 is the last one. */
     alignas(CACHE_LINE) _Atomic uint64_t devices;
     alignas(CACHE_LINE) char small[SHARED_DEPTH_ONE][SHARED_SMALL];
@@ -280,7 +280,7 @@ static inline enum shared_method shared_method_of(const struct shared *b, int ra
             SHARED_MARKS_BITS &
         3);
 }
-/* In every call of coll_device_least() bytes, once at every rank: is the data of all ranks in GPU memory? Only ranks that report true wait
+/* In every call of coll_device_least bytes, once at every rank: is the data of all ranks in GPU memory? Only ranks that report true wait
  * for the others. */
 bool shared_all_on_device(struct shared *b, bool mine);
 /* The error of a call that met a stranger. */

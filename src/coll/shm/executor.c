@@ -14,7 +14,7 @@ static bool shared_fits(const struct call *call, const struct coll_choice *choic
 
 static bool is_reported(const struct call *call)
 {
-    return call->where.bytes >= coll_device_least() && call->args->kind != COLL_BARRIER;
+    return call->where.bytes >= coll_device_least(call->args->comm->size) && call->args->kind != COLL_BARRIER;
 }
 
 /* A rank that does not have the block yet gets it on the general path; then so do all. */
