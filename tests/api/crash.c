@@ -1,4 +1,4 @@
-/* crash.c: a program that crashes as its argument says; tests/api/crash.sh reads the note.
+/* crash.c: a program that crashes in the manner that its argument names; tests/api/crash.sh reads the note.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

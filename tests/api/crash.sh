@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a rank says when it crashes. Arguments: mpiexec, the program built from crash.c.
+# The report of a rank that crashes. Arguments: mpiexec, the program built from crash.c.
 #
 # SPDX-License-Identifier: Apache-2.0
 mpiexec=$1 program=$2

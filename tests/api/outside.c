@@ -1,4 +1,4 @@
-/* outside.c: calls MPI where it must not, as the argument says: outside.sh looks at what happens.
+/* outside.c: calls MPI where it must not, as its argument selects; outside.sh checks the result.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi.h>

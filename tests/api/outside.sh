@@ -1,5 +1,5 @@
 #!/bin/sh
-# A program that calls MPI outside MPI_Init ... MPI_Finalize, or makes an error that nobody handles, is told so in one
+# A program that calls MPI outside MPI_Init ... MPI_Finalize, or causes an error without a handler, gets one
 # sentence and fails. Argument: the program built from outside.c.
 #
 # SPDX-License-Identifier: Apache-2.0

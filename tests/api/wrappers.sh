@@ -94,7 +94,7 @@ ln -s "$bin/mpicc" linked-mpicc
 "$bin/mpicxx" -DGREETING='""' -c program.cc && "$bin/mpicxx" program.o -o cxx-program && ./cxx-program >/dev/null ||
     complain "mpicxx cannot build a program"
 
-# -Wmissing-mpi: told when the program is linked; only an error takes the program away.
+# -Wmissing-mpi: reported when the program is linked; only an error removes the program.
 cat > missing.c <<'END'
 #include <mpi.h>
 int MPI_Type_struct(int);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # accused.sh: in a job that goes on without its dead, one node cannot be reached any more, though its rank lives: its only port
 # goes down, its only adapter is taken out, or its process is gone and a shell in its place hides that from the launcher. That
-# rank is ended, whoever complains first; all the others get MPIX_ERR_PROC_FAILED for it alone, and go on.
+# rank is ended, whichever rank reports it first; all the others get MPIX_ERR_PROC_FAILED for it alone, and go on.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 pipes

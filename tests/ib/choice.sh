@@ -34,7 +34,7 @@ if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
     expect_err "libibverbs.so.1"
 fi
 
-# ---- some nodes with an adapter and some without: no hang, and a sentence from whoever is first to find out ----
+# ---- some nodes with an adapter and some without: no hang, and a sentence from the first rank that detects it ----
 cat >"$T/mixed" <<'END'
 if [ "$SOFTIB_NODE" = "$1" ]; then
     unset SOFTIB_FABRIC
@@ -47,7 +47,7 @@ for without in 0 1; do
     job 2 2 sh "$T/mixed" $without "$hello" "$(dirname "$softib")"
     refused
     grep -Eq 'No InfiniBand or RoCE port is active on|no network path from [^ ]* to rank' "$T/err" ||
-        fail "$last: nobody says which node has no adapter"
+        fail "$last: no message names the node without an adapter"
 done
 
 # ---- one network for all ranks ----
@@ -81,7 +81,7 @@ expect_err "all nodes have it, the slowest with 100 Gb/s"
 linked 3 "ib100 ib400 eth25" 0:softib1 # nor when it is node 0 that decides
 on_both "softib0 port 1"
 expect_err "all nodes have it, the slowest with 100 Gb/s"
-# Some ranks were told to use softib and some were not.
+# Some ranks are set to use softib and some are not.
 cat >"$T/some" <<'END'
 [ "$SOFTIB_NODE" = 1 ] || unset FISHPLATE_VERBS
 exec "$@"
@@ -143,7 +143,7 @@ job 2 1 FISHPLATE_LOG=info FISHPLATE_VERBS=softib FISHPLATE_REQUIRE=ib "SOFTIB_F
 expect_rc 0
 used "softib0 port 1"
 if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
-    job 2 2 FISHPLATE_REQUIRE=ib "$hello" # softib is there, and not what was asked for
+    job 2 2 FISHPLATE_REQUIRE=ib "$hello" # softib is there, but hardware was required
     refused
     expect_err "FISHPLATE_REQUIRE=ib, but libibverbs.so.1"
 fi

@@ -196,7 +196,7 @@ static void fault_port_flap(void)
     }
 }
 
-/* In the middle of an exchange, until the connection has failed and is asked for again. */
+/* In the middle of an exchange, until the connection has failed and is requested again. */
 static void fault_leave_mpi(void)
 {
     counters_begin();

@@ -18,7 +18,7 @@ expect_rc 1
 expect_err "the connection to rank 1 (on another node, node 1) over"
 expect_err "it does not answer"
 
-# Before that, when ten seconds have passed, one line says who waits for whom.
+# Before that, when ten seconds have passed, one line reports which rank waits for which.
 job 2 2 FISHPLATE_IB_CONNECT_TIMEOUT=12 sh -c '"$0" kill-early; exec sleep 1000' "$IB_TESTS/ib_fault"
 expect_rc 1
 expect_err "waiting for rank 1 to open a connection over"

@@ -38,5 +38,5 @@ expect_counted() {
 }
 
 expect_no_text() {
-    ! grep -qF -- "$1" "$T/err" || fail "$last: standard error says: $1"
+    ! grep -qF -- "$1" "$T/err" || fail "$last: standard error contains: $1"
 }

@@ -19,7 +19,7 @@ expect_pieces() { # new again later, each a number or a range
     done
 }
 
-# Only when it is asked for.
+# Only when it is requested.
 fresh SOFTIB_FABRIC=pin=2us
 expect_pieces 0 0 0
 fresh SOFTIB_FABRIC=pin=2us FISHPLATE_RENDEZVOUS=rput

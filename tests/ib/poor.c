@@ -11,7 +11,7 @@
  *     POOR_RAILS=1    each adapter of a node is in a subnet of its own: what is on one does not reach the other
  *     POOR_LINKS="a b" kind and rate of each adapter's ports, by its number: ib100, ib400, eth25
  *     POOR_HIDE=n:name node n has no adapter of that name
- *     POOR_POLL=n     completions that are found at a time: most have arrived long before they are looked at
+ *     POOR_POLL=n     completions that are found at a time: most have arrived long before they are polled
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # poor.sh: adapters that can do less than softib: small queues, nothing inline, no reads, no memory to register. Every
-# byte arrives all the same, or the job ends with a sentence that says what was missing.
+# byte arrives all the same, or the job ends with a sentence that names the missing resource.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 
@@ -39,7 +39,7 @@ poor POOR_CQS=0
 [ "$rc" -ne 0 ] || fail "$last: the job should fail"
 expect_err "entries: Too many open files"
 
-# Ranks with few descriptors, wherever the limit strikes: the job ends, and says which limit to raise. Handshakes were once
+# Ranks with few descriptors, wherever the limit strikes: the job ends, and names the limit to raise. Handshakes were once
 # repeated for ever.
 for n in 28 26 24 22 20 18 16 14; do
     job 8 4 sh -c 'ulimit -n $1; exec "$0"' "$MPI_TESTS/mpi_p2p_order" $n

@@ -28,7 +28,7 @@ for setting in FISHPLATE_IB_RECEIVE=shared FISHPLATE_IB_RECEIVE=xrc FISHPLATE_IB
     expect_rc 0
     expect_counted ib_frames_resent
 done
-# A receiver that looks at the last byte of what is written is asked whether it has seen it.
+# A receiver that polls the last byte of a write is queried whether it has seen it.
 for way in put putnr; do
     job 2 2 FISHPLATE_RENDEZVOUS=$way FISHPLATE_LAB=LAST_BYTE_POLL=always FISHPLATE_IB_TIMEOUT=8 FISHPLATE_STATS=1 "$IB_TESTS/ib_fault" away
     expect_rc 0

@@ -5,7 +5,7 @@
 . "$TESTS/lib.sh"
 rails=$IB_TESTS/ib_rails
 
-# Every kind of rail, and ways in which a large message moves.
+# Every kind of rail, and protocols by which a large message moves.
 for hcas in 2x1GB/s 1GB/s,250MB/s,ports=2; do
     job 4 2 FISHPLATE_STATS=1 -hcas "$hcas" "$rails" joined
     expect_rc 0
@@ -64,7 +64,7 @@ expect_err "connects at most 2 processes"
 job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_STRIPE=local,IB_STRIPE_RATIO=0 -hcas 2x400MB/s "$rails" joined
 expect_rc 0
 [ "$(counted ib_striped)" = 0 ] || fail "messages were divided with a striping ratio of 0"
-# A transfer that has asked for rails goes over its home when the others go down: it must give back what it is granted then. That takes
+# A transfer that has requested rails uses its home when the others go down: it must return what it is granted then. That takes
 # some luck to meet; a sanitizer has fewer turns.
 turns="1 2 3"
 [ -n "$SANITIZED" ] || turns="$turns 4 5 6 7 8 9 10 11 12"
@@ -91,13 +91,13 @@ job 2 2 FISHPLATE_STATS=1 FISHPLATE_LAB=IB_MESSAGES=turns -hcas 2x400MB/s "$rail
 expect_rc 0
 expect_counted ib_frames_spread
 
-# Frames that came in before the port went down are there, though nobody has looked at them.
+# Frames that came in before the port went down are there, although nothing has polled them yet.
 for way in turns auto; do
     job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_LAB=IB_SIGNAL_EVERY=1,IB_MESSAGES=$way FISHPLATE_IB_POLLSET=0 \
         -hcas 2x1GB/s "$rails" joined unseen node1/hca1/1
     expect_rc 0
 done
-# The same, and before it looks at its own port it hears of the peer's.
+# The same, and it receives the report about the peer's port before it checks its own.
 job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_LAB=IB_SIGNAL_EVERY=1,IB_MESSAGES=turns FISHPLATE_IB_POLLSET=0 \
     -hcas 3x1GB/s "$rails" joined told node0/hca2/1 node1/hca1/1
 expect_rc 0
@@ -148,7 +148,7 @@ for turn in 1 2 3 4 5; do
     [ "$(counted ib_transfers_resent)" = 0 ] || break
 done
 expect_counted ib_transfers_resent
-# All ports of a node: the job waits for as long as it is told to, and ends with a sentence.
+# All ports of a node: the job waits for the configured time, and ends with a sentence.
 for way in binding auto turns; do
     job 2 2 FISHPLATE_LAB=IB_MESSAGES=$way FISHPLATE_IB_RAIL_PATIENCE=1 -hcas 2x400MB/s "$rails" dead moved node1/hca0/1 node1/hca1/1
     [ "$rc" -ne 0 ] && [ "$rc" -ne 124 ] || fail "$last: exit status $rc"

@@ -1,7 +1,7 @@
 /* storm_rails.c: all ranks exchange messages of all sizes with all others, in the order they were sent and with every byte
  * checked, and use a window of each other, for a time or a number of rounds, while somebody else takes ports down and up (storm_rails.py). The sizes follow from
- * the seed, so that a run can be repeated. In every round, or every so many (FAULTS_ROUND), another rank does the damage that the
- * environment asks for (../faults/damage.c).
+ * the seed, so that a run can be repeated. In every round, or every FAULTS_ROUND rounds, another rank does the damage that the
+ * environment selects (../faults/damage.c).
  *
  *     storm_rails SECONDS ROUNDS SEED      whichever comes first; 0: no limit
  *
@@ -160,7 +160,7 @@ static void test_windows(uint64_t seed, uint64_t round, MPI_Win win, const char 
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* The two other ways to synchronise: everybody puts a block to the next rank between fences, and between post and wait. */
+/* The two other kinds of synchronisation: every rank puts a block to the next one between fences, and between post and wait. */
 static void test_epochs(uint64_t seed, uint64_t round, MPI_Win win, const char *memory, uint64_t *out)
 {
     const int next = (rank + 1) % size, before = (rank + size - 1) % size;

@@ -30,7 +30,7 @@ def arguments():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--build", default="build")
     p.add_argument("--seconds", type=float, default=60)
-    p.add_argument("--rounds", type=int, default=0, help="end after so many; 0: by time alone")
+    p.add_argument("--rounds", type=int, default=0, help="end after this number; 0: by time alone")
     p.add_argument("--ranks", type=int, default=8)
     p.add_argument("--nodes", type=int, default=4)
     p.add_argument("--hcas", type=int, default=2)

@@ -74,7 +74,7 @@ def listen():
 # Strangers who answer an agent.
 
 def answer(sock, kind, cookie, hello, mark):
-    """Answers HELLO in one of several ways, and always tries to have `touch mark` run."""
+    """Answers HELLO in one of several forms, and always tries to have `touch mark` run."""
     nonce = os.urandom(32)
     true = kind in ("true", "unsealed", "repeated", "reordered")
     label = b"fishplate agent knows" if kind == "reflected" else b"fishplate mpiexec knows"
@@ -102,7 +102,7 @@ def answer(sock, kind, cookie, hello, mark):
 def one_agent(mpiexec, folder, kind):
     cookie = os.urandom(16).hex().encode()
     mark = os.path.join(folder, kind)
-    heard = b""
+    received = b""
     with listen() as server:
         agent = subprocess.Popen([mpiexec, "--fishplate-agent", "127.0.0.1", str(server.getsockname()[1]), "0"],
                                  stdin=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -113,13 +113,13 @@ def one_agent(mpiexec, folder, kind):
         problem = None
         try:
             first, hello = read_frame(sock)
-            heard += hello
+            received += hello
             problem = answer(sock, kind, cookie, hello, mark) if first == HELLO else f"{kind}: first frame is {first}"
             if kind == "nothing":
                 sock.close()
                 server.close()
             while sock.fileno() >= 0 and (piece := sock.recv(65536)):
-                heard += piece
+                received += piece
                 if kind == "true" and os.path.exists(mark):
                     sock.close()
         except (ConnectionError, TimeoutError) as error:
@@ -128,10 +128,10 @@ def one_agent(mpiexec, folder, kind):
         agent.wait(WAIT)
     if problem:
         return problem
-    if cookie in heard or bytes.fromhex(cookie.decode()) in heard:
+    if cookie in received or bytes.fromhex(cookie.decode()) in received:
         return f"{kind}: the agent sent its cookie"
     if os.path.exists(mark) != (kind == "true"):
-        return f"{kind}: the command was{'' if kind != 'true' else ' not'} run; the agent says: {errors}"
+        return f"{kind}: the command was{'' if kind != 'true' else ' not'} run; the agent printed: {errors}"
     if agent.returncode == 0 and kind != "true":
         return f"{kind}: the agent ended as if all were well"
     if kind in ("false", "reflected") and "cannot prove" not in errors:
@@ -219,7 +219,7 @@ def crowd(words, few_files):
     grown = status("VmRSS") - before
     if grown > 8192:
         return f"mpiexec grew by {grown} KB"
-    # The last of those who wait is sent away in the end, and so is everybody else.
+    # Every caller that waits is disconnected in the end, the last one included.
     is_sent_away(waiting[-1])
     return None
 

@@ -1,5 +1,5 @@
 /* boot_client.c: a rank that needs no MPI library: it speaks to its launcher through src/boot, as the library
- * will. The first argument says what to do; it prints one line when all is well, and a sentence when not.
+ * will. The first argument selects what to do; it prints one line when all is well, and a sentence when not.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -119,7 +119,7 @@ static void print_place(void)
     fflush(stdout);
 }
 
-/* Says its process id and stays until it is ended. */
+/* Prints its process id and stays until it is ended. */
 _Noreturn static void boot_client_stay(const char *path)
 {
     FILE *f = fopen(path, "w");

@@ -1,4 +1,4 @@
-# A host that is cut off from the network: its link goes down, and no connection says a word about it.
+# A host that is cut off from the network: its link goes down, and no connection reports an error.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 . "$TESTS/netns_up.sh"

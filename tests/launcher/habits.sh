@@ -52,7 +52,7 @@ expect_out text
 run --outfile-pattern="$T/equals.%r" --timeout=100 -n 1 echo text
 [ "$(cat "$T/equals.0")" = text ] || fail "$last: the file is wrong"
 
-# What does not: one line that says so, and the job runs.
+# Options without an equivalent: one line reports it, and the job runs.
 one_line() {
     wanted=$1
     shift

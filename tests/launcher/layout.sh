@@ -1,4 +1,4 @@
-# Which rank goes where: hosts, slots, files of hosts, -ppn, -map-by, virtual nodes; what ranks are told of it.
+# Where each rank runs: hosts, slots, files of hosts, -ppn, -map-by, virtual nodes; what ranks learn of it.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
@@ -164,7 +164,7 @@ run -n 2 -vnodes 2 --hca=2 -genv SOFTIB_FABRIC "latency=3us node1: rate=2GB/s" s
 expect_out "hcas=2 ports=1 lmc=0 latency=3us node1: rate=2GB/s" "hcas=2 ports=1 lmc=0 latency=3us node1: rate=2GB/s"
 run -n 1 -vnodes 1 -genvnone -hcas 3 "$(command -v sh)" -c 'echo ${SOFTIB_FABRIC#* name=* }'
 expect_out "hcas=3 ports=1 lmc=0"
-# mpiexec tells where the software HCA of its own tree is.
+# mpiexec passes the path of the software HCA of its own tree.
 mkdir -p "$T/bin" "$T/lib/softib"
 cp "$MPIEXEC" "$T/bin/mpiexec"
 "$T/bin/mpiexec" -n 1 sh -c 'echo ${FISHPLATE_SOFTIB_LIB-none}' >"$T/out" 2>"$T/err"

@@ -1,4 +1,4 @@
-# Whoever is killed, nothing stays: not the ranks, not what they started, not a file. Every process of the job, mpiexec
+# Whichever process is killed, nothing stays: not the ranks, not what they started, not a file. Every process of the job, mpiexec
 # included, holds one end of a pipe open; reading its other end returns when the last of them is gone.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"

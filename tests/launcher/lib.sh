@@ -115,7 +115,7 @@ expect_gone() {
     done
 }
 
-# own_client: a client with a path of its own, so that its processes can be told from those of other tests.
+# own_client: a client with a path of its own, so that its processes can be distinguished from those of other tests.
 own_client() {
     cp "$CLIENT" "$T/client"
     CLIENT=$T/client

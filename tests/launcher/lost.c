@@ -1,5 +1,5 @@
 /* lost.c: what the tests of lost hosts and adapters run under -enable-recovery. All ranks meet in barriers until some of them
- * cannot be reached any more. Those who are left must all get MPIX_ERR_PROC_FAILED, name the same ones, and go on.
+ * cannot be reached any more. The remaining ranks must all get MPIX_ERR_PROC_FAILED, name the same failed ranks, and continue.
  *
  *     lost UP GO LOST...    UP: a pipe for "RANK PID HOST" of each rank, once all have met, and "on SIZE" of the first one
  *                           that goes on; GO: a pipe from which that one reads a line before the end; LOST: ranks
@@ -55,7 +55,7 @@ static void expect_failed(int argc, char **argv)
     MPI_Group_free(&world);
 }
 
-/* Those who are left; whoever was lost on the way of the first attempt is so in the second. */
+/* The remaining ranks; a rank lost during the first attempt is missing in the second. */
 static MPI_Comm lost_shrunk(int size)
 {
     MPI_Comm left = MPI_COMM_WORLD;

@@ -36,7 +36,7 @@ expect_out "[0] $id-n0" "[1] $id-n1" "[2] $id-n2"
 towards=$(printf '01%02X%02X%02X\n' "$(echo $net | cut -d. -f3)" "$(echo $net | cut -d. -f2)" "$(echo $net | cut -d. -f1)")
 [ "$(cut -d: -f1 "$LISTENING" | sort -u | tr '\n' ' ')" = "0100007F $towards " ] || fail "$last: listens at $(cat "$LISTENING")"
 
-# MPI between hosts that have no InfiniBand: over TCP, and one line says so.
+# MPI between hosts that have no InfiniBand: over TCP, and one line reports it.
 has_softib || {
     echo "without softib: no messages between hosts"
     finish
@@ -56,7 +56,7 @@ if command -v mpiexec.hydra >/dev/null; then
     expect_err "the 4 nodes are connected by software over TCP"
 fi
 
-# And under orterun, whose PMIx server tells the nodes in another way than Slurm's.
+# And under orterun, whose PMIx server describes the nodes in another form than Slurm's.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR="$T"
 orterun="orterun --mca plm_rsh_agent $T/shell --mca oob_tcp_if_include $net.0/24 --host $per_host"
 if command -v orterun >/dev/null && timeout 60 $orterun true >/dev/null 2>&1; then

@@ -50,7 +50,7 @@ done
 last="a slow reader"
 mkfifo "$T/go"
 "$MPIEXEC" -n 2 head -c 5000000 /dev/zero | {
-    : <"$T/go" # does not read until told
+    : <"$T/go" # does not read until a line arrives
     wc -c
 } >"$T/out" &
 reader=$!
@@ -58,7 +58,7 @@ reader=$!
 wait $reader
 [ "$(cat "$T/out")" -eq 10000000 ] || fail "$last got $(cat "$T/out") bytes, expected 10000000"
 
-# A reader that leaves ends the job as a pipeline, without a word; unless asked to go on. `yes` would never end.
+# A reader that leaves ends the job as a pipeline, silently, unless it is configured to continue. `yes` would never end.
 last="a reader that left"
 {
     rc=0
@@ -77,7 +77,7 @@ last="a reader that left a job that goes on"
 [ -e "$T/went-on" ] || fail "$last: it did not go on"
 expect_no_err
 
-# Output that cannot be written for another reason is a failure that is told once.
+# Output that cannot be written for another reason is a failure that is reported once.
 if [ -w /dev/full ]; then
     last="a full disk"
     rc=0

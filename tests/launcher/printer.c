@@ -1,4 +1,4 @@
-/* printer.c: every rank prints a line and passes a barrier; then rank 0 ends the job as its argument says. tests/launcher/output.sh
+/* printer.c: every rank prints a line and passes a barrier; then rank 0 ends the job in the manner that its argument names. tests/launcher/output.sh
  * looks for the lines.
  *
  * SPDX-License-Identifier: Apache-2.0 */

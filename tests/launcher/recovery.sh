@@ -1,11 +1,11 @@
-# Jobs that go on when ranks die: who is told, on this host and on others, and with which status the job ends.
+# Jobs that go on when ranks die: which ranks are notified, on this host and on others, and with which status the job ends.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell
 program=$MPI_TESTS/mpi_ft_coll
 [ -x "$program" ] || exit 77
 
-# The status is that of those who went on; one line names the dead.
+# The status is that of the surviving ranks; one line names the dead.
 run -enable-recovery -n 3 "$program"
 expect_rc 0
 expect_err "the others went on without them"
@@ -32,7 +32,7 @@ expect_err "nobody was left to go on"
 run -enable-recovery -n 2 "$SPAWNER" leave
 expect_rc 0
 expect_out "child 0 of 2 goes on" "child 1 of 2 goes on"
-# Those who go on are on another host than those who died, and its agent is of their job alone.
+# The surviving ranks are on another host than the dead ones, and its agent belongs to their job alone.
 run -enable-recovery -launcher-exec "$T/shell" -hosts a:2,b:2 -n 2 "$SPAWNER" leave b
 expect_rc 0
 expect_out "child 0 of 2 goes on" "child 1 of 2 goes on"

@@ -63,7 +63,7 @@ kill -TERM $pid
 end
 [ "$rc" -ge 128 ] || fail "$last: exit status $rc, expected 128 or more"
 
-# A suspended job goes on, however soon it is told to: no stop is left over when the two signals race. In a group of its own,
+# A suspended job continues, however soon it gets the signal: no stop is left over when the two signals race. In a group of its own,
 # as from a terminal: in an orphaned group TSTP stops nobody.
 printf '#!/usr/bin/env python3\nimport os, sys\nos.setpgid(0, 0)\nos.execv(sys.argv[1], sys.argv[1:])\n' >"$T/apart"
 chmod +x "$T/apart"

@@ -55,7 +55,7 @@ for kind in $kinds; do
     expect_no_client
 done
 
-# Hosts are looked at before a job: as a job of srun, and from inside an allocation, where mpiexec finds the nodes itself.
+# Hosts are checked before a job: as a job of srun, and from inside an allocation, where mpiexec finds the nodes itself.
 if has_softib && [ -x "$(dirname "$MPIEXEC")/fishplate" ]; then
     tool=$(dirname "$MPIEXEC")/fishplate
     for way in "srun -N4 -n4 --mpi=${kinds##* } $tool check --json" "salloc -Q -N4 -n4 $tool check --json"; do
@@ -84,7 +84,7 @@ for kind in $kinds; do
     expect_gone "$pid2"
     wait $job
     exec 6>&-
-    # Who is first to end the step says why: the rank's death watcher, or Slurm's own PMIx.
+    # The first to end the step prints the reason: the rank's death watcher, or Slurm's own PMIx.
     grep -Eq 'ended before MPI_Finalize; the job is ended|task [0-9]+: Killed' "$T/err" ||
         fail "$last: no message names the rank that was killed"
     launch timeout 60 srun -N2 -n4 --mpi=$kind "$CLIENT" exit 2 0

@@ -1,4 +1,4 @@
-/* spawner.c: starts two more processes of itself, or meets another job, as its argument says. tests/launcher/spawn.sh looks at what
+/* spawner.c: starts two more processes of itself, or connects to another job, as its argument selects. tests/launcher/spawn.sh checks what
  * the launcher makes of it.
  *
  *   hello          the children print a line and end well

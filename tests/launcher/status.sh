@@ -52,7 +52,7 @@ run -n 3 "$CLIENT" leaves 1
 expect_rc 1
 expect_err "Rank 1 on host"
 
-# The same where ranks wait without asking mpiexec for anything, whoever is first.
+# The same where ranks wait without any request to mpiexec, whichever is first.
 run -n 2 sh -c '[ $PMI_RANK = 0 ] || exit 0; exec "$0" stay /dev/null' "$CLIENT"
 expect_rc 1
 expect_err "Rank 1 on host $(hostname) ended without calling MPI_Init, where other ranks wait for it."

@@ -1,4 +1,4 @@
-# Standard input goes to rank 0, or to whom -stdin says; what is not read stays for others.
+# Standard input goes to rank 0, or to the rank that -stdin names; what is not read stays for others.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 make_shell

@@ -1,4 +1,4 @@
-/* test_loop.c: the event loop of mpiexec: what a handler removes is not told of any more in the same turn, and may be gone.
+/* test_loop.c: the event loop of mpiexec: a watch that a handler removes is not called any more in the same turn, and may be freed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -15,7 +15,7 @@ struct end {
 
 static struct loop loop;
 static struct end *ends[2];
-static int told;
+static int called;
 
 static void end_free(struct end *e)
 {
@@ -27,12 +27,12 @@ static void end_free(struct end *e)
     free(e);
 }
 
-/* Both are readable in the same turn: whoever is told first takes the other away. */
+/* Both are readable in the same turn: the first handler to be called removes the other watch. */
 static void on_readable(void *ctx, uint32_t events)
 {
     const int other = ctx == ends[0];
     (void)events;
-    told++;
+    called++;
     if (ends[other]) {
         end_free(ends[other]);
         ends[other] = NULL;
@@ -52,7 +52,7 @@ static void removed_in_its_turn(void)
         EXPECT(loop_add(&loop, &ends[i]->watch, ends[i]->pipe[0], EPOLLIN));
     }
     loop_run(&loop);
-    EXPECT_EQ(told, 2); /* the one that stayed, in two turns */
+    EXPECT_EQ(called, 2); /* the one that stayed, in two turns */
     for (int i = 0; i < 2; i++)
         if (ends[i])
             end_free(ends[i]);

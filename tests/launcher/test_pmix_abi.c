@@ -1,4 +1,4 @@
-/* test_pmix_abi.c: what src/boot/pmix_abi.h says of PMIx's binary interface, against PMIx's own header.
+/* test_pmix_abi.c: compares the binary interface declared in src/boot/pmix_abi.h with PMIx's own header.
  * Without that header the test is skipped.
  *
  * SPDX-License-Identifier: Apache-2.0 */

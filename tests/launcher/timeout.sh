@@ -23,9 +23,9 @@ FISHPLATE_INIT_TIMEOUT=5 run -launcher-exec "$T/shell" -hosts a,b -n 2 "$CLIENT"
 expect_rc 9
 expect_err "not all ranks arrived: rank 1 on host b"
 
-# Of ranks that would wait for ever mpiexec says it, and lets them wait.
-mkfifo "$T/says"
-exec 6<>"$T/says"
+# mpiexec reports ranks that would wait for ever, and lets them wait.
+mkfifo "$T/output"
+exec 6<>"$T/output"
 last="mpiexec with ranks that wait"
 "$MPIEXEC" -genv FISHPLATE_INIT_TIMEOUT 3 -n 4 env FISHPLATE_INIT_TIMEOUT=1000 "$CLIENT" absent 2 >"$T/out" 2>&6 6>&- &
 pid=$!

@@ -1,4 +1,4 @@
-# Many hosts: agents that start agents. Everything that works with one agent works through several, and whoever is
+# Many hosts: agents that start agents. Everything that works with one agent works through several, and whichever process is
 # killed, everything below goes too.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
@@ -35,7 +35,7 @@ tree 2 -timeout 1 sleep 1000
 expect_rc 124
 expect_err "rank 6 on host g"
 
-# The agents are started from where the tree says: 2 from here, the others from those.
+# The agents are started from their parents in the tree: 2 from here, the others from those.
 cat >"$T/counting" <<END
 #!/bin/sh
 echo "\$1 from \${COUNTED-here}" >>"$T/count"

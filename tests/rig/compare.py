@@ -5,7 +5,7 @@
 
 The sources in bench/ are compiled with each library's own mpicc; the libraries take turns in one guest, two ranks, no
 shared memory between them. Prints a table as lab/notes/networks.md has it: the best figure of all runs, and the median of the
-runs, which tells how much of a difference is chance. Each --set adds Fishplate once more, with those settings.
+runs, which shows how much of a difference is chance. Each --set adds Fishplate once more, with those settings.
 
 SPDX-License-Identifier: Apache-2.0
 """

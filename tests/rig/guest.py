@@ -1,4 +1,4 @@
-"""One guest and the jobs it is given. The guest tells how far it is by files in a shared folder; one that hangs or dies
+"""One guest and the jobs it is given. The guest reports its progress by files in a shared folder; one that hangs or dies
 is ended, its job is reported as the one to blame, and another guest takes the jobs that are left. Where KVM does not run
 the guest, all guests of the run are emulated from then on, and jobs that can wait for another machine are left out. A
 guest that does not boot ends the run.
@@ -17,7 +17,7 @@ import image
 
 SKIPPED = 77  # a job's status
 KVM = "/dev/kvm"
-KVM_BROKEN = "KVM internal error"  # QEMU says so and stops the guest; it does not end
+KVM_BROKEN = "KVM internal error"  # QEMU prints this and stops the guest; it does not end
 FIRST_WORD = "rig: booted"         # what guest/init prints first
 # Seconds until the guest has said its first word, and until its first job starts. KVM needs two and five: with it, giving
 # up too early costs only speed. An emulated processor on a busy machine is slow.
@@ -46,11 +46,11 @@ def die_with_parent():
 
 
 class BootFailed(Exception):
-    """The guest did not get as far as its first job; says why, and what was last on its console."""
+    """The guest did not get as far as its first job; states why, and the last lines of its console."""
 
 
 class KvmBroken(Exception):
-    """KVM is there and does not run the guest; says why. No job is to blame."""
+    """KVM is there and does not run the guest; states why. No job is to blame."""
 
 
 def kvm_or_emulation():
@@ -70,7 +70,7 @@ def processors(way):
 
 
 def accelerator(way, arch):
-    """One thread for all processors of the guest where cores are few. A rank that polls says so ("pause"), and the thread goes on with
+    """One thread for all processors of the guest where cores are few. A rank that polls executes "pause", and the thread goes on with
     the other processor; with a thread each, the host does not know, and half of what it gives the guest is polling."""
     if way == "kvm":
         return ["-accel", "kvm", "-cpu", "host"]

@@ -14,7 +14,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEBIAN_ARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 
-# In the order of loading; what they depend on comes before them. crc32_generic (and on x86 the fast one) is asked for by
+# In the order of loading; what they depend on comes before them. crc32_generic (and on x86 the fast one) is requested by
 # name at run time: without it `rdma link add` fails with ENOENT, though nothing lists it as a dependency.
 MODULES = ("crc32_generic virtio_pci 9pnet_virtio 9p overlay dummy veth sch_netem virtio_net "
            "ib_uverbs rdma_rxe rdma_ucm ib_umad nfsd nfsv4").split()
@@ -57,7 +57,7 @@ def kernel_package():
 
 
 def fetch_kernel(folder):
-    """folder/kernel: the package's files. A stamp tells a finished one from one that was interrupted."""
+    """folder/kernel: the package's files. A stamp marks a folder that was finished."""
     kernel, stamp = os.path.join(folder, "kernel"), os.path.join(folder, "kernel.stamp")
     if os.path.exists(stamp):
         return kernel

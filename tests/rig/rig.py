@@ -51,7 +51,7 @@ def run_table(folder, build, names):
     os.makedirs(results)
     guest.run_all(folder, build, jobs, tell(results))
     again = [j for j in jobs if j.status not in (0, SKIPPED)]
-    if again:  # as ctest does with the other tests: once more, and .ci/run says which
+    if again:  # as ctest does with the other tests: once more, and .ci/run lists which
         for job in again:
             print(f"rig: {job.name} failed, and is run again:\n{job.output}", flush=True)
             job.status = None

@@ -1,4 +1,4 @@
-/* barrier_logic.c: the switch's barrier logic alone, with packets lost, duplicated and delayed on both ways
+/* barrier_logic.c: the switch's barrier logic alone, with packets lost, duplicated and delayed in both directions
  * by a seeded random wire: no host may leave a barrier before all have entered it, and all must leave it in
  * the end. Many seeds, several barriers at once, hosts that take no part.
  *
@@ -192,7 +192,7 @@ static void one_seed(void)
     }
 }
 
-/* All barriers taken: the next getId is told so; a freed one comes back. */
+/* All barriers taken: the next getId reports it; a freed one comes back. */
 static void test_exhaustion(void)
 {
     softib_switch_init(&sw, SOFTIB_SWITCH_PORTS);
@@ -243,7 +243,7 @@ static void test_leaving(void)
         FAIL("a repeated packet freed a barrier that another has taken");
 }
 
-/* Two levels, nothing lost: who has left above as well is told so, and the barrier is free then. */
+/* Two levels, nothing lost: a member that has left above as well is notified, and the barrier is free then. */
 static bool cut; /* the wire between the switches */
 static void at_once_down(void *arg, const struct softib_packet *p);
 static void at_once_up(void *arg, const struct softib_packet *p)
@@ -273,7 +273,7 @@ static void leaving_two_levels(void)
     const unsigned id = (unsigned)get_id(1, 1);
     cut = true;
     if (is_answered(SOFTIB_WANT_PARTICIPATE, id, 1))
-        FAIL("a host was told that it takes part before its switch did");
+        FAIL("a host was notified of its membership before its switch was a member");
     cut = false;
     for (uint16_t port = 1; port <= 4; port++)
         if (!is_answered(SOFTIB_WANT_PARTICIPATE, id, port))
@@ -283,7 +283,7 @@ static void leaving_two_levels(void)
         FAIL("a host cannot leave");
     cut = true;
     if (is_answered(SOFTIB_LEAVE, id, 3) || !sw.used[id])
-        FAIL("the last host of a switch was told that it has left before its switch had");
+        FAIL("the last host of a switch was notified that it has left before its switch had left");
     if (is_answered(SOFTIB_WANT_PARTICIPATE, id, 3))
         FAIL("a host takes part in a barrier that its switch is leaving");
     cut = false;

@@ -53,7 +53,7 @@ static void well_formed(uint8_t *p, const struct vt_qp *q, bool datagram)
     f.length = f.type == FRAME_READ || f.type == FRAME_ACK || f.type == FRAME_NAK ? 0 : f.total;
     if (f.type == FRAME_ACK || f.type == FRAME_NAK || f.type >= FRAME_HELLO)
         f.total = f.length = 0;
-    if (f.type == FRAME_SWITCH) { /* packets to and from the switch that nobody asked for */
+    if (f.type == FRAME_SWITCH) { /* packets to and from the switch that nobody requested */
         f.qp_type = IBV_QPT_UD;
         f.opcode = (uint8_t)(1 + wire_random() % 12);
         f.arg = wire_random() % 129;

@@ -57,7 +57,7 @@ def wait_until(what, text, proc=None):
         if proc and proc.poll() is not None:
             raise AssertionError(f"ended with {proc.returncode} before {text}")
         if time.monotonic() > end:
-            raise AssertionError(f"waited in vain for {text}")
+            raise AssertionError(f"{text} did not appear")
         time.sleep(0.005)
 
 

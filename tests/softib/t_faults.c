@@ -1,4 +1,4 @@
-/* t_faults.c: the faults of datagrams the fabric was told to make happen, about as often as told, and nothing
+/* t_faults.c: the configured faults of datagrams happen about as often as configured, and nothing
  * else happens: whatever arrives is intact.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -17,7 +17,7 @@
 #endif
 #define HUGE    (2ul << 20)
 #define REGIONS 40
-#define ENOUGH  100000000 /* looks at what another thread does */
+#define ENOUGH  100000000 /* polls of another thread's progress */
 
 /* KiB in huge pages of the mapping that holds the address. */
 static long huge_kib(const void *p)
@@ -68,7 +68,7 @@ static int huge_pages_can_be_had(void)
     return block && !huge_kib(block) && !madvise(block, HUGE, MADV_COLLAPSE) && huge_kib(block);
 }
 
-/* Registers so many new blocks, one after the other; returns how many of them were brought together, or -1. */
+/* Registers the given number of new blocks, one after the other; returns how many of them were brought together, or -1. */
 static int register_new(int regions)
 {
     int huge = 0;

@@ -1,5 +1,5 @@
-/* t_joinwait.c: a process of this user that holds the lock of joining and does not go on: whoever joins gives
- * up after the time that SOFTIB_JOIN_SECONDS says, names the process, and does not open the device. As soon
+/* t_joinwait.c: a process of this user that holds the lock of joining and is stopped: a process that joins gives
+ * up after SOFTIB_JOIN_SECONDS, names the process, and does not open the device. As soon
  * as it lets go, the next one joins.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -47,7 +47,7 @@ static void limit_space(size_t more)
     CHECK(!setrlimit(RLIMIT_AS, &l));
 }
 
-/* What side 1 says goes to a pipe that this reads after the fact. */
+/* The output of side 1 goes to a pipe, which this reads afterwards. */
 static void limits_was_reported(int fd, const char *words)
 {
     char text[4096] = "";

@@ -1,4 +1,4 @@
-/* t_mapping.c: both ways to ask the kernel which mapping holds some memory give the same answer: asking for one, where the kernel can,
+/* t_mapping.c: both methods to find the mapping that holds some memory give the same answer: a query for one, where the kernel has it,
  * and reading the text of all.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -17,14 +17,14 @@ static char variable[100];
 static void mapping_run_both(const char *what, const void *p, uint64_t len, bool there, enum kind kind)
 {
     struct mapping a = {0}, b = {0};
-    int asked = mapping_query((uintptr_t)p, len, &a);
+    int queried = mapping_query((uintptr_t)p, len, &a);
     bool read = mapping_read((uintptr_t)p, len, &b);
-    bool same = !there || asked < 0 ||
+    bool same = !there || queried < 0 ||
                 (a.start == b.start && a.end == b.end && a.offset == b.offset && a.ino == b.ino &&
                  a.dev == b.dev && a.kind == b.kind);
-    bool ok = read == there && (asked < 0 || asked == there) && same && (!there || b.kind == kind);
+    bool ok = read == there && (queried < 0 || queried == there) && same && (!there || b.kind == kind);
     if (!ok)
-        printf("%s: asked %d (kind %d), read %d (kind %d), expected %d (kind %d)\n", what, asked, a.kind,
+        printf("%s: queried %d (kind %d), read %d (kind %d), expected %d (kind %d)\n", what, queried, a.kind,
                read, b.kind, there, kind);
     failures += !ok;
 }

@@ -175,7 +175,7 @@ static void compare_by_path_bits(struct vt *t)
     vt_qp_end(&q);
 }
 
-/* The two sides do not agree on the alternate path: the responder says so, and the requester gets no answer. */
+/* The two sides do not agree on the alternate path: the responder reports it, and the requester gets no answer. */
 static void migrate_disagree(struct vt *t)
 {
     struct vt_qp q;

@@ -1,4 +1,4 @@
-/* t_ports.c: ports and paths: every LID of a port (LMC) is a path to it and the completion says which was
+/* t_ports.c: ports and paths: every LID of a port (LMC) is a path to it and the completion contains which was
  * taken; a port that goes down swallows what is sent through it and raises events; up again, it works again.
  * The tool takes it down. An adapter that is taken out is gone for good. With PORTS_LATENCY: what is in flight
  * meanwhile.
@@ -197,7 +197,7 @@ static bool in_flight(struct vt *t, bool returns)
     return in_time;
 }
 
-/* The adapter is taken out: what was posted is flushed, the program is told, and it cannot be used again. */
+/* The adapter is taken out: posted requests are flushed, the program gets an event, and the device cannot be used again. */
 static void test_removed(struct vt *t)
 {
     struct vt_qp rc;

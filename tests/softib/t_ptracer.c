@@ -1,7 +1,7 @@
 /* t_ptracer.c: who is let in to copy from and to this process where Yama restricts that: the process that
  * SOFTIB_PTRACER names and its descendants; every process of the user without it, and where there is no such
  * process; nobody when it is no number. The machine need not have Yama: prctl of this program takes the place
- * of libc's and notes what the kernel would be asked.
+ * of libc's and records the requests to the kernel.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static unsigned long asked[4];
+static unsigned long requested[4];
 static unsigned times;
 static unsigned long unknown; /* the kernel knows no such process */
 
@@ -31,7 +31,7 @@ __attribute__((visibility("default"))) int prctl(int option, ...)
     if (option != PR_SET_PTRACER)
         return (int)syscall(SYS_prctl, option, arg[0], arg[1], arg[2], arg[3]);
     if (times < 4)
-        asked[times++] = arg[0];
+        requested[times++] = arg[0];
     if (arg[0] == unknown) {
         errno = EINVAL;
         return -1;
@@ -54,7 +54,9 @@ static int case_of(const char *setting, unsigned long no_such, unsigned n, unsig
         setenv("SOFTIB_LOG", "0", 1);
         struct ibv_device **list = ibv_get_device_list(NULL);
         struct ibv_context *c = list && list[0] ? ibv_open_device(list[0]) : NULL;
-        _exit(!c ? 2 : times == n && (n < 1 || asked[0] == first) && (n < 2 || asked[1] == second) ? 0 : 1);
+        _exit(!c                                                                                    ? 2
+              : times == n && (n < 1 || requested[0] == first) && (n < 2 || requested[1] == second) ? 0
+                                                                                                    : 1);
     }
     waitpid(pid, &status, 0);
     if (status)

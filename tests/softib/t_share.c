@@ -105,7 +105,7 @@ int main(void)
     for (int inward = 0; inward < 2; inward++) {
         EXPECT(share_check_copy(to, inward, BYTES, false) == 1);
         EXPECT(share_check_copy(to, inward, BYTES, true) == 0);
-        EXPECT(share_check_copy(to, inward, SHARE_MIN - 4096, false) == 0); /* nobody is asked */
+        EXPECT(share_check_copy(to, inward, SHARE_MIN - 4096, false) == 0); /* no other process is involved */
     }
     free(to);
     free(its);

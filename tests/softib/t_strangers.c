@@ -74,7 +74,8 @@ static void without_the_key(struct vt *t)
         wc_send(&fab, fd, &f, bytes, sizeof(bytes));
         CHECK(hung_up(fd), "it listens to one who has proved nothing");
         close(fd);
-        fd = wc_greet_as(&fab, &q, (q.me.qpn >> 14) + 1, false); /* a member, but not the one it says */
+        fd = wc_greet_as(&fab, &q, (q.me.qpn >> 14) + 1,
+                         false); /* a member, but not the one it claims to be */
         wc_send(&fab, fd, &f, bytes, sizeof(bytes));
         CHECK(wc_ping(&fab, fd, &q), "it hung up");
         close(fd);
@@ -201,7 +202,7 @@ static void strangers_many_ranks(struct vt *t, pid_t victim)
     vt_qp_end(&q);
 }
 
-/* A member that asks and asks and never reads an answer. */
+/* A member that sends requests and never reads an answer. */
 static void strangers_flood(struct vt *t, pid_t victim)
 {
     struct vt_qp q;
@@ -229,7 +230,7 @@ static void strangers_flood(struct vt *t, pid_t victim)
     vt_qp_end(&q);
 }
 
-/* At the limit of open files a caller is turned away at once, and later ones are heard again. */
+/* At the limit of open files a caller is disconnected at once, and later ones are served again. */
 static void no_descriptors(struct vt *t)
 {
     struct vt_qp q;

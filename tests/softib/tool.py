@@ -1,4 +1,4 @@
-"""The softib tool: what it prints is true, its JSON parses, its mistakes are told.
+"""The softib tool: what it prints is true, its JSON parses, its errors are reported.
 
 SPDX-License-Identifier: Apache-2.0
 """

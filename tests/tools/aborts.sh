@@ -1,5 +1,5 @@
 #!/bin/sh
-# aborts.sh BIN: every way to end a job by an error ends all of it, with the right status and a sentence that says why;
+# aborts.sh BIN: every error that ends a job ends all of it, with the right status and a sentence that gives the reason;
 # and mpiexec -initial-errhandler.
 #
 # SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`fishplate check`: what it says of this machine, of virtual nodes, of hosts that agents are started on, and of a host that is
+"""`fishplate check`: its report of this machine, of virtual nodes, of hosts that agents are started on, and of a host that is
 made slow; the JSON and the picture can be read.
 
     check.py BIN
@@ -33,7 +33,7 @@ def alone():
 
 
 def several(at, command, names):
-    """All pairs are measured, both ways alike; every finding says what to do."""
+    """All pairs are measured, both directions alike; every finding states what to do."""
     picture = f"{at}/heat.svg"
     said = json.loads(run(*command, "--json", "--svg", picture).stdout)
     n = len(said["hosts"])
@@ -86,14 +86,14 @@ def main():
         with open(f"{at}/shell", "w") as f:
             f.write('#!/bin/sh\nshift\nexec "$@"\n')
         os.chmod(f"{at}/shell", 0o755)
-        # Hosts with agents: all are this machine, so their ranks are told apart by their virtual nodes.
+        # Hosts with agents: all are this machine, so their ranks are distinguished by their virtual nodes.
         lost = run(TOOL, "check", "a,b", "--", "-launcher-exec", "/bin/false", status=range(1, 256))
         if "was lost" not in lost.stderr:
             sys.exit(f"hosts that cannot be reached:\n{lost.stderr}")
         both = json.loads(run(TOOL, "check", "--json", "a,b", "--", "-launcher-exec", f"{at}/shell").stdout)
         if [h["host"] for h in both["hosts"]] != ["a", "b"] or not both["hosts"][0]["own_name"]:
             sys.exit(f"two hosts by agents: {both}")
-    print("hosts and pairs of hosts are looked at")
+    print("hosts and pairs of hosts are checked")
 
 
 main()

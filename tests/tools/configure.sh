@@ -1,6 +1,6 @@
 #!/bin/sh
 # configure.sh: tools/configure runs CMake when the folder is new, packages or options changed, or the last attempt failed,
-# and at no other time. Programs that stand in for cmake and dpkg-query tell what was asked and what is installed.
+# and at no other time. Programs that stand in for cmake and dpkg-query record the requests and answer what is installed.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"

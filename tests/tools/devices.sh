@@ -16,7 +16,7 @@ expect_line "$scratch/alone" '^  \* softib0 port 1 +softib in shared memory \(so
 expect_line "$scratch/alone" 'active, .* Gb/s \(nominal.*, MTU 4096, LID [0-9]+, firmware '
 expect_line "$scratch/alone" 'GID fe80::[0-9a-f:]+ \(entry 0\), subnet fe80:0000:0000:0000$'
 
-# The first rank of each node tells rank 0; the job chooses.
+# The first rank of each node reports to rank 0; the job chooses.
 export SOFTIB_FABRIC="hcas=2 node1/hca0/1: down=0s"
 FISHPLATE_IB_DEVICES=^softib1:2 "$BIN/mpiexec" -n 4 -vnodes 2 "$BIN/fishplate" info --devices --json >"$scratch/json"
 expect_json "$scratch/json"

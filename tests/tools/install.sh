@@ -28,7 +28,7 @@ if [ -d "$(dirname "$BIN")/lib/softib" ] && [ -z "$flags" ]; then # a shell brin
     env -u LD_LIBRARY_PATH "$prefix/bin/softib" run sh -c 'echo "looks in $LD_LIBRARY_PATH"' >out
     expect_line out "^looks in $prefix/lib/softib$"
 fi
-# A sanitizer's library wants to come before what is preloaded; told not to insist, it works behind it.
+# A sanitizer's library expects to be the first one loaded; with that check disabled it works behind a preloaded one.
 [ -z "$flags" ] || export ASAN_OPTIONS="${ASAN_OPTIONS:-}:verify_asan_link_order=0"
 env -u LD_LIBRARY_PATH "$prefix/bin/fishplate" prof -- "$prefix/bin/mpiexec" -n 3 ./ring >out
 expect_line out '^around 3 ranks: 3$'

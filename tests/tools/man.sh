@@ -1,5 +1,5 @@
 #!/bin/sh
-# man.sh: every program has a manual page that tells of each option its help lists, and that groff formats without a word.
+# man.sh: every program has a manual page that describes each option its help lists, and that groff formats without a warning.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/lib.sh"
@@ -17,7 +17,7 @@ check() {
     done <"$scratch/options"
     if command -v groff >/dev/null 2>&1; then
         groff -man -Tascii -ww "$page" 2>"$scratch/words" >"$scratch/text" || fail "groff failed on $page"
-        [ ! -s "$scratch/words" ] || fail "groff says of $page: $(cat "$scratch/words")"
+        [ ! -s "$scratch/words" ] || fail "groff reports on $page: $(cat "$scratch/words")"
     fi
 }
 

@@ -13,7 +13,7 @@ expect_line "$scratch/stats" '^  (p2p|coll|net)_[a-z_]+ +[0-9]+ +[0-9]+ +[0-9]+$
 
 "$BIN/mpiexec" -n 2 "$BIN/fishplate" info --protocols >/dev/null 2>"$scratch/quiet"
 if grep -q 'counters of' "$scratch/quiet"; then
-    fail "a summary was printed though nobody asked for it"
+    fail "a summary was printed although it was not requested"
 fi
 
 "$BIN/fishplate" info --pvars >"$scratch/pvars"

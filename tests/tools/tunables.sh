@@ -1,5 +1,5 @@
 #!/bin/sh
-# tunables.sh BIN: every setting stands in a group and says what it does, when to change it and, where a counter shows the
+# tunables.sh BIN: every setting stands in a group and describes what it does, when to change it and, where a counter shows the
 # need, a counter that exists; --changed shows what is set and nothing else.
 #
 # SPDX-License-Identifier: Apache-2.0

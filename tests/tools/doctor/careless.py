@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """FISHPLATE_DEBUG=leaks names what careless.c forgets to free, match the messages whose types differ, each with its line;
-of a program that does all right neither says anything.
+for a correct program neither prints anything.
 
     careless.py BIN CARELESS [mpiexec options]
 """
@@ -79,4 +79,4 @@ def clean():
 leaks()
 match()
 clean()
-print("leaks and types that do not match are told with their lines")
+print("leaks and types that do not match are reported with their lines")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A job on several hosts, asked about on the one where mpiexec runs: the pages of all ranks come through the tree of
+"""A job on several hosts, queried on the one where mpiexec runs: the pages of all ranks come through the tree of
 agents. The hosts are process name spaces of this machine, with names of their own: a reader outside sees nothing of the
 ranks in them but what the agents tell. Another user gets no answer.
 
@@ -48,7 +48,7 @@ def circle(answer):
 
 
 def call(name):
-    """What mpiexec's socket says to whoever we are."""
+    """The answer of mpiexec's socket to the user of this process."""
     with socket.socket(socket.AF_UNIX) as s:
         s.settimeout(LIMIT)
         s.connect("\0" + name)

@@ -21,26 +21,26 @@ SANITIZED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_
 
 
 def ps_json(job):
-    """What ps says of the job that runs below this process; None while there is none."""
+    """The report of ps about the job that runs below this process; None while there is none."""
     try:
         children = open(f"/proc/{job.pid}/task/{job.pid}/children").read().split()
     except OSError:
         children = []
-    asked = subprocess.run([f"{BIN}/fishplate", "ps", "--json"], capture_output=True, text=True, check=True)
-    jobs = json.loads(asked.stdout)["jobs"]
+    answer_of_ps = subprocess.run([f"{BIN}/fishplate", "ps", "--json"], capture_output=True, text=True, check=True)
+    jobs = json.loads(answer_of_ps.stdout)["jobs"]
     return next((j for j in jobs if any(j["job"].startswith(f"fp{c}-") for c in children)), None)
 
 
 def judged(job, rounds):
-    """Until all ranks have told of all their links, after the last round: rank 0, which waits for input, tells nothing new, but its
+    """Waits until all ranks have published all their links, after the last round: rank 0, which waits for input, publishes nothing new, but its
     peers do. That all others wait is not enough: on a busy machine they do so between two messages, too."""
     until, answer = time.monotonic() + LIMIT, None
     while time.monotonic() < until and job.poll() is None:
         answer = ps_json(job)
         if answer and sum(r["links_known"] for r in answer["ranks"]) >= RANKS * (RANKS - 1) - (RANKS - 1):
             waiting = [r["rank"] for r in answer["ranks"] if r["state"] == "waits"]
-            told = [link["messages"] for link in answer["slowest_links"] if 0 not in (link["from"], link["to"])]
-            if waiting == [1, 2, 3] and all(n >= rounds - 1 for n in told):
+            counts = [link["messages"] for link in answer["slowest_links"] if 0 not in (link["from"], link["to"])]
+            if waiting == [1, 2, 3] and all(n >= rounds - 1 for n in counts):
                 return answer
     sys.exit(f"fishplate ps: not the right answer, but {json.dumps(answer, indent=1)}")
 
@@ -94,4 +94,4 @@ def equal_links():
 
 slow_node()
 equal_links()
-print("the slow node is named, and equal links are not accused")
+print("the slow node is named, and equal links are not")

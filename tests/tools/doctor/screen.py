@@ -47,7 +47,7 @@ def main():
             )
             if "was here" in shown():
                 sys.exit(f"the view has no screen of its own:\n{shown()}")
-            # A window that is too low for all ranks: their number is told instead.
+            # A window that is too low for all ranks: their number is shown instead.
             subprocess.run([*tmux, "resize-window", "-x", "90", "-y", "12"], check=True)
             until(lambda s: "more ranks" in s and "Late: rank 5" in s and len(s.split("\n")) <= 13, "a lower window")
             subprocess.run([*tmux, "send-keys", "q"], check=True)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Starts programs that hang and checks that `fishplate why` says the right thing of each.
+"""Starts programs that hang and checks that `fishplate why` reports the right cause of each.
 
     zoo.py BIN ZOO [mpiexec options]    BIN: folder of mpiexec and fishplate; ZOO: the program
 
-Nothing here waits for a time: each animal is asked until the answer is there, for a minute at most.
+Nothing here waits for a time: each program is queried until the answer is there, for a minute at most.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -73,7 +73,7 @@ def stopped(answer):
 
 
 def calm(waiting):
-    """So many ranks wait, and nothing is wrong with that."""
+    """This number of ranks waits, and that is no defect."""
 
     def check(answer):
         steady = sum(bool(r.get("steady")) for r in answer["ranks"])
@@ -128,11 +128,11 @@ class Animal:
         self.job = subprocess.Popen([*command, ZOO, name.split()[0]], stderr=subprocess.DEVNULL)
 
     def ask(self):
-        asked = subprocess.run(
+        query = subprocess.run(
             [f"{BIN}/fishplate", "why", "--json", "--apart", "0.1", str(self.job.pid)], capture_output=True, text=True
         )
-        self.answer = asked.stdout or asked.stderr
-        return asked.returncode in (0, 1) and self.check(json.loads(asked.stdout))
+        self.answer = query.stdout or query.stderr
+        return query.returncode in (0, 1) and self.check(json.loads(query.stdout))
 
     def end(self):
         self.job.send_signal(signal.SIGTERM)

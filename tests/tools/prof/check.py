@@ -59,7 +59,7 @@ def check_known(r):
 
 
 def check_known_run(r):
-    """What a real run tells about itself."""
+    """The report of a real run about itself."""
     check_known(r)
     if not re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", r["date"]) or not r["library"].startswith("Fishplate "):
         found_wrong.append(f"date {r['date']}, library {r['library']}")
