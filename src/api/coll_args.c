@@ -38,8 +38,8 @@ static int args_error_in_place(const char *buffer)
     return err_set(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which this call does not allow there", buffer);
 }
 
-/* Can it be told from the arguments whether the two ends share memory? Derived types may pick different parts
- * of it, so only plain ones count. */
+/* Can the arguments alone show whether both buffers share memory? Derived types may select different parts of
+ * it, so only contiguous types count. */
 static bool args_are_comparable(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
@@ -158,8 +158,8 @@ int args_bcast(struct coll_args *a, void *buffer, MPI_Count count, struct dtype 
     return buffer == MPI_IN_PLACE ? args_error_in_place("buffer") : 0;
 }
 
-/* The root holds `many`, everyone that talks to it `one`; the root may say in place instead of `one`. Both are
- * filled; what does not count at this rank is emptied. */
+/* The root has one type per partner in `many`, each partner has `one`, or in place at the root. Both are
+ * filled; arguments that are not significant at this rank are emptied. */
 static int take_rooted(struct coll_args *a, struct coll_side *one, struct coll_side *many,
                        const char *one_name, const char *many_name)
 {

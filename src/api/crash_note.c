@@ -116,8 +116,8 @@ static const struct api_signature *signature_at(uintptr_t word, const char *name
     return strcmp(s->name, name) == 0 ? s : NULL;
 }
 
-/* The record of the call: the one nearest to where the stack keeps the way back to the caller, because words of
- * earlier calls may be lying about. */
+/* The record of the current call: the one nearest to the return address on the stack, because words of
+ * earlier calls may remain there. */
 static const uintptr_t *find_record(const struct note *n, int frame, const char *name,
                                     const ucontext_t *context)
 {

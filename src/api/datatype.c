@@ -196,7 +196,7 @@ int impl_Type_dup(struct dtype *oldtype, MPI_Datatype *newtype)
     if (rc)
         return rc;
     rc = attr_copy_all(the_proc, ATTR_TYPE, dtype_handle(oldtype), oldtype->attrs, &t->attrs);
-    if (rc) { /* a callback's refusal, which programs look for in the handle too */
+    if (rc) { /* a callback's refusal, which programs also check in the handle */
         dtype_release(t);
         *newtype = MPI_DATATYPE_NULL;
     }

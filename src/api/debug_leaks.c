@@ -195,7 +195,7 @@ static int leaks_gather_lines(struct line *lines, int *lost)
     return n;
 }
 
-/* The compiler may have made several calls of one line. How many objects they are together; 0: they were told before. */
+/* The compiler may have inlined several calls of one line. Total number of their objects; 0: reported before. */
 static int take_alike(struct line *lines, int n, int first)
 {
     int count = 0;

@@ -6,7 +6,8 @@
 
 struct proc;
 
-/* From MPI_Init to MPI_Finalize. The page stays afterwards and says that this process has finished. */
+/* Open from MPI_Init to MPI_Finalize. The page stays mapped afterwards and reports that the process has
+ * finished. */
 void doctor_open(struct proc *p);
 void doctor_close(void);
 

@@ -37,7 +37,7 @@ static inline bool api_checks(const struct proc *p)
     return !p || p->check_args;
 }
 
-/* A size or count that int cannot hold is MPI_UNDEFINED to those who asked with an int (MPI-5.0, 5.1.5 and
+/* A size or count that does not fit an int is MPI_UNDEFINED in functions with int results (MPI-5.0, 5.1.5 and
  * others). */
 static inline int api_narrow(MPI_Count value)
 {

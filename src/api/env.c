@@ -58,7 +58,7 @@ int impl_Pcontrol(int level)
     return MPI_SUCCESS;
 }
 
-/* The alignment that the info key asks for, when it is a power of two; otherwise a cache line. */
+/* The alignment requested by the info key if it is a power of two; otherwise a cache line. */
 static size_t alloc_alignment(struct info *info)
 {
     const char *text = info ? info_get(info, "mpi_minimum_memory_alignment") : NULL;

@@ -11,7 +11,7 @@
 
 int impl_Comm_revoke(struct comm *comm)
 {
-    if (!comm->proc->net->lost && comm->size > 1) /* ranks that wait in shared memory would not hear of it */
+    if (!comm->proc->net->lost && comm->size > 1) /* ranks that wait in shared memory would not notice it */
         return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
                        "%s cannot be revoked in this job: start it with mpiexec -enable-recovery",
                        comm_label(comm));
@@ -62,7 +62,7 @@ int impl_Comm_iagree(struct comm *comm, int *flag, MPI_Request *request)
     return MPI_SUCCESS;
 }
 
-/* What the launcher has told is looked at first: a program that asks in a loop makes no other call. */
+/* Notices of the launcher are read first: a program that polls in a loop makes no other call. */
 static int failed_group(struct comm *comm, bool acked, MPI_Group *group)
 {
     struct group *g;

@@ -58,7 +58,7 @@ static void watch_forks(void)
         watched = pthread_atfork(NULL, NULL, after_fork_child) == 0;
 }
 
-/* A later user may need more than the first one asked for; until now at most one thread was inside. */
+/* A later user may request a higher level than the first; until now at most one thread was inside MPI. */
 static void raise_thread_level(struct proc *p, int thread_level)
 {
     if (thread_level <= p->thread_level)
@@ -149,7 +149,7 @@ static int world_open(const char *function, int thread_level, int *provided)
     rc = spawn_meet_parents(p);
     if (rc && p->net->lost)
         _exit(
-            1); /* a process of either side has died: mpiexec tells the others, whose MPI_Comm_spawn fails */
+            1); /* a process of either side has died: mpiexec notifies the others, whose MPI_Comm_spawn fails */
     if (rc)
         return rc;
     p->main_thread = pthread_self();

@@ -23,7 +23,7 @@ int api_instance_open(int thread_level, struct proc **out);
 /* Ends one use of the instance; the last one closes it, after which the_proc is NULL. */
 int api_instance_close(void);
 
-/* A thread level that the standard names, at least as high as the one asked for when there is one. */
+/* A thread level of the standard, at least the requested one if it exists. */
 int api_thread_level(int required);
 
 #endif

@@ -54,7 +54,7 @@ static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, M
     return freed ? freed : queried;
 }
 
-/* Whose error handler hears of a request that failed. */
+/* The object whose error handler is invoked for a failed request. */
 static __attribute__((noinline, cold)) void complete_raise_error(const struct request *r)
 {
     if (r->comm && r->comm->obj.refs > 1)

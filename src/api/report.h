@@ -21,7 +21,8 @@ void api_blame(struct comm *c);
 struct file;
 void api_blame_file(struct file *f);
 
-/* Outside MPI_Init ... MPI_Finalize, and in a forked child, there is nobody to ask: says so and ends the process. */
+/* Outside MPI_Init ... MPI_Finalize, and in a forked child, no library state exists: prints an error and ends
+ * the process. */
 int api_outside(const char *function) __attribute__((cold, noreturn));
 
 /* The object a user's variable holds, for calls that fail to free it; NULL when it holds none. */

@@ -15,7 +15,7 @@
 #include "obj/info.h"
 #include "p2p/bsend.h"
 
-/* The info key thread_level; threads may do everything unless the program asks for less. */
+/* The info key thread_level; MPI_THREAD_MULTIPLE unless the program requests less. */
 static int wanted_level(const struct info *info)
 {
     static const struct {

@@ -25,7 +25,7 @@ struct stats_flows {
     uint64_t count;
 };
 
-/* Collective over the world: MPI_ERR_NO_MEM everywhere unless all say that they have their memory. */
+/* Collective over the world: MPI_ERR_NO_MEM on all ranks unless all have allocated their memory. */
 int stats_memory(struct proc *p, bool mine);
 
 /* Collective over the world; counts what was sent before the call. */

@@ -70,7 +70,7 @@ struct tool_pvar {
     uint64_t (*read)(const struct proc *p); /* what it is now: levels, sizes and what a watermark follows */
     uint64_t (*each)(const struct proc *p,
                      uint32_t i);            /* several numbers: one for each rank of the world, ... */
-    uint32_t (*count)(const struct proc *p); /* ... or so many */
+    uint32_t (*count)(const struct proc *p); /* ... or the number that this function returns */
     void (*text)(const struct proc *p,
                  char *out); /* TOOL_TEXT_MAX bytes: a variable that is text, not a number */
 };

@@ -10,8 +10,7 @@
 #include "impl.h"
 #include "obj/proc.h"
 
-/* Recursive: an event's callback may ask for the event's data. Taken after the process's lock, never before.
- */
+/* Recursive: an event's callback may read the event's data. Locked after the process's lock, never before. */
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static int users;
 static bool layers_opened;

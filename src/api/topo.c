@@ -218,7 +218,7 @@ int impl_Graph_neighbors(struct comm *comm, int rank, int maxneighbors, int neig
     return rc;
 }
 
-/* MPI_UNWEIGHTED arrives as its ABI value; MPI_WEIGHTS_EMPTY says that the graph is weighted but this list is
+/* MPI_UNWEIGHTED arrives as its ABI value; with MPI_WEIGHTS_EMPTY the graph is weighted but this list is
  * empty. */
 static const int *weights_given(const int *weights)
 {

@@ -11,8 +11,8 @@
 #include <mpi.h>
 #pragma GCC visibility pop
 
-/* Every call reads it: said to be ours before anybody declares it, so that no table of addresses is asked
- * where it is. */
+/* Read by every call: declared hidden before any other declaration, so that the compiler accesses it without
+ * the global offset table. */
 struct proc;
 extern struct proc *the_proc __attribute__((visibility("hidden")));
 

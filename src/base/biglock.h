@@ -32,7 +32,7 @@ static inline void biglock_take(struct biglock *l)
         biglock_take_turn(l);
 }
 
-/* For a thread that can wait: the present holder is not asked to share the lock. */
+/* For a thread that can wait: does not request that the present holder share the lock. */
 static inline void biglock_take_last(struct biglock *l)
 {
     pthread_mutex_lock(&l->mutex);

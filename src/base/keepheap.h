@@ -9,7 +9,8 @@
 
 #include <stdbool.h>
 
-/* False: left alone, since the user has set one of malloc's own variables, or malloc has no such settings. */
+/* False: malloc was left unchanged, because the user has set one of its own variables, or it has no such
+ * settings. */
 bool keepheap_apply(void);
 
 #endif

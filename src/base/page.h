@@ -56,7 +56,7 @@ enum page_kind {
 enum page_step {
     PAGE_POSTED, /* receive: no message has come. send: announced, no receive has answered */
     PAGE_QUEUED, /* send: waits for credits, for room or for the connection */
-    PAGE_MOVING, /* matched: the data is under way */
+    PAGE_MOVING, /* matched: the data are in transit */
     PAGE_STEP_COUNT
 };
 

@@ -11,7 +11,7 @@
 
 struct boot_backend {
     const char *name;
-    /* Does the environment say that this launcher started us? Must not communicate. */
+    /* Does the environment show that this launcher started us? Must not communicate. */
     bool (*detect)(void);
     int (*open)(struct boot **out);
     /* Publishes a value of this rank; boot.c has checked the key. */
@@ -22,8 +22,8 @@ struct boot_backend {
     int (*finalize)(struct boot *b);
     int (*ready)(struct boot *b);                 /* may be NULL */
     int (*accuse)(struct boot *b, uint32_t rank); /* may be NULL */
-    /* True when the user has been told, or will be by the launcher. One that kills at once and reports
-     * nothing is told only after boot_say_abort. */
+    /* True if the launcher reports the failure to the user, or has done so. A launcher that kills at once
+     * without a message reports it only after boot_send_abort. */
     bool (*abort)(struct boot *b, int code, const char *msg);
     void (*close)(struct boot *b);
     /* All NULL: the launcher starts no more processes. spawn_poll and spawn_connected may be NULL; spawn_poll may return

@@ -20,8 +20,8 @@ struct notice_page;
 struct boot {
     uint32_t rank;               /* in the initial world */
     uint32_t size;               /* ranks in the initial world */
-    int appnum;                  /* which part of `prog1 : prog2`, -1 when the launcher cannot tell */
-    int universe_size;           /* -1 when the launcher cannot tell */
+    int appnum;                  /* which part of `prog1 : prog2`, -1 if the launcher does not report it */
+    int universe_size;           /* -1 if the launcher does not report it */
     uint32_t node;               /* index of my node, 0..nnodes-1 */
     uint32_t nnodes;             /* (virtual) nodes in the job */
     const uint32_t *node_of;     /* [size] node index of every rank */
@@ -41,7 +41,7 @@ struct boot {
      * launcher, singleton): then the shared-memory transport exchanges a name through put and get.
      */
     int node_fd;
-    struct notice_page *notices; /* where deaths of ranks are told (notice.h); NULL: one ends the job */
+    struct notice_page *notices; /* notices of deaths of ranks (notice.h); NULL: a death ends the job */
     const struct boot_backend *backend; /* for src/boot only */
 };
 
@@ -78,8 +78,8 @@ int boot_finalize(struct boot *b);
 /* MPI_Init is over. A launcher that lets a job go on when ranks die does so from here on. */
 int boot_ready(struct boot *b);
 
-/* That rank cannot be reached any more. The launcher ends it, if it still runs, and tells everyone that it died. An error
- * where the launcher does not let jobs go on. */
+/* The rank is unreachable. The launcher ends it if it still runs, and notifies all ranks of its death. An
+ * error if the launcher does not support recovery. */
 int boot_accuse(struct boot *b, uint32_t rank);
 
 /* One program of MPI_Comm_spawn_multiple: as the user gave it, with the info's keys and values. */
@@ -110,7 +110,8 @@ void boot_spawn_connected(struct boot *b, const char *id);
 /* Frees b and everything it owns, but no mapping of node_fd. */
 void boot_close(struct boot *b);
 
-/* Is that the sentence of a boot_open that fails in every task of srun, and this not the first task? It tells enough. */
+/* Did boot_open fail in every task of srun with this text, and is this not the first task? One message is
+ * enough. */
 bool boot_is_reported_elsewhere(const char *detail);
 
 /* MPI_Abort: reports the exit code and the reason (one sentence, may be NULL) to the launcher, then exits. */

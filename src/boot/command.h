@@ -13,7 +13,8 @@
 /* A file with the words up to NULL (without a word for the program itself), close-on-exec; -1 with errno. */
 int command_write(char *const *words);
 
-/* Reads and closes it: the name of the program, then the words, then NULL, in allocated memory. NULL with errno: it is no such file. */
+/* Reads and closes the file: the name of the program, the arguments, NULL, in allocated memory. NULL with
+ * errno if it is no such file. */
 char **command_read(int fd, char *program, int *count);
 
 #endif

@@ -19,7 +19,7 @@ enum { KEEP_PROGRAM_FD = 3, KEEP_BOOK_FD = 4, KEEP_COMMAND_FD = 5 };
 
 #define KEEP_SPAWNS 256
 
-/* What becomes of a spawn: its processes are starting; they have met the program; their mpiexec has ended. */
+/* States of a spawn: its processes are starting; they have connected to the parents; their mpiexec has ended. */
 enum keep_state { KEEP_COMING, KEEP_MET, KEEP_ENDED };
 
 /* State of the last jobs that a program has spawned, in memory shared with the processes that keep them. */

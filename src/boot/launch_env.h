@@ -30,7 +30,7 @@
 #define ENV_PARENT \
     "FISHPLATE_PARENT_PORT" /* of a job that was spawned by PMIx or by a single process: set by its parents, not by mpiexec */
 #define ENV_NOTICES \
-    "FISHPLATE_NOTICES_FD" /* of a job that goes on when ranks die: where their deaths are told (notice.h) */
+    "FISHPLATE_NOTICES_FD" /* in jobs with recovery: descriptor of the notices of deaths (notice.h) */
 #define ENV_SOFTIB_LIB "FISHPLATE_SOFTIB_LIB" /* the libibverbs.so.1 of softib, where there is one */
 
 /* softib's own: with -vnodes each virtual node is a node of a fabric, unless the user describes another. */
@@ -41,7 +41,8 @@
 
 #define NODE_MAP_ENV_MAX 16384
 
-/* The local socket (abstract name space) where mpiexec tells what ranks of other hosts do: this and the job's name. */
+/* The local socket (abstract namespace) at which mpiexec answers queries about ranks of other hosts: this
+ * prefix and the job's name. */
 #define QUERY_NAME "fishplate-job-"
 
 #endif

@@ -42,7 +42,7 @@ int notice_create(void);
 /* The number that stands for a job's name in notices. */
 uint64_t notice_world(const char *job);
 
-/* fd: of the page. False: there is no room for it, and nobody will hear of this death or of later ones. */
+/* fd: of the page. False: the page is full, and neither this death nor later ones are recorded. */
 bool notice_add(struct notice_page *page, int fd, uint64_t world, uint32_t rank);
 
 /* Notice number i, or NULL while it is not published. */

@@ -48,7 +48,8 @@ static bool env_number(const char *name, long min, long max, long *out)
     return text && pmi_line_int(&one, name, min, max, out);
 }
 
-/* A request and the answer of that name; a failing rc is an error unless the caller looks at it itself. */
+/* Sends a request and reads the reply of that name; a failing rc is an error unless the caller checks it
+ * itself. */
 static int pmi1_request(struct pmi1 *p, const char *answer, const char *request)
 {
     int rc = pmi1_conn_send(&p->conn, "%s", request);
@@ -511,7 +512,8 @@ static int pmi1_finalize(struct boot *b)
     return pmi1_request(p, "finalize_ack", "cmd=finalize");
 }
 
-/* Before that a death ends the job: others may wait for that rank where nobody could tell them. */
+/* Before that a death ends the job: other ranks may wait for that rank in a state in which they cannot be
+ * notified. */
 static int pmi1_ready(struct boot *b)
 {
     return b->notices ? pmi1_conn_send(&pmi1_of(b)->conn, "cmd=ready quiet=1") : 0;

@@ -361,7 +361,7 @@ static int pmix_fence(struct boot *b)
 static int pmix_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len)
 {
     struct px_proc whose = pmix_of(b)->me;
-    /* The server here has it since the fence, or nobody has: it must not begin to ask around. */
+    /* The local server has the value since the fence, or no server has it: it must not query other servers. */
     struct px_info now = {.key = PX_IMMEDIATE, .value = {.type = PX_BOOL, .data.flag = true}};
     struct px_value *v = NULL;
     char name[64];

@@ -20,9 +20,10 @@
 /* Keys of programs to spawn. */
 #define PX_HOST "pmix.host"
 /* Directives. */
-#define PX_COLLECT   "pmix.collect"   /* bool: bring every rank's values to every node */
-#define PX_OPTIONAL  "pmix.optional"  /* bool: do not ask the server */
-#define PX_IMMEDIATE "pmix.immediate" /* bool: ask the server, but let it not wait for the key */
+#define PX_COLLECT  "pmix.collect"  /* bool: bring every rank's values to every node */
+#define PX_OPTIONAL "pmix.optional" /* bool: do not query the server */
+#define PX_IMMEDIATE \
+    "pmix.immediate" /* bool: query the server, which replies at once if it does not have the key */
 
 enum {
     PX_SUCCESS = 0,

@@ -61,7 +61,7 @@ static bool one_machine(const struct softib_node *nodes, uint32_t n)
     return true;
 }
 
-/* A rail for each network that every node is on, as far as numbers can tell. */
+/* One rail for each network that all nodes have, according to the network numbers. */
 static uint32_t softib_count_rails(const struct softib_node *nodes, uint32_t n)
 {
     uint32_t least = ADDRESSES_MAX;

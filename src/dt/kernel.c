@@ -11,7 +11,7 @@
 #include "dt/number.h"
 
 #ifdef __clang__
-/* It warns of loops that have no vector form, such as those over 128-bit integers. */
+/* It warns about loops that have no vector form, such as those over 128-bit integers. */
 #pragma clang diagnostic ignored "-Wpass-failed"
 #define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else

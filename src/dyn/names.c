@@ -117,7 +117,7 @@ static unsigned long long start_of(long pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* A process of another machine counts as running: only that machine could tell. */
+/* A process of another machine counts as running: only that machine can check it. */
 static bool owner_lives(const struct owner *o)
 {
     char machine[64];

@@ -20,7 +20,7 @@ struct spawn_program {
 int spawn_programs(struct comm *comm, int root, const struct spawn_program *programs, int n,
                    struct comm **out, int *errcodes);
 
-/* In MPI_Init of a job that was spawned: meets its parents. p->parent is the result. */
+/* In MPI_Init of a spawned job: connects to the parents. p->parent is the result. */
 int spawn_meet_parents(struct proc *p);
 
 /* The `soft` info key, "1,4:10:2,16": the largest number it names that is at most `most`; 0: none; -1: not such a list. */

@@ -130,8 +130,8 @@ int ft_agree(struct comm *c, int *flag)
 
 static int shrink_begin(struct ft_request *r);
 
-/* Of one side, without those that the agreement says are gone. This process knows it of all of them from now on, too: the launcher may
- * have told it of some only. */
+/* Ranks of one side without those that the agreement reports dead. This process records their deaths too: the
+ * launcher may have reported only some of them. */
 static int group_living(struct comm *c, const struct group *side, const struct ft_round *round,
                         struct group **out)
 {

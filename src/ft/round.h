@@ -27,7 +27,7 @@ struct ft_round {
     struct agree *agree;
     struct agree_message *scratch;
     bool is_reported; /* `over` has run */
-    bool spent;       /* nobody will ask for it any more */
+    bool spent;       /* no process will request it any more */
     void (*over)(struct ft_round *r, void *arg);
     void *arg;
 };

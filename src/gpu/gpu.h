@@ -77,13 +77,14 @@ int gpu_copy(void *to, const void *from, size_t size);
 /* `rows` rows of `width` bytes, which begin every `to_pitch` and `from_pitch` bytes. */
 int gpu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows);
 
-/* A copy that is under way. */
+/* A copy in progress. */
 struct gpu_transfer {
     void *queue, *event;
 };
 
 int gpu_start_copy(void *to, const void *from, size_t size, struct gpu_transfer *out);
-/* 0: complete; ERR_AGAIN: under way; else an error class. The transfer has ended unless ERR_AGAIN is returned. */
+/* 0: complete; ERR_AGAIN: in progress; else an error class. The transfer has ended unless ERR_AGAIN is
+ * returned. */
 int gpu_poll_copy(struct gpu_transfer *transfer);
 
 /* Pinned host memory for copies in pieces; ordinary memory if the GPU library has none left. NULL: out of memory. */

@@ -21,7 +21,8 @@ struct gpu_move {
 
 /* Starts to copy `size` bytes, at least 1. 0 or an error class; nothing is to be released after an error. */
 int gpu_move_start(struct gpu_move *move, void *to, const void *from, size_t size);
-/* 0: all bytes have arrived; ERR_AGAIN: under way; else an error class. The move has ended unless ERR_AGAIN is returned. */
+/* 0: all bytes have arrived; ERR_AGAIN: in progress; else an error class. The move has ended unless ERR_AGAIN
+ * is returned. */
 int gpu_move_poll(struct gpu_move *move);
 
 #endif

@@ -8,7 +8,8 @@
 #include "gpu/gpu.h"
 
 struct gpu_ops {
-    /* Loads the functions if the process has the library, or in any case if `required`. False: *why says what is missing. */
+    /* Loads the functions if the process has the library, or in any case if `required`. False: *why names the
+     * missing part. */
     bool (*open)(bool required, const char **why);
     void (*close)(void);
     /* False: the library does not know the address (host memory). */
@@ -29,7 +30,8 @@ struct gpu_ops {
     int (*open_dmabuf)(uintptr_t start, size_t size, int *fd); /* ERR_AGAIN: the device has none */
     int (*order_copies)(uintptr_t address,
                         bool *lasts); /* see gpu_order_copies; lasts: no need to call it again */
-    /* Runs kernel `name` in the context of `memory` and waits for it. ERR_AGAIN: there is no such kernel. */
+    /* Runs kernel `name` in the context of `memory` and waits for it. ERR_AGAIN: there is no kernel of that
+     * name. */
     int (*run_kernel)(const char *name, const void *memory, void **arguments, uint64_t blocks,
                       unsigned threads);
     int (*count_devices)(void);

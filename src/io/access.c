@@ -40,7 +40,7 @@
 #define HOLE_WORTH_REWRITING  (16 << 10)
 /* Less than this is written with a system call, also when that has to wait. */
 #define BATCH_WORTH_MAPPING (16 << 10)
-/* So many pay for a mapping or a lock. */
+/* Number of bytes from which a mapping or a lock pays off. */
 #define PIECES_WORTH_JOINING 16
 
 static int no_memory(const struct file *f, uint64_t bytes)

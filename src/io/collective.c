@@ -8,7 +8,7 @@
 #include "boot/boot.h"
 #include "obj/group.h"
 
-/* Aggregators on a node unless hints say otherwise: one keeps a disk busy, two also keep its memory busy. */
+/* Default number of aggregators per node: one keeps a disk busy, two also keep its memory busy. */
 #define PER_NODE 2
 /* Pieces from which on every rank does better by itself. An aggregator saves system calls and costs a copy and a message: the
  * question is how many bytes are copied in the time that a piece takes by itself. Both go with the speed of the processor, so
@@ -20,7 +20,7 @@
  * where this is wrong. */
 #define PIECE_WORTH_ALONE       (32 << 10)
 #define PIECE_WORTH_ALONE_LOCAL (2 << 10)
-/* No more rounds than this for data that is thinly spread, also when the user asks for aggregators. */
+/* Upper limit of rounds for sparse data, even if the user requests aggregators. */
 #define WINDOWS_MAX (1 << 20)
 
 /* The node of each rank, and how many nodes there are. */
@@ -70,8 +70,8 @@ static int aggregators_pick(const int *node, int ranks, int nodes, int wanted, i
     return n;
 }
 
-/* Every server of the file system should hear from as few aggregators as possible: their number divides the number of
- * stripes, or is a multiple of it. */
+/* Each server of the file system should receive requests from as few aggregators as possible: their number
+ * divides the number of stripes, or is a multiple of it. */
 static int64_t for_stripes(int64_t stripes, int64_t most)
 {
     if (most >= stripes)

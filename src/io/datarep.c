@@ -135,7 +135,8 @@ static int user_convert(struct proc *p, const struct datarep *rep, bool write, s
     return rc ? user_failed(rep, which, rc) : 0;
 }
 
-/* MPI_CONVERSION_FN_NULL: data in the file is as in memory, which must fit what the extent function said. */
+/* MPI_CONVERSION_FN_NULL: data in the file have the format of memory, whose extent must equal that of the
+ * extent function. */
 static int check_native(const struct datarep *rep, struct dtype *t, MPI_Count count, uint64_t length)
 {
     if ((uint64_t)(count * t->size) == length)

@@ -11,13 +11,14 @@ static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
 
 static const struct command commands[] = {
-    {"info", "what this library is made of: tunables, transports, collectives, functions", command_info},
-    {"bench", "how fast it is here; an MPI program: mpiexec -n 4 fishplate bench", command_bench},
+    {"info", "version, transports, settings, collective algorithms and MPI functions of this library",
+     command_info},
+    {"bench", "benchmarks of this library; an MPI program: mpiexec -n 4 fishplate bench", command_bench},
     {"prof", "how a program uses MPI: fishplate prof -- mpiexec -n 4 ./program", command_prof},
-    {"ps", "the jobs that run here, and what every rank does", command_ps},
-    {"why", "why a running job does not go on: who waits for whom", command_why},
-    {"check", "are these hosts fit for a job? adapters, limits, speed of every pair", command_check},
-    {"tune", "which collective algorithms are fastest on these hosts: mpiexec -n 16 fishplate tune",
+    {"ps", "running jobs on this host, and the activity of every rank", command_ps},
+    {"why", "why a running job makes no progress: which rank waits for which", command_why},
+    {"check", "checks hosts before a job: adapters, limits, speed of every pair", command_check},
+    {"tune", "finds the fastest collective algorithms on these hosts: mpiexec -n 16 fishplate tune",
      command_tune},
     {"lab", "simulator, figures of the papers, studies of protocols: the program fishplate-lab", command_lab},
     {"version", "the version, and what it was built for", command_version},

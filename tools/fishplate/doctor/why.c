@@ -15,11 +15,11 @@
 
 static const char usage[] =
     "Usage: fishplate why [options] [JOB]\n\n"
-    "Says why a running job does not go on: who waits for whom, in which call, for which message, since when "
-    "and at\n"
-    "which line. It finds deadlocks, collectives to which ranks have not come or that do not match, ranks "
-    "that are\n"
-    "stopped or compute while others wait, and messages that nearly match.\n\n"
+    "Explains why a running job makes no progress: which rank waits for which, in which call, for which "
+    "message,\n"
+    "since when and at which line. It finds deadlocks, collective calls that some ranks have not made or "
+    "that do not\n"
+    "match, ranks that are stopped or compute while others wait, and messages that nearly match.\n\n"
     "JOB is the process id of mpiexec or of a rank, or (part of) a job's name from `fishplate ps`; it may be "
     "left out\n"
     "when one job runs. The ranks need not help: they may hang, compute, or be stopped.\n\n"
