@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,30 +82,6 @@ static const struct cli_option options[] = {
                   "communicators choose by "
                   "trial, and the built-in rules without trials, in turns"),
     CLI_END};
-
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int sig)
-{
-    (void)sig;
-    stopped = 1;
-}
-
-/* mpiexec passes Ctrl-C on to the ranks, and they have some seconds to write what they have. */
-static void catch_stop(void)
-{
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-bool tune_is_over(struct tune *t)
-{
-    int over = t->over || stopped || MPI_Wtime() > t->end;
-    MPI_Bcast(&over, 1, MPI_INT, 0, t->bench.comm);
-    t->over = over;
-    return over;
-}
 
 static int count_nodes(struct bench *b)
 {
@@ -196,8 +171,9 @@ static void tune_all_cells(struct tune *t)
         if (t->kinds[offered[i]])
             tune_kind(t, offered[i], out);
     if (t->bench.rank == 0 && t->over)
-        printf("%s after %d of %d measurements%s.\n", stopped ? "Stopped" : "The time was up", t->measured,
-               t->cells_all, stopped ? "" : "; --seconds gives more time, --ops and --bytes choose fewer");
+        printf("%s after %d of %d measurements%s.\n", tune_was_stopped() ? "Stopped" : "The time was up",
+               t->measured, t->cells_all,
+               tune_was_stopped() ? "" : "; --seconds gives more time, --ops and --bytes choose fewer");
     if (out && fclose(out) != 0) {
         fprintf(stderr, "fishplate tune: cannot write %s: %s.\n", t->path, strerror(errno));
         MPI_Abort(MPI_COMM_WORLD, 1);
@@ -247,7 +223,7 @@ int command_tune(int argc, char **argv)
         t.kinds[COLL_BARRIER] = false; /* fishplate bench barrier */
     setenv("FISHPLATE_COLL_TRY", t.trials ? "100" : "0",
            1); /* the built-in rule, not a choice found by trial; or all candidates of a trial */
-    catch_stop();
+    tune_catch_stop();
     MPI_Init(&argc, &argv);
     int ranks;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);

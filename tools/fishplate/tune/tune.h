@@ -48,7 +48,11 @@ struct tune_cell {
 /* candidates.c: values of FISHPLATE_COLL that are valid for this operation. */
 void tune_candidates(const struct tune *t, enum coll_kind kind, struct tune_cell *cell);
 
-/* main.c: collective: sets over. */
+/* stop.c: SIGINT and SIGTERM stop the tuning. */
+void tune_catch_stop(void);
+bool tune_was_stopped(void);
+
+/* stop.c: collective: sets over. */
 bool tune_is_over(struct tune *t);
 
 /* measure.c: collective; the same at every rank. False: too large for this benchmark, or the time was up first. */
