@@ -21,18 +21,18 @@ struct couple {
 
 static void say_errno(char *out, int rc)
 {
-    const char *name = rc == 0             ? "0"
-                       : rc == EINVAL      ? "EINVAL"
-                       : rc == ENOMEM      ? "ENOMEM"
-                       : rc == EBUSY       ? "EBUSY"
-                       : rc == EFAULT      ? "EFAULT"
-                       : rc == EOPNOTSUPP  ? "EOPNOTSUPP"
-                       : rc == EPERM       ? "EPERM"
-                       : rc == ENOENT      ? "ENOENT"
-                       : rc == ENODATA     ? "ENODATA"
-                       : rc == EPROTOTYPE  ? "EPROTOTYPE"
-                       : rc == -1          ? "-1"
-                                           : NULL;
+    const char *name = rc == 0            ? "0"
+                       : rc == EINVAL     ? "EINVAL"
+                       : rc == ENOMEM     ? "ENOMEM"
+                       : rc == EBUSY      ? "EBUSY"
+                       : rc == EFAULT     ? "EFAULT"
+                       : rc == EOPNOTSUPP ? "EOPNOTSUPP"
+                       : rc == EPERM      ? "EPERM"
+                       : rc == ENOENT     ? "ENOENT"
+                       : rc == ENODATA    ? "ENODATA"
+                       : rc == EPROTOTYPE ? "EPROTOTYPE"
+                       : rc == -1         ? "-1"
+                                          : NULL;
     if (name)
         snprintf(out, TEXT, "%s", name);
     else
@@ -40,13 +40,13 @@ static void say_errno(char *out, int rc)
 }
 
 /* Of calls that return an object: destroys it if there is one. */
-#define MADE(call, destroy)                   \
-    do {                                      \
-        errno = 0;                            \
-        void *made = (call);                  \
-        say_errno(out, made ? 0 : errno);     \
-        if (made)                             \
-            destroy(made);                    \
+#define MADE(call, destroy)               \
+    do {                                  \
+        errno = 0;                        \
+        void *made = (call);              \
+        say_errno(out, made ? 0 : errno); \
+        if (made)                         \
+            destroy(made);                \
     } while (0)
 
 static struct ibv_device_attr limits(struct vt *t)
@@ -56,7 +56,8 @@ static struct ibv_device_attr limits(struct vt *t)
     return a;
 }
 
-static struct ibv_qp *make_qp(struct vt *t, enum ibv_qp_type type, uint32_t wr, uint32_t sge, uint32_t inlined)
+static struct ibv_qp *make_qp(struct vt *t, enum ibv_qp_type type, uint32_t wr, uint32_t sge,
+                              uint32_t inlined)
 {
     struct ibv_qp_init_attr a = {.send_cq = t->cq,
                                  .recv_cq = t->cq,
@@ -153,8 +154,7 @@ static void qp_bad_port(struct vt *t, char *out)
 
 static void qp_bad_pkey(struct vt *t, char *out)
 {
-    qp_modify(t, out,
-              (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1, .pkey_index = 0xfffe},
+    qp_modify(t, out, (struct ibv_qp_attr){.qp_state = IBV_QPS_INIT, .port_num = 1, .pkey_index = 0xfffe},
               IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
 }
 
@@ -197,8 +197,7 @@ static void receive_reset(struct vt *t, char *out)
 
 static void srq_long(struct vt *t, char *out)
 {
-    struct ibv_srq_init_attr a = {
-        .attr = {.max_wr = (uint32_t)limits(t).max_srq_wr + 1, .max_sge = 1}};
+    struct ibv_srq_init_attr a = {.attr = {.max_wr = (uint32_t)limits(t).max_srq_wr + 1, .max_sge = 1}};
     MADE(ibv_create_srq(t->pd, &a), ibv_destroy_srq);
 }
 
@@ -288,11 +287,8 @@ static int to_rts(struct couple *c, int side, int access)
                               .max_dest_rd_atomic = 1,
                               .min_rnr_timer = 1,
                               .ah_attr = {.dlid = t->port.lid, .port_num = 1}};
-    struct ibv_qp_attr rts = {.qp_state = IBV_QPS_RTS,
-                              .timeout = 8,
-                              .retry_cnt = 3,
-                              .rnr_retry = c->rnr_retry,
-                              .max_rd_atomic = 1};
+    struct ibv_qp_attr rts = {
+        .qp_state = IBV_QPS_RTS, .timeout = 8, .retry_cnt = 3, .rnr_retry = c->rnr_retry, .max_rd_atomic = 1};
     if (t->gid_index >= 0) {
         rtr.ah_attr.is_global = 1;
         rtr.ah_attr.grh.dgid = t->gid;
@@ -339,9 +335,9 @@ static const char *state_of(struct ibv_qp *qp)
 static const char *status_name(enum ibv_wc_status s)
 {
     static const char *const names[] = {
-        "SUCCESS",      "LOC_LEN_ERR",     "LOC_QP_OP_ERR",   "LOC_EEC_OP_ERR",  "LOC_PROT_ERR",
-        "WR_FLUSH_ERR", "MW_BIND_ERR",     "BAD_RESP_ERR",    "LOC_ACCESS_ERR",  "REM_INV_REQ_ERR",
-        "REM_ACCESS_ERR", "REM_OP_ERR",    "RETRY_EXC_ERR",   "RNR_RETRY_EXC_ERR"};
+        "SUCCESS",        "LOC_LEN_ERR", "LOC_QP_OP_ERR", "LOC_EEC_OP_ERR",   "LOC_PROT_ERR",
+        "WR_FLUSH_ERR",   "MW_BIND_ERR", "BAD_RESP_ERR",  "LOC_ACCESS_ERR",   "REM_INV_REQ_ERR",
+        "REM_ACCESS_ERR", "REM_OP_ERR",  "RETRY_EXC_ERR", "RNR_RETRY_EXC_ERR"};
     return (size_t)s < sizeof(names) / sizeof(names[0]) ? names[s] : "?";
 }
 
@@ -454,8 +450,10 @@ static void send_key(struct vt *t, char *out)
     struct couple c = {.rnr_retry = 7};
     couple_make(&c, t, ALL_ACCESS);
     struct ibv_sge s = {(uintptr_t)t->buf, 8, t->mr->lkey ^ 0x5500};
-    struct ibv_send_wr wr = {
-                           .opcode = IBV_WR_SEND, .sg_list = &s, .num_sge = 1, .send_flags = IBV_SEND_SIGNALED},
+    struct ibv_send_wr wr = {.opcode = IBV_WR_SEND,
+                             .sg_list = &s,
+                             .num_sge = 1,
+                             .send_flags = IBV_SEND_SIGNALED},
                        *bad;
     CHECK(!ibv_post_send(c.qp[0], &wr, &bad));
     couple_end(&c, out, false);
@@ -554,7 +552,8 @@ static void send_opcode(struct vt *t, char *out)
 
 static void send_inline_long(struct vt *t, char *out)
 {
-    send_refused(t, out, (struct ibv_send_wr){.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE}, 1, 65536);
+    send_refused(t, out, (struct ibv_send_wr){.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE}, 1,
+                 65536);
 }
 
 /* ---- the table ---- */
@@ -598,17 +597,26 @@ static const struct use {
     {"post_send: longer than inline data may be", "ENOMEM", send_inline_long, "EINVAL"},
     {"post_send: state ERR", "WR_FLUSH_ERR, ERR, peer RTS, -", send_error, NULL},
     {"send: wrong local key", "LOC_PROT_ERR, ERR, peer RTS, -", send_key, "LOC_QP_OP_ERR, ERR, peer RTS, -"},
-    {"send: receive is too short", "REM_INV_REQ_ERR, ERR, peer ERR LOC_LEN_ERR, QP_REQ_ERR", receive_short, "REM_OP_ERR, ERR, peer ERR LOC_QP_OP_ERR, -"},
-    {"send: receive has a wrong local key", "REM_OP_ERR, ERR, peer ERR LOC_PROT_ERR, QP_FATAL", receive_key, "REM_OP_ERR, ERR, peer ERR LOC_QP_OP_ERR, -"},
+    {"send: receive is too short", "REM_INV_REQ_ERR, ERR, peer ERR LOC_LEN_ERR, QP_REQ_ERR", receive_short,
+     "REM_OP_ERR, ERR, peer ERR LOC_QP_OP_ERR, -"},
+    {"send: receive has a wrong local key", "REM_OP_ERR, ERR, peer ERR LOC_PROT_ERR, QP_FATAL", receive_key,
+     "REM_OP_ERR, ERR, peer ERR LOC_QP_OP_ERR, -"},
     {"send: no receive, rnr_retry 1", "RNR_RETRY_EXC_ERR, ERR, peer RTS, -", receive_none, NULL},
     {"send: peer in state RESET", "RETRY_EXC_ERR, ERR, peer RESET, -", peer_reset, NULL},
-    {"write: wrong remote key", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", write_key, "REM_ACCESS_ERR, ERR, peer ERR, -"},
-    {"write: beyond the region", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", write_bounds, "REM_ACCESS_ERR, ERR, peer ERR, -"},
-    {"write: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", write_right, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
-    {"read: wrong remote key", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", read_key, "REM_ACCESS_ERR, ERR, peer ERR, -"},
-    {"read: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", read_right, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
-    {"atomic: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", atomic_right, "REM_INV_REQ_ERR, ERR, peer ERR, -"},
-    {"atomic: address not divisible by 8", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", atomic_odd, "EINVAL"},
+    {"write: wrong remote key", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", write_key,
+     "REM_ACCESS_ERR, ERR, peer ERR, -"},
+    {"write: beyond the region", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", write_bounds,
+     "REM_ACCESS_ERR, ERR, peer ERR, -"},
+    {"write: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", write_right,
+     "REM_INV_REQ_ERR, ERR, peer ERR, -"},
+    {"read: wrong remote key", "REM_ACCESS_ERR, ERR, peer ERR, QP_ACCESS_ERR", read_key,
+     "REM_ACCESS_ERR, ERR, peer ERR, -"},
+    {"read: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", read_right,
+     "REM_INV_REQ_ERR, ERR, peer ERR, -"},
+    {"atomic: the queue pair does not allow it", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", atomic_right,
+     "REM_INV_REQ_ERR, ERR, peer ERR, -"},
+    {"atomic: address not divisible by 8", "REM_INV_REQ_ERR, ERR, peer ERR, QP_REQ_ERR", atomic_odd,
+     "EINVAL"},
 };
 
 static void table(struct vt *t)

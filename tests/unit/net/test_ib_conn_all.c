@@ -39,6 +39,7 @@ struct both {
 struct limits {
     uint8_t frames, generations;
     uint32_t tries_max; /* FOR_EVER: tries are not part of the state */
+    bool held; /* XRC: a side that is half open cannot answer, and handles no frame before a HELLO opens it */
 };
 static struct limits the_limits;
 
@@ -203,7 +204,7 @@ static bool looks(struct both *now, int me, bool late)
 {
     struct one *o = &now->side[me];
     struct conn c = thaw(o);
-    if (!o->completed[0])
+    if (!o->completed[0] || (the_limits.held && o->state == CONN_HALF))
         return false;
     bool busy = late || o->queued || o->posted[0];
     switch (pop(o->completed)) {
@@ -487,10 +488,17 @@ static void nobody_gives_up_too_soon(void)
     explore_limits((struct limits){.frames = 1, .generations = 2, .tries_max = 2});
 }
 
+static void frames_wait_for_a_hello(void)
+{
+    explore_limits((struct limits){.frames = 1, .generations = 3, .tries_max = FOR_EVER, .held = true});
+    explore_limits((struct limits){.frames = 2, .generations = 2, .tries_max = FOR_EVER, .held = true});
+}
+
 int main(void)
 {
     TEST_RUN(everything_over_three_generations);
     TEST_RUN(everything_with_more_frames);
+    TEST_RUN(frames_wait_for_a_hello);
     TEST_RUN(nobody_gives_up_too_soon);
     return test_result();
 }

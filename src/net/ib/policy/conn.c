@@ -70,6 +70,7 @@ unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool read
         /* It may be half itself. If my HELLO {mine, yours} was lost, it sends HELLO again and is answered below. */
         return CONN_DO_OPENED;
     case CONN_OPEN:
+    case CONN_CLOSING: /* with XRC a peer that is half open holds CLOSE until it has the answer */
         return of_mine == c->mine && !ready ? CONN_DO_HELLO : 0;
     default:
         return 0;
