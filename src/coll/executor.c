@@ -53,10 +53,12 @@ bool executor_try(struct call *call, const struct coll_choice *choice, struct re
 /* After an executor has declined. */
 static struct coll_choice choose_next(struct call *call)
 {
-    const struct coll_choice next = coll_select(&call->shape, &call->where, call->form == FORM_BLOCKING);
+    struct coll_choice next = coll_select(&call->shape, &call->where, call->form == FORM_BLOCKING);
     const struct coll_algorithm *tree =
         call->device_agreed && next.segment > 0 ? algorithm_find(call->shape.kind, "binomial") : NULL;
-    return tree ? (struct coll_choice){.algorithm = tree} : next;
+    if (tree)
+        next = (struct coll_choice){.algorithm = tree};
+    return next;
 }
 
 int executor_run(struct call *call, const struct coll_choice *choice, struct request **request)
