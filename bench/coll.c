@@ -10,23 +10,6 @@
 
 #include <stdlib.h>
 
-void coll_call(const struct coll *c, int root)
-{
-    MPI_Request request;
-    switch (c->b->options.form) {
-    case BENCH_BLOCKING:
-        c->kind->call(c, root);
-        break;
-    case BENCH_NONBLOCKING:
-        c->kind->start(c, root, &request);
-        MPI_Wait(&request, MPI_STATUS_IGNORE);
-        break;
-    case BENCH_PERSISTENT:
-        MPI_Start(&c->persistent[c->kind->rooted ? root : 0]);
-        MPI_Wait(&c->persistent[c->kind->rooted ? root : 0], MPI_STATUS_IGNORE);
-    }
-}
-
 static int persistent_count(const struct coll *c)
 {
     return c->kind->rooted ? c->size : 1;

@@ -35,7 +35,7 @@ struct coll_operation {
 /* coll_kinds.c; NULL when there is none of that name. */
 const struct coll_operation *coll_kind_find(const char *name);
 
-/* coll.c: one operation in the form of --form, until it is complete. */
+/* coll_kinds.c: one operation in the form of --form, until it is complete. */
 void coll_call(const struct coll *c, int root);
 
 /* coll.c: buffers for one operation and size; false, without them, when it is too large. coll_close afterwards. */

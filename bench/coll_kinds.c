@@ -43,6 +43,23 @@ FORMS(scatter, Scatter, c->in, c->count, MPI_BYTE, c->out, c->count, MPI_BYTE, r
 FORMS(reduce_scatter, Reduce_scatter, c->in, c->out, c->counts, MPI_DOUBLE, MPI_SUM, c->comm)
 FORMS(reduce_scatter_block, Reduce_scatter_block, c->in, c->out, c->count, MPI_DOUBLE, MPI_SUM, c->comm)
 
+void coll_call(const struct coll *c, int root)
+{
+    MPI_Request request;
+    switch (c->b->options.form) {
+    case BENCH_BLOCKING:
+        c->kind->call(c, root);
+        break;
+    case BENCH_NONBLOCKING:
+        c->kind->start(c, root, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        break;
+    case BENCH_PERSISTENT:
+        MPI_Start(&c->persistent[c->kind->rooted ? root : 0]);
+        MPI_Wait(&c->persistent[c->kind->rooted ? root : 0], MPI_STATUS_IGNORE);
+    }
+}
+
 static int seed_root(const struct coll *c, unsigned seed)
 {
     return (int)(seed % (unsigned)c->size);

@@ -39,9 +39,10 @@ static void read_line(struct rankfile *f, char *line, const char *file, unsigned
     long rank;
     line[strcspn(line, "#")] = '\0';
     for (char *w = strtok_r(line, " \t\r\n=", &save); w; w = strtok_r(NULL, " \t\r\n=", &save)) {
-        if (n == COUNT_OF(word))
+        if (n < COUNT_OF(word))
+            word[n++] = w;
+        else
             refuse(file, number, "there are more words than these");
-        word[n++] = w;
     }
     if (n == 0)
         return;
