@@ -123,7 +123,7 @@ static bool measure_shape(const struct dt_shape *s, struct measure *m)
  *     lb     = the lowest lb of a copy of an old type              or, with markers, the lowest lb_marker
  *     ub     = the highest ub of a copy, plus epsilon              or, with markers, the highest ub_marker
  * Epsilon makes ub - lb a multiple of the strictest alignment; it is added once, for the new type. Definition (5.1) is given
- * for the entries of a type map and does not state whether the epsilon of an old type, which a constructor (5.1.2 to 5.1.5)
+ * for the entries of a type map and does not state whether the epsilon of an old type, which a constructor (5.1.2 to 5.1.4)
  * copies one extent apart, belongs to the copy. Here it does: a copy spans the whole extent of the old type, so that a program
  * that adds up extents, (n - 1) * stride + extent(old), gets at most extent(new). For example, hvector(2, 1, 9) of
  * {(int, 0), (char, 4)}, whose extent is 8, reaches from 0 to 17, and its extent is 17 + 3. Counting entries alone would give
