@@ -12,10 +12,10 @@ struct bsend_pool;
 /* buffer may be MPI_BUFFER_AUTOMATIC. */
 int bsend_attach(struct p2p *p, void *buffer, MPI_Count size, struct bsend_pool **out);
 
-/* Waits until every message has left, then forgets the pool. Gives back what was attached. */
+/* Waits until every message has been sent, then detaches the buffer and returns it. */
 void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size);
 
-/* Copies the message and sends it; MPI_ERR_BUFFER when there is no room. */
+/* Copies the message and sends it; MPI_ERR_BUFFER when the attached buffer is full. */
 int bsend_send(struct bsend_pool *pool, const void *buf, MPI_Count count, struct dtype *type, struct peer *to,
                struct envelope env);
 

@@ -11,7 +11,7 @@
 static COUNTER(staged, "p2p_device_staged_bytes",
                "Bytes of messages in GPU memory that moved through staging buffers in host memory.");
 
-/* The type of the data as r->buf describes it. */
+/* Opens a cursor over the request's data in the layout of its datatype. */
 static void open_cursor(const struct p2p_request *r, struct dt_cursor *c)
 {
     if (r->block)
@@ -20,7 +20,7 @@ static void open_cursor(const struct p2p_request *r, struct dt_cursor *c)
         dt_cursor_init(c, r->type, r->count, r->buf);
 }
 
-/* Room for `len` bytes in host memory, which goes with the request. */
+/* Allocates `len` bytes of host memory, freed with the request. */
 static int stage_get(struct p2p_request *r, size_t len)
 {
     r->stage_pinned = len <= GPU_STAGING_SIZE;

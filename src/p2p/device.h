@@ -11,14 +11,14 @@
  * memory, and is an ordinary send. */
 int device_send_frame(struct p2p_request *r);
 
-/* The message, `len` bytes of it, from a frame into the receive. */
+/* Copies a message of `len` bytes from a frame into a receive in GPU memory. */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len);
 
 /* R3. begin: the bytes from `from` on will be moved. */
 int device_pieces_begin(struct p2p_request *r, uint64_t from);
 /* The next at most `most` bytes to send; 0 or an error class. */
 int device_pieces_next(struct p2p_request *r, size_t most, const char **data, size_t *len);
-/* Stores what has arrived, behind what arrived before; an error is kept in r->base.error. */
+/* Stores the next bytes of the message behind those stored before; an error is kept in r->base.error. */
 void device_pieces_store(struct p2p_request *r, const char *data, size_t len);
 
 #endif

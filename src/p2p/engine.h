@@ -113,7 +113,7 @@ void notes_close(struct p2p *p);
 extern const struct request_ops send_ops, recv_ops;
 struct p2p_request *p2p_request_new(struct p2p *p, const struct request_ops *ops, enum p2p_state state);
 
-/* One that is there already; `stack`: in a blocking call. */
+/* Initialises a request object; `stack`: it is on the stack of a blocking call. */
 static inline void request_begin(struct p2p_request *r, struct p2p *p, const struct request_ops *ops,
                                  enum p2p_state state, bool stack)
 {
@@ -182,7 +182,7 @@ static inline bool request_publish(struct p2p_request *r)
     return r->cookie != 0;
 }
 
-/* Peers no longer know it. */
+/* Withdraws the request's cookie: frames of peers no longer find it. */
 static inline void request_unpublish(struct p2p_request *r)
 {
     if (r->cookie)
@@ -202,7 +202,7 @@ static inline void request_data(struct p2p_request *r, const void *buf, MPI_Coun
     r->device = dt_is_device(buf, count, type);
 }
 
-/* Is the data one block that peers could read and write if it is registered? */
+/* Whether the data is one block that peers can read and write once it is registered. */
 static inline bool request_is_reachable(const struct p2p_request *r)
 {
     return r->block && (!r->device || r->peer->caps.gpu_memory);
@@ -216,7 +216,7 @@ static inline bool request_register(struct p2p_request *r, uint64_t bytes)
     return r->registered;
 }
 
-/* Forgets the registration of the data, if there is one. */
+/* Releases the registration of the data, if there is one. */
 static inline void request_unregister(struct p2p_request *r)
 {
     if (r->registered)
@@ -224,7 +224,7 @@ static inline void request_unregister(struct p2p_request *r)
     r->registered = false;
 }
 
-/* control.c: small frames of protocols, queued when there is no room. */
+/* control.c: small frames of protocols, queued while the transport is out of resources. */
 void control_send(struct p2p *p, struct peer *to, const struct frame_header *header, const void *payload,
                   size_t len);
 
@@ -234,7 +234,7 @@ void control_send_first(struct p2p *p, struct peer *to, const struct frame_heade
 
 /* recv.c: the error of a message that does not fill its receive, if that is one. */
 int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length);
-/* Notes who sent it and how much; the error when the message does not fit. */
+/* Stores source, tag and length in the receive's status; an error when the message does not fit. */
 static inline int recv_matched(struct p2p_request *r, struct envelope env, uint64_t length)
 {
     r->base.source = env.source;

@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* 16 bytes of two words: it travels in registers, and no field straddles them. */
+/* Two words, so that it is passed in registers; no member straddles them. */
 struct envelope {
     uint64_t context;
     int32_t source; /* sender's rank in the communicator; MPI_ANY_SOURCE in a receive */

@@ -104,7 +104,7 @@ void p2p_free_suspended(struct request *base)
     base->freed = true;
 }
 
-/* True when it has ended. */
+/* Applies the failures known so far to a posted receive; true when that has completed it. */
 static bool judge_posted(struct p2p *p, struct p2p_request *r)
 {
     int error = fault_check_envelope(p, r->match.env);
@@ -168,7 +168,7 @@ static void fault_refuse_message(struct p2p *p, struct peer *from, uint8_t kind,
     control_send(p, from, &answer, NULL, 0);
 }
 
-/* Messages of the dead that have arrived can be received. Those that were only announced cannot. */
+/* Whether a message of a dead process is lost: it was announced, but its data has not arrived. */
 static int fault_message_is_lost(struct p2p *p, const struct peer *from, uint8_t kind, struct envelope env)
 {
     if (kind == FRAME_RTS && peer_is_lost(from))

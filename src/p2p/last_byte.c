@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "p2p/last_byte.h"
 
-/* After a change it begins anew: completing one request may start or end others. */
+/* Polls all bytes; restarts after a change, because completing one request may add or remove others. */
 static int last_byte_poll(struct net_hook *hook)
 {
     struct last_bytes *all = container_of(hook, struct last_bytes, hook);

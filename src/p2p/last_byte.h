@@ -58,7 +58,7 @@ static inline bool last_bytes_room(const struct last_bytes *all)
     return all->count < LAST_BYTES_MAX;
 }
 
-/* `unrung`: no arrival will ring the doorbell when it changes. */
+/* `unrung`: the byte changes without any doorbell. */
 void last_byte_watch(struct last_bytes *all, struct last_byte *b, bool unrung,
                      void (*changed)(struct last_byte *b));
 void last_byte_forget(struct last_bytes *all, struct last_byte *b);

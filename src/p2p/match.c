@@ -125,7 +125,7 @@ void unexpected_remove(struct match_table *t, struct match_entry *e)
     t->count--;
 }
 
-/* Chains of entries by link[MATCH_ANY].next, which ends with NULL. Two sorted ones become one. */
+/* Chains of entries by link[MATCH_ANY].next, which ends with NULL. Merges two sorted chains. */
 static struct list *chain_merge(struct list *a, struct list *b)
 {
     struct list first, *last = &first;
@@ -151,7 +151,7 @@ static struct list *chain_sort(struct list **chain, uint32_t n)
     return chain_merge(a, b);
 }
 
-/* The program's first wildcard: what already waits is hung under the wildcard keys, oldest first. */
+/* At the program's first wildcard: enters the waiting messages under the wildcard keys, oldest first. */
 static void become_wild(struct match_table *t)
 {
     struct list *waiting = NULL;

@@ -28,11 +28,11 @@ static inline struct message *message_of(struct match_entry *e)
     return container_of(e, struct message, match);
 }
 
-/* One that waits for its receive from now on. */
+/* A new unexpected message, which waits for its receive. */
 struct message *message_new(struct p2p *p, struct peer *from, const struct frame_header *h, size_t payload);
 void message_free(struct message *m);
 
-/* Frees those that wait: from this peer, or all when it is NULL. */
+/* Frees the waiting messages of this peer, or of all peers when it is NULL. */
 void messages_drop(struct p2p *p, const struct peer *from);
 
 #endif

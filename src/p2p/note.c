@@ -23,7 +23,7 @@ struct kept {
     struct note note;
 };
 
-/* A note that found no room at the peer. */
+/* A note that could not be sent yet. */
 struct waiting {
     struct net_pending pending;
     struct peer *to;
@@ -97,7 +97,7 @@ static void note_store(struct p2p *p, int of, uint32_t peer, uint64_t order, con
     list_append(&p->notes, &k->link);
 }
 
-/* Takes a note out. False when there is none. */
+/* Removes a note and returns it in *out; false when there is none. */
 static bool note_remove(struct p2p *p, int of, uint32_t peer, uint64_t order, struct note *out)
 {
     list_foreach_safe(pos, after, &p->notes)

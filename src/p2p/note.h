@@ -29,7 +29,7 @@ struct note {
     struct note_run runs[NOTE_RUNS];
 };
 
-/* Who wants to know; all under the lock. */
+/* The subscribers of notes; used under the lock. */
 struct p2p_debug {
     bool match;
     void (*where)(struct place *out); /* the program is now */
@@ -44,7 +44,7 @@ void p2p_set_debug(struct p2p *p, const struct p2p_debug *debug);
 
 void note_describe(struct note *out, struct dtype *type, MPI_Count count);
 
-/* May a message of these types be received as those? As far as the notes tell. */
+/* Whether the type signatures of send and receive can match, as far as the notes contain them. */
 bool note_matches(const struct note *sent, const struct note *received);
 
 #endif

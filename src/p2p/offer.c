@@ -80,7 +80,7 @@ void offer_end(struct p2p_request *r, uint64_t length, bool used)
     l->noffered--;
 }
 
-/* The receive gets its message another way, or not at all. */
+/* Withdraws the offer: the receive gets its message by another protocol, or is cancelled. */
 static void offer_void(struct p2p_request *r)
 {
     counter_add(&wasted, 1);
@@ -96,7 +96,7 @@ bool offer_ends(struct p2p_request *r)
     return false;
 }
 
-/* Unless it was seen to be filled before this came. */
+/* The sender has used an offer; ignored if the receive was already seen to be filled. */
 void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h)
 {
     struct p2p_request *r = ids_find(&p->ids, h->word);
@@ -123,7 +123,7 @@ void offer_recall(struct p2p_request *r)
     control_send(r->base.p2p, r->peer, &h, NULL, 0);
 }
 
-/* Nothing is or will be written into any offer. What was written before shows now. */
+/* The peer confirms that it writes into no offer any more; what it wrote before is visible now. */
 void recalled_arrived(struct p2p *p, struct peer *from)
 {
     struct link *l = link_of(from);

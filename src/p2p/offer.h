@@ -39,7 +39,7 @@ void links_close(struct p2p *p);
 void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last);
 /* No longer offered: a message of `length` bytes was written into it, or (not `used`) the offer is void. */
 void offer_end(struct p2p_request *r, uint64_t length, bool used);
-/* It is to be cancelled: ask for it back. */
+/* The receive is to be cancelled: requests its offer back from the sender. */
 void offer_recall(struct p2p_request *r);
 void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
 void recalled_arrived(struct p2p *p, struct peer *from);
@@ -49,7 +49,7 @@ void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                  size_t len);
 /* A message with this envelope is about to leave: the offer for it, if there is one, which is gone then. */
 bool offer_claim(struct peer *to, struct envelope env, struct offer *offer);
-/* The send is, or is no longer, written into the offer it has claimed. */
+/* The send begins, or ends, to write into the offer that it has claimed. */
 void offer_writes(struct p2p_request *r);
 void offer_wrote(struct p2p_request *r);
 /* A message with this envelope is about to leave in a frame: an offer for it, if there is one, is void. To be

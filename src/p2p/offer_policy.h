@@ -43,7 +43,7 @@ struct offer {
     bool looks;   /* the receiver polls that byte: no message reports its change */
 };
 
-/* The sender's: what a peer has offered. */
+/* At the sender: the offers of a peer. */
 struct offers {
     int count;
     struct offer held[OFFERS_MAX];

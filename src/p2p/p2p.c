@@ -170,7 +170,7 @@ static bool p2p_op_arrived(void *ctx, const struct peer *from, uint64_t number)
     return !r || put_seen(r);
 }
 
-/* A guest goes. What it sent and nobody received goes with it. */
+/* A process of another job has disconnected: frees its unreceived messages. */
 static void p2p_peer_left(void *ctx, struct peer *peer)
 {
     messages_drop(ctx, peer);

@@ -37,7 +37,7 @@ void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg);
 typedef void p2p_one_sided(void *arg, struct peer *from, const struct frame_header *h, const void *payload,
                            size_t len);
 void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg);
-/* The same for frames with which processes agree after a fault (src/ft). */
+/* Frames of agreements after a failure (src/ft); handled like those above. */
 #define P2P_FRAME_FAULT 17
 void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
 
@@ -48,7 +48,7 @@ struct request *p2p_no_proc(struct p2p *p);
 /* A name for a conversation that this process begins: no two alike, 31 bits. */
 uint32_t p2p_channel(struct p2p *p);
 
-/* What tools can see. All of it runs inside progress, under the lock. */
+/* Events for tools. The callbacks run inside progress, under the lock. */
 enum p2p_protocol {
     PROTOCOL_EAGER,
     PROTOCOL_SYNCHRONOUS,
@@ -76,7 +76,7 @@ struct p2p_watch {
     void (*delivered)(struct p2p *p); /* after the message was matched or kept */
     void (*chose)(struct p2p *p, struct envelope env, uint64_t length, enum p2p_protocol protocol);
 };
-/* NULL: nobody looks, and nothing is paid for it. */
+/* Sets the callbacks of tools; with NULL there is no cost. */
 void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch);
 
 /* Messages that wait for a receive, and receives that wait for a message. */
@@ -108,7 +108,7 @@ bool p2p_is_short(const struct request *r);
 struct message;
 bool p2p_iprobe(struct p2p *p, struct envelope env, MPI_Status *status);
 struct message *p2p_improbe(struct p2p *p, struct envelope env, MPI_Status *status);
-/* Whose error handler serves its receive; the reference goes over to the request. */
+/* Sets the communicator whose error handler serves the message's receive; the request takes over the reference. */
 void p2p_message_bind(struct message *m, struct comm *comm);
 int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
                struct request **out);
@@ -118,7 +118,7 @@ int p2p_cancel(struct p2p *p, struct request *r);
 
 /* Drives progress until the request is complete. Does not free it. Returns its error. */
 int p2p_wait(struct p2p *p, struct request *r);
-/* The same for one of a set that is awaited as a whole. */
+/* The same for one request of a set that is awaited as a whole. */
 int p2p_wait_among(struct p2p *p, struct request *r, const struct request_set *all);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* One side's view of the message. */
+/* The partitioning of the message on one side. */
 struct partition_side {
     int partitions;
     uint64_t bytes; /* of each */

@@ -97,7 +97,7 @@ static struct envelope channel_envelope(const struct partitioned *r, bool from_m
     return (struct envelope){.context = CONTEXT_CHANNEL | channel, .source = (int32_t)source, .tag = tag};
 }
 
-/* One transfer less; the round ends with the last one. */
+/* A transfer has ended; the last one completes the round. */
 static void transfer_ended(struct partitioned *r, int error)
 {
     r->error = r->error ? r->error : error;
@@ -147,7 +147,7 @@ static void transfer_done(struct request *q)
         transfer_arrived(t, q->error);
 }
 
-/* The transfer's message is on its way, or has ended already. */
+/* Takes over the request of the transfer's message, which may be complete already. */
 static void transfer_follow(struct transfer *t, int rc, struct request *q)
 {
     if (rc != 0) {
@@ -248,7 +248,7 @@ static void round_begin(struct partitioned *r)
     transfer_ended(r, 0);
 }
 
-/* The description of one side on its way. */
+/* The message that describes one side's partitions has been sent. */
 static void note_left(struct request *q)
 {
     free(q->user);
@@ -417,7 +417,7 @@ static int partitioned_introduce(struct partitioned *r, struct envelope env)
     return rc ? rc : partitioned_match(r, channel_envelope(r, false, TAG_ANSWER));
 }
 
-/* A message on a channel that nobody has: its receive was freed after an error. */
+/* Handles a message on a channel without a receive, which was freed after an error. */
 int partitioned_judge(struct p2p *p, struct envelope env, struct envelope *plain)
 {
     list_foreach(pos, &p->partitioned)

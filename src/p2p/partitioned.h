@@ -27,7 +27,7 @@ int partitioned_new(struct p2p *p2p, const struct partitioned_args *args, struct
 /* Partitions first to last of a started send may leave. MPI_ERR_REQUEST, MPI_ERR_ARG: what a user can do wrong. */
 int partitioned_ready(struct request *request, int first, int last);
 
-/* Whether that partition of a receive is there; makes progress when it is not. */
+/* Whether a partition of a receive has arrived; makes progress when it has not. */
 int partitioned_arrived(struct request *request, int partition, bool *arrived);
 
 /* After a death: the ordinary message that stands for one on a channel, so that its communicator can judge it; or an error

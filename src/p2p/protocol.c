@@ -158,7 +158,7 @@ static enum p2p_protocol protocol_choose_auto(struct p2p *p, struct p2p_request 
     }
 }
 
-/* GPU memory on one node. PROTOCOL_RENDEZVOUS: it cannot be mapped. */
+/* The protocol for GPU memory on one node; PROTOCOL_RENDEZVOUS when it cannot be mapped. */
 static enum p2p_protocol choose_mapped(const struct p2p_request *r, const struct announcement *a)
 {
     const bool get = map_can_get(r, a), put = map_can_put(r, a);

@@ -8,7 +8,7 @@
 
 #include "p2p/engine.h"
 
-/* rendezvous.c: what the protocols share. */
+/* rendezvous.c: parts that the protocols share. */
 struct announcement {
     struct peer *from;
     struct envelope env;
@@ -22,7 +22,7 @@ void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                  size_t len);
 /* The message that was announced belongs to this receive. */
 void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announcement *a);
-/* The receiver has read what it had to, or cannot take the message: notifies the sender. */
+/* The receiver has read the message, or cannot receive it: notifies the sender. */
 void fin_send(struct p2p_request *r, int status);
 /* The receiver cannot take the message: both sides end with this error. */
 void rendezvous_refuse(struct p2p_request *r, int error);
@@ -76,7 +76,7 @@ struct pipe_protocol {
     void (*start)(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
     void (*requested)(struct p2p_request *r, const struct cts_write *cts, uint8_t flags);
     void (*written)(struct p2p_request *r, uint64_t length, int error);
-    /* Forgets the pieces of a send or receive, none of which is under way. */
+    /* Frees the pieces of a send or receive; none may be under way. */
     void (*drop)(struct p2p_request *r);
 };
 extern const struct pipe_protocol laboratory_pipe __attribute__((weak));
@@ -87,7 +87,7 @@ void put_offer(struct p2p *p, struct p2p_request *r);
  * is ready to start. False: it goes its own way. */
 bool put_use(struct p2p_request *r);
 void put_written(struct p2p_request *r, uint64_t length, int error);
-/* Has the offered receive been filled? It is complete then. */
+/* Checks whether the offered receive has been filled, and completes it then. */
 bool put_seen(struct p2p_request *r);
 
 #endif

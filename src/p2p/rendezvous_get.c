@@ -26,7 +26,7 @@ struct get {
     struct p2p_request *r; /* NULL once it has its message */
 };
 
-/* The message is there, or has failed. */
+/* The read has ended: completes the receive and notifies the sender. */
 static void get_end(struct p2p_request *r, int status)
 {
     last_byte_forget(&r->base.p2p->looks, &r->get.last);

@@ -34,7 +34,7 @@ static COUNTER(
     refusals, "p2p_rendezvous_map_refused",
     "Large messages of GPU memory that went in pieces because the other process could not map the memory.");
 
-/* A copy that is under way. */
+/* A copy in progress. */
 struct map_copy {
     struct list link; /* p->copies */
     struct p2p_request *r;
@@ -141,7 +141,7 @@ static bool shares_gpus(const struct peer *peer)
     return peer->self || peer->caps.cpu_moves;
 }
 
-/* GPU memory at both ends, and less than is worth it. */
+/* Both buffers are GPU memory, and the message is too short for a mapping to pay. */
 static bool is_small(const struct p2p_request *r, uint64_t bytes)
 {
     return r->device && bytes < (uint64_t)map_min.value && !protocol_forces_map();

@@ -59,7 +59,7 @@ void r3_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 
 /* ---- the sender sends ---- */
 
-/* Sends pieces until the message is out or the peer has no room. */
+/* Sends pieces until all are sent or the transport returns ERR_AGAIN. */
 static int pieces_send(struct p2p_request *r)
 {
     struct peer *to = r->peer;
@@ -111,7 +111,7 @@ static int pieces_resume(struct net_pending *item)
     return 0;
 }
 
-/* Sends what is left, to the receive with this cookie. */
+/* Starts sending the rest of the message to the receive with this cookie. */
 static void pieces_go(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes)
 {
     r->header = (struct frame_header){.kind = FRAME_PIECE, .word = cookie};

@@ -46,7 +46,7 @@ void rput_requested(struct p2p_request *r)
     write_go(r);
 }
 
-/* The receiver hears that the message is there. */
+/* The message has been written, or failed: notifies the receiver. */
 void rput_written(struct p2p_request *r, int error)
 {
     request_unpublish(r);

@@ -15,7 +15,7 @@
 struct request;
 struct comm;
 
-/* What a kind of request does beyond completing. Every entry may be NULL. */
+/* Operations of a kind of request. Every entry may be NULL. */
 struct request_ops {
     const char *name;                /* for diagnostics: "send", "iallreduce" */
     int (*start)(struct request *r); /* persistent: MPI_Start */
@@ -47,13 +47,13 @@ struct request {
     void *user;                             /* theirs */
 };
 
-/* Requests of which one or all are awaited: what net_waiter.of points to. */
+/* A set of requests of which one or all are awaited; net_waiter.of points to it. */
 struct request_set {
     int count;
     const MPI_Request *handles;
 };
 
-/* The rest of request_complete, for requests that somebody watches. */
+/* The rest of request_complete, for requests with a callback or waiting threads. */
 void request_complete_watched(struct request *r);
 
 /* Marks complete, runs on_complete, wakes waiting threads, and releases when the user has freed it already.
@@ -70,7 +70,7 @@ static inline void request_complete(struct request *r, int error)
 /* Prepares a request of any kind: active, not complete, empty status. */
 void request_setup(struct request *r, struct p2p *p, const struct request_ops *ops);
 
-/* Drops its communicator and lets its kind free it. */
+/* Releases the request's communicator and frees it by its kind's operation. */
 void request_free(struct request *r);
 
 /* Leaves a request to itself: `done` runs inside progress when it completes, and then it goes. False, and nothing is done,

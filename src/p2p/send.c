@@ -24,7 +24,7 @@ static struct frame_header eager_header(struct envelope env, uint64_t length)
                                  .word = length};
 }
 
-/* One frame with the whole message: straight from memory, or packed into the transport's own buffer. */
+/* Sends the whole message in one frame, directly from memory or packed into the transport's buffer. */
 static int send_frame(struct p2p_request *r)
 {
     struct peer *to = r->peer;

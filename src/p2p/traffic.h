@@ -35,7 +35,7 @@ struct traffic_ticket {
     bool open; /* the cost is to be reported */
 };
 
-/* Messages of one class and kind. */
+/* The key of a class and kind of messages. */
 struct traffic_key {
     struct tune tune;         /* opened by the first message */
     struct tune_ticket batch; /* what the messages of this batch use */
@@ -44,7 +44,7 @@ struct traffic_key {
     uint8_t started, done;    /* messages of the batch; of the sample */
 };
 
-/* Messages that came after a pause say what the next one of their class will be. */
+/* Statistics of a class, from which the kind of its next message is predicted. */
 struct traffic_class {
     bool bursty;   /* one of several */
     bool isolated; /* the last one was alone so far */

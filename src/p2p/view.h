@@ -17,7 +17,7 @@ struct p2p_view {
     enum page_step step;
 };
 
-/* False when it is no send or receive. */
+/* Describes a request for tools; false when it is neither send nor receive. */
 bool p2p_view_request(const struct request *r, struct p2p_view *out);
 
 /* Messages that arrived before their receive, at most `most`; returns the number written. */

@@ -10,7 +10,7 @@
 /* Members of r->write that are set: remote, key, from, bytes, tell, looked, whole, done. 0 when it was started, and r->write.done has
  * been or will be called; or ERR_AGAIN. */
 int write_start(struct p2p_request *r);
-/* The same, queued if need be. */
+/* The same; queued while the transport is out of resources. */
 void write_go(struct p2p_request *r);
 int write_resume(struct net_pending *item);
 /* True for the op of a write; *looked: its receiver waits for the last byte, and may have seen it. *cookie: the receiver's. */

@@ -98,7 +98,7 @@ static void do_gets(struct box *b)
     }
 }
 
-/* What the origin puts this process gets. */
+/* Moves pieces of the origin's operation until none is left, sharing the work with the origin. Seen from here a put is a read. */
 static void do_share(struct net *net, struct box *b)
 {
     const struct shared_work *work = &b->ask.work;
@@ -201,7 +201,7 @@ static bool is_answered(const struct box *b, uint64_t number)
     return atomic_load_explicit(&b->answered, memory_order_acquire) == number;
 }
 
-/* The target has taken the request and works; it depends on no other process. */
+/* Waits for a target that has taken the request; its work depends on no other process. */
 static void await_work(const struct box *b, uint64_t number)
 {
     for (unsigned looks = 1; !is_answered(b, number); looks++)
@@ -244,7 +244,7 @@ static bool wait_for(struct win_peer *p, uint64_t number)
     return box_conclude(p, number);
 }
 
-/* As many as fit. */
+/* Fills the box with as many pieces as fit; returns the number. */
 static size_t box_fill(struct box *b, bool put, const struct net_piece *pieces, size_t count)
 {
     size_t at = 0, back = 0, n = 0;

@@ -18,7 +18,7 @@
 
 #include "base/shlock.h"
 
-/* Of the memory of one rank; zero at first. */
+/* Locks of the changes of one rank's memory; zero at first. */
 struct change {
     struct shlock lock;
     _Atomic uint32_t bulk; /* the owner of the lock changes many elements */

@@ -17,7 +17,7 @@ bool rma_is_on_device(const struct rma_call *c)
                                      (c->compare && gpu_memory_is_device(c->compare)));
 }
 
-/* A copy of a buffer with the same layout. */
+/* A copy in host memory of a buffer, with the same layout. */
 struct host_copy {
     char *host;
     size_t size;

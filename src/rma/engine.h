@@ -54,7 +54,7 @@ struct rma_swap {
 #define RMA_UNDER_WAY 64     /* answers that may be outstanding from one target */
 #define RMA_QUEUED    128    /* frames that may wait for room before a call waits with them */
 
-/* Somebody of this node on its way into a gate. */
+/* A rank of this node that is entering a gate. */
 struct near_entry {
     struct win_slot *slot;
     struct gate_entry entry;
@@ -63,7 +63,7 @@ struct near_entry {
     struct net_named awaits; /* the lock, with its holder where known */
 };
 
-/* Another rank of a window, once it has been touched. */
+/* State for another rank of a window, from its first access on. */
 struct win_peer {
     struct list busy; /* win->busy */
     struct win *win;
@@ -104,7 +104,7 @@ struct win_peer {
     struct wide *wide;     /* wide.c: NULL until the adapter changed a word */
 };
 
-/* The one of a process. */
+/* The state of one-sided communication of a process. */
 struct rma {
     struct proc *proc;
     struct win *wins[64 * 64]; /* by context id */
@@ -162,7 +162,7 @@ static inline void win_peer_busy(struct win_peer *p)
         list_append(&p->win->busy, &p->busy);
 }
 
-/* An adapter leads there, which writes without ringing a doorbell. */
+/* Whether the peer is reached through an adapter, whose writes ring no doorbell. */
 static inline bool win_peer_is_far(const struct win_peer *p)
 {
     return p->win->adapter && p->peer->transport == p->win->adapter;
@@ -171,7 +171,7 @@ static inline bool win_peer_is_far(const struct win_peer *p)
 /* wire.c */
 void rma_send(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
               const void *payload, size_t len);
-/* The same from a user's call: then waits while too much is queued. */
+/* The same from a user's call: waits while too many frames are queued. */
 void rma_send_calmly(struct win_peer *to, enum rma_frame what, uint16_t aux, int32_t tag, uint64_t word,
                      const void *payload, size_t len);
 void rma_calm(struct rma *r);                /* waits while too much is queued */
@@ -211,16 +211,16 @@ void get_arrived(struct win *w, struct win_peer *from, const struct frame_header
 void reply_arrived(struct rma *r, struct peer *from, const struct frame_header *h, const char *payload,
                    size_t len);
 
-/* transfer.c: put and get by the transport itself. False: not this one. */
+/* transfer.c: put and get by the transport itself. False: this operation cannot use it. */
 bool transfer_fits(const struct rma_call *c, const struct win_peer *to);
 int transfer_start(const struct rma_call *c, struct win_peer *to);
 
-/* batch.c: the same where this processor moves the bytes; batch_run does what was collected. */
+/* batch.c: the same where this processor copies the bytes; batch_run carries out the collected operations. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len);
 void batch_run(struct win_peer *p);
 bool batch_holds(const struct win_peer *p); /* something is collected */
 
-/* box.c: what a target that waits inside MPI does for an origin on its node. */
+/* box.c: work that a target waiting inside MPI does for an origin on its node. */
 #define BOX_PIECES 16
 void box_open(struct rma *r); /* this process helps from now on */
 void box_close(struct rma *r);

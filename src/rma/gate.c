@@ -46,7 +46,7 @@ void gate_enter(struct gate_entry *e, enum gate_side side, bool shared, bool one
     step_look(step);
 }
 
-/* A reader lets the next one of its side look. */
+/* The entry succeeds; a reader also lets the next reader of its side try. */
 static bool entry_enter(struct gate_entry *e, struct gate_step *step)
 {
     e->stage = STAGE_INSIDE;

@@ -36,7 +36,7 @@ enum gate_word {
     GATE_WORDS
 };
 
-/* One user on its way in. */
+/* A process that is entering the gate. */
 struct gate_entry {
     enum gate_side side;
     bool shared;   /* a reader */

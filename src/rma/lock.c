@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/engine.h"
 
-/* Carries out a step on words of this node; `old` is what an addition found. */
+/* Carries out a step on words of this node; *old is the value before an addition. */
 static void near_do(struct win_slot *slot, const struct gate_step *step, uint64_t *old)
 {
     for (uint32_t i = 0; i < step->count; i++) {
@@ -27,7 +27,7 @@ static void near_begin(struct near_entry *n, struct win_slot *slot, int type, bo
     near_do(slot, &step, &n->old);
 }
 
-/* Goes on as far as it can: true when it is inside. */
+/* Advances the entry without waiting; true once it is inside. */
 static bool near_inside(void *arg)
 {
     struct near_entry *n = arg;

@@ -28,7 +28,7 @@ bool win_on_my_node(const struct win *w, int rank)
     return job_rank < boot->size && boot->node_of[job_rank] == boot->node;
 }
 
-/* Whether another rank of the window is on this node, and whether one is elsewhere. */
+/* Whether other ranks of the window are on this node, and whether any are on others. */
 struct company {
     bool here, elsewhere;
 };
@@ -179,11 +179,11 @@ static MPI_Aint shared_stride(const struct win *w, int rank)
     const MPI_Aint size = (MPI_Aint)directory_near(w, rank)->target.size;
     const MPI_Aint align =
         info_get_bool(w->info, "alloc_shared_noncontig", false) ? (MPI_Aint)page_size() : CACHE_LINE;
-    /* One rank's memory follows the other's without a gap unless the program allows it. */
+    /* Memories of consecutive ranks are contiguous unless the program permits gaps. */
     return info_get_bool(w->info, "alloc_shared_noncontig", false) ? ALIGN_UP(size, align) : size;
 }
 
-/* One piece of the node's memory for all, from the first rank; everybody maps the whole. */
+/* The first rank allocates one piece of the node's memory for all; every rank maps the whole. */
 int win_memory_meet(struct win *w, struct comm *parent)
 {
     struct dtype *byte = dtype_from(MPI_BYTE);

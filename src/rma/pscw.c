@@ -199,7 +199,7 @@ static void end_exposure(struct win *w)
     atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* Somebody has died: nobody exposes the window again. */
+/* A rank has died: ends this rank's exposure of the window. */
 static void give_up_exposure(struct win *w)
 {
     w->completes = 0;

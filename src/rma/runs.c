@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rma/engine.h"
 
-/* Adds a piece to the last run if it goes on; false: it does not. */
+/* Appends a piece to the last run if it continues that; else returns false. */
 static bool run_extend(struct rma_run *run, uint64_t offset, uint64_t length)
 {
     if (run->count == 1 && offset == run->offset + run->length) {

@@ -63,7 +63,7 @@ static pid_t stores_thread_id(void)
     return (pid_t)raw_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
 }
 
-/* False: this thread has it already (a handler of the program's interrupted us). */
+/* Takes the lock; false when this thread holds it already (a signal handler of the program runs inside). */
 static bool stores_lock(void)
 {
     const pid_t me = stores_thread_id();
@@ -82,7 +82,7 @@ static void stores_unlock(void)
     atomic_store(&watch.busy, 0);
 }
 
-/* Not by way of libc, whose mprotect the hooks of the registration cache have replaced. */
+/* By the system call: libc's mprotect is replaced by the hooks of the registration cache. */
 static void stores_protect(uintptr_t lo, uintptr_t hi, bool writable)
 {
     raw_syscall(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | (writable ? PROT_WRITE : 0), 0, 0, 0);

@@ -108,7 +108,7 @@ static void peer_quiet(struct win_peer *p, bool lost)
         list_remove(&p->busy);
 }
 
-/* What is sent from now on, by other threads too, is not confirmed by the answer. */
+/* Requests a confirmation of all frames so far; it does not cover later ones, also of other threads. */
 static void ask_flush(struct win_peer *p, enum rma_frame how, int type)
 {
     p->dirty = false;
@@ -135,7 +135,7 @@ int peer_finish(struct win_peer *p, bool remotely)
     batch_run(p);
     if (remotely && p->dirty)
         return peer_settle(p, RMA_FLUSH, 0);
-    /* Another thread's flush may speak for what this one has sent. */
+    /* Another thread's flush may confirm the frames of this one. */
     bool (*const ready)(void *) = remotely ? is_flushed : nothing_pending;
     int rc = ready(p) ? MPI_SUCCESS : wait_for_peer(p, ready);
     peer_quiet(p, rc != 0);
@@ -143,7 +143,7 @@ int peer_finish(struct win_peer *p, bool remotely)
     return rc ? rc : fault;
 }
 
-/* The next one that nobody has waited for since round `round` began. */
+/* The next peer that has not been waited for since round `round` began. */
 static struct win_peer *next_busy(struct win *w, bool remotely, uint64_t round)
 {
     list_foreach(pos, &w->busy)

@@ -51,7 +51,7 @@ bool watch_wanted(void)
     return t && tunable_has_word(t, "rma");
 }
 
-/* What addr2line needs, and the function if it has a name. */
+/* Prints the arguments of addr2line, and the function if it has a name. */
 static void name_site(const Dl_info *it, uintptr_t address, char *out, size_t size)
 {
     const char *slash = strrchr(it->dli_fname, '/');
@@ -167,7 +167,7 @@ static void tell_store(const struct win *w, const struct store *s, const struct 
     watch_report_conflict(w, "store", w->comm->rank, site, it);
 }
 
-/* Under a lock: what was stored while the operation was under way. */
+/* In passive epochs: compares stores made while the operation was in progress. */
 static void compare_passive(const struct win *w, const struct watched *it)
 {
     const uint64_t next = w->stores ? stores_next(w->stores) : 0;
@@ -194,7 +194,7 @@ static void compare_stores(const struct win *w, const struct watched *it)
     }
 }
 
-/* An epoch begins: what was stored before belongs to another. */
+/* An epoch begins: earlier stores belong to another epoch. */
 void watch_begin(struct win *w)
 {
     if (likely(!w->stores))
@@ -327,7 +327,7 @@ static void tell_passive(struct win *w, struct watched *it)
     tell_target(w, to, it);
 }
 
-/* Before a window goes: frames that nobody has waited for. */
+/* Before a window is freed: marks peers with unconfirmed reports as busy, so that the window waits for them. */
 void watch_settle(struct win *w)
 {
     for (uint32_t i = 0; i < w->table_size; i++) {
@@ -354,7 +354,7 @@ void watch_arrived(struct win *w, const char *payload, size_t len)
         return;
     }
     it.stores = w->stores ? stores_next(w->stores) : 0;
-    /* What one origin does itself it has compared already. */
+    /* Operations of one origin are already compared at that origin. */
     struct list own, *pos = w->seen.next;
     list_init(&own);
     while (pos != &w->seen) {

@@ -37,7 +37,7 @@ static bool is_one_request(const struct op *op, const struct dtype *basic)
     return op->code == OP_NO_OP || atomic_adds(op, basic);
 }
 
-/* A word, and who changes it: false when that failed. */
+/* A word of a target, and the means by which it is changed. */
 struct word {
     bool (*change)(struct word *w, const struct net_atomic *change, uint64_t *old);
     struct win *win;

@@ -26,14 +26,14 @@ struct win_slot {
     struct change change; /* who changes elements of the rank's memory */
 };
 
-/* Who changes integers of 8 bytes in a rank's memory, for everyone (wide.c). */
+/* What changes integers of 8 bytes in a rank's memory, the same for all origins (wide.c). */
 enum win_atomics {
     ATOMICS_PROCESSOR, /* processors of its node; other nodes send frames */
     ATOMICS_ADAPTER,   /* its adapter alone, also for the rank itself */
     ATOMICS_BOTH       /* its adapter and processors of its node, which are atomic towards each other */
 };
 
-/* What others need to know to access a rank's part of a window (directory.h). */
+/* The description with which others access a rank's part of a window (directory.h). */
 struct win_target {
     uint64_t base, size;
     int64_t unit;
@@ -125,7 +125,7 @@ static inline MPI_Win win_handle(struct win *w)
     return (MPI_Win)w;
 }
 
-/* Collective. `memory` is the user's for MPI_WIN_FLAVOR_CREATE and set for those that allocate. */
+/* Collective. `memory` is the user's for MPI_WIN_FLAVOR_CREATE and returned by the flavours that allocate. */
 int win_make(struct comm *parent, int flavor, void *memory, MPI_Aint size, MPI_Aint unit,
              const struct info *info, struct win **out);
 int win_free(struct win *w, bool *gone); /* gone: also when an error is returned */
