@@ -41,7 +41,7 @@ struct record {
     uint64_t order; /* the number of the call among those of all forms */
 };
 
-/* Both ends of one comparison; lives until its messages are done. */
+/* Both messages of one comparison; freed when they are complete. */
 struct comparison {
     struct record mine, theirs;
     struct comm *comm;
@@ -178,7 +178,7 @@ void debug_look_at(const struct comm *c, const void *record, uint64_t length)
         order_report(c, &theirs);
 }
 
-/* One of the two messages, or the start of both, is over. */
+/* One of the two messages, or the call that started them, has ended. */
 static void part_over(struct comparison *c)
 {
     if (--c->pending > 0)

@@ -21,7 +21,7 @@ static LABORATORY_SIZE(
     "runs on buffers in GPU memory as they are; for each further rank as much again. "
     "Smaller calls run on copies in host memory.");
 
-/* One range of the user's memory, and where its copy begins. */
+/* A range of the user's memory and the start of its copy. */
 struct piece {
     void *at;
     MPI_Count count;
@@ -46,7 +46,7 @@ struct copies {
     bool reads_recv, writes_recv; /* the call reads its receive buffer, or writes it */
 };
 
-/* Blocks of one side: 1, or one for each rank or neighbour it exchanges data with. */
+/* The number of blocks of one side: 1, or one for each rank or neighbour. */
 static int count_blocks(const struct coll_args *args, bool is_send)
 {
     int in = 0, out = 0;
@@ -83,7 +83,7 @@ static MPI_Count count_reduced(const struct coll_args *args, bool is_send)
     return total;
 }
 
-/* Block i as the user describes it. */
+/* The memory of block i in the user's buffer. */
 static struct piece find_block(const struct coll_side *side, int i)
 {
     const size_t at = (size_t)i;
@@ -132,7 +132,7 @@ uint64_t coll_device_least(int ranks)
     return (uint64_t)least.value * (uint64_t)MAX(ranks - 1, 1);
 }
 
-/* Data without holes: what messages and kernels move and reduce fastest. */
+/* Whether the data has no holes, as direct messages and kernels require. */
 static bool is_dense(const struct coll_side *side)
 {
     MPI_Aint offset;
@@ -185,7 +185,7 @@ static void open_reduction(struct copied_side *s, struct coll_side *side, MPI_Co
     s->size = (size_t)dt_span(side->type, count, &s->gap);
 }
 
-/* A block that continues the last piece is added to it. */
+/* Adds a block; one that continues the last piece extends it. */
 static void add_block(struct copied_side *s, struct piece b)
 {
     struct piece *last = s->npieces > 0 ? &s->pieces[s->npieces - 1] : NULL;

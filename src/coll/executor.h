@@ -10,7 +10,7 @@
 
 struct coll_executor {
     const char *name;
-    /* May it run this call by this choice? The same at every rank. */
+    /* Whether the executor can run the call by this choice; must be the same at every rank. */
     bool (*fits)(const struct call *call, const struct coll_choice *choice);
     /* Runs a blocking call (request NULL); else makes the request, and starts it unless it is persistent. False: declined, at every
      * rank or none, because what it needs cannot be had. */
@@ -29,7 +29,7 @@ extern const struct coll_executor *const coll_executors[];
 
 /* Runs the call by this choice if an executor fits and accepts it. */
 bool executor_try(struct call *call, const struct coll_choice *choice, struct request **request, int *rc);
-/* The same, and by the rules' next choice otherwise: the last one always fits. */
+/* The same; if none fits, by the next choices of the rules, the last of which always fits. */
 int executor_run(struct call *call, const struct coll_choice *choice, struct request **request);
 
 /* Another choice may be made from now on, at all ranks: drops what executors keep of the last one. */

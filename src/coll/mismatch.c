@@ -15,7 +15,7 @@
 
 #define MESSAGES_MAX 4096 /* that are searched: a program may leave millions for later */
 
-/* A call, as far as it is known. */
+/* The known properties of a call. */
 struct known {
     int rank;
     unsigned kind;

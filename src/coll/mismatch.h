@@ -14,7 +14,7 @@
 
 #define COLL_PAST 64 /* calls of each form that a communicator remembers */
 
-/* One word, since every call writes one. */
+/* Packed into one word, because every call writes one. */
 #define COLL_PAST_OTHER \
     0x10000u /* no messages with its tag: it went through shared memory, RDMA flags or multicast */
 #define COLL_PAST_ROOT_SHIFT 32
@@ -71,12 +71,12 @@ struct coll_agreement {
     int32_t root;
 };
 
-/* From now on a rank that is about to sleep looks. */
+/* Installs the check that a rank makes before it sleeps. */
 void mismatch_open(struct proc *p);
 
 /* Looks now. Ends the job with a sentence that names both calls when it finds a mistake. */
 void mismatch_look(struct proc *p);
-/* The same for one communicator, whose calls are over. */
+/* The same check for one communicator without calls in progress. */
 void mismatch_look_at(const struct comm *c);
 
 #endif

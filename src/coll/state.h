@@ -75,7 +75,7 @@ static inline uint32_t coll_number(struct coll_state *state, const struct coll_a
                                    enum coll_form form, unsigned how)
 {
     struct comm *c = state->comm;
-    /* A program that never waits long would never look otherwise. */
+    /* A program that never waits long would never make the check otherwise. */
     if (unlikely(c->coll_sequence[form] % COLL_PAST == COLL_PAST - 1) &&
         p2p_unexpected_length(c->proc->p2p) > 0)
         mismatch_look(c->proc);

@@ -26,7 +26,7 @@ static void at_root(const struct coll_shape *shape, struct sched *s, bool gather
         copy_own(shape, s, gather);
 }
 
-/* Between this rank's packed blocks and those of its children. */
+/* Moves blocks between this rank's packed blocks and its children. */
 static void with_children(const struct coll_shape *shape, struct sched *s, bool gather, const struct tree *t,
                           struct loc data)
 {

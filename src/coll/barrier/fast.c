@@ -47,7 +47,7 @@ static bool poll_flags(const struct hbarrier *w, int first, int end)
     return false;
 }
 
-/* From the round in which it is. */
+/* Continues the barrier from its current round by the general executor. */
 static __attribute__((noinline)) int continue_in_rounds(struct coll_state *state, int error)
 {
     struct hbarrier_run r;
@@ -63,7 +63,7 @@ static __attribute__((noinline)) int continue_in_rounds(struct coll_state *state
     return r.error;
 }
 
-/* What nobody waits for is done while the first flags are on their way. */
+/* Counts the call while the first flags are in flight, when no rank waits for this one. */
 static void count_call(const struct coll_args *args, struct coll_state *state)
 {
     page_comm_kind(state->page, COLL_BARRIER);

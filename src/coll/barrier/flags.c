@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/barrier/internal.h"
 
-/* Others must not wait long for room in the send queue: completions make it. */
+/* Sets flag `i` of a partner. A full send queue is emptied by polling completions, since the partner waits. */
 int hbarrier_flag(struct hbarrier *w, int i, int lane)
 {
     const struct hbarrier_partner *p = &w->partner[i];

@@ -9,7 +9,7 @@
 #include "coll/executor.h"
 #include "net/group.h"
 
-/* One barrier, under way or waiting for its turn. */
+/* A barrier that is in progress or waits for an earlier one. */
 struct hbarrier_run {
     struct request base;  /* first; unused by blocking calls */
     struct net_hook hook; /* linked while a nonblocking one is under way */
@@ -34,7 +34,7 @@ extern const struct request_ops hbarrier_ops, hbarrier_persistent_ops;
 
 extern const struct coll_executor hbarrier_executor;
 
-/* Requests that use it keep it until they are freed. */
+/* Closes the barrier's state; requests that use it keep it until they are freed. */
 void hbarrier_close(struct coll_state *state);
 
 #endif

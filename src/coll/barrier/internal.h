@@ -44,7 +44,7 @@ struct hbarrier_address {
     struct net_key key;
 };
 
-/* What leaders agree on, by dissemination: */
+/* Properties on which leaders agree, by dissemination: */
 struct hbarrier_setup {
     struct hbarrier_address counter; /* of the first leader; address 0 until its message has arrived */
     uint32_t all_write, all_add,
@@ -133,7 +133,7 @@ void hbarrier_drop(struct hbarrier *w);
 
 /* The messages of all leaders have arrived. Returns before the other leaders have received theirs. */
 void hbarrier_join(struct hbarrier *w);
-/* The first barrier is over at this rank: all ranks have the same answer. */
+/* The first barrier is complete at this rank: adopts the result, which is the same at all ranks. */
 void hbarrier_adopt_result(struct hbarrier *w);
 
 static inline struct hbarrier_lane *hbarrier_lane_of(const struct hbarrier_run *r)
@@ -141,18 +141,18 @@ static inline struct hbarrier_lane *hbarrier_lane_of(const struct hbarrier_run *
     return &r->w->lane[r->lane];
 }
 
-/* As far as it goes now. */
+/* Advances the barrier as far as possible without waiting. */
 void hbarrier_advance(struct hbarrier_run *r);
-/* Is there anything to do for it? (a struct hbarrier_run) */
+/* Whether `run` (a struct hbarrier_run) can advance. */
 bool hbarrier_can_advance(void *run);
 /* Writes the number of the barrier that is under way in that lane to the flag of partner i. */
 int hbarrier_flag(struct hbarrier *w, int i, int lane);
 /* The flags of this leader's partners of a round: sets theirs, or checks its own. */
 void hbarrier_write_round(struct hbarrier_run *r, int round);
 bool hbarrier_round_written(const struct hbarrier_run *r, int round);
-/* A run that is in its lane; returns when it is over. */
+/* Waits until a run that has its lane is complete. */
 void hbarrier_wait(struct hbarrier_run *r);
-/* A barrier is over that was done this way. */
+/* Counts a complete barrier by its method. */
 void hbarrier_count(const struct hbarrier *w, enum hbarrier_method method);
 
 /* Keeps the first error of a run. */
@@ -169,7 +169,7 @@ bool hbarrier_can_run_fast(const struct hbarrier *w);
 
 bool hbarrier_is_multicast(const struct coll_choice *choice);
 int hbarrier_tree_fan(const struct hbarrier *w);
-/* Collective and blocking, so only MPI_Barrier does it. */
+/* Collective and blocking; called by MPI_Barrier only. */
 int hbarrier_open_multicast(struct hbarrier *w);
 void hbarrier_close_multicast(struct hbarrier *w);
 /* In round 0 a leader waits for its children; in round 1 it reports to its parent, and the first leader sends. */

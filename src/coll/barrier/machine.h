@@ -34,7 +34,7 @@ struct barrier_machine {
     uint8_t turn; /* number of the barrier, modulo 256 */
 };
 
-/* What is fixed for a communicator. */
+/* The constants of a communicator. */
 struct barrier_machine_shape {
     bool leads;
     bool alone; /* no other rank on this node */
@@ -54,7 +54,7 @@ static inline enum barrier_machine_action barrier_machine_begin(struct barrier_m
     return BARRIER_EXPECT;
 }
 
-/* The members, or the partners of a round, are here. */
+/* All members, or the partners of the round, have arrived: the next action. */
 static inline enum barrier_machine_action barrier_machine_go_on(struct barrier_machine *m,
                                                                 const struct barrier_machine_shape *shape)
 {

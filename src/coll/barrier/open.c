@@ -116,7 +116,7 @@ static int make_schedule(struct hbarrier *w, const struct coll_choice *choice, i
     return cut_rounds(w);
 }
 
-/* One transport leads to all partners, or NULL. */
+/* The transport that reaches all partners, or NULL. */
 static struct transport *find_transport(struct hbarrier *w)
 {
     struct transport *t = NULL;
@@ -235,7 +235,7 @@ static void make_plan(struct hbarrier *w, int n)
     w->rounds[METHOD_WRITE] = rounds;
 }
 
-/* What this leader has to offer, before it hears of the others. */
+/* Prepares this leader's part of the agreement. */
 static int prepare_leader(struct hbarrier *w, int n)
 {
     struct net *net = w->net;

@@ -30,7 +30,7 @@ static COUNTER(by_node, "coll_barrier_by_node",
 
 /* ---- the first barrier ---- */
 
-/* What the partners of this round have sent. */
+/* Merges the messages of the partners of this round. */
 static void merge_setups(struct hbarrier *w, int round)
 {
     for (int i = 0; i < w->setups; i++) {
@@ -243,7 +243,7 @@ static bool is_switched(struct hbarrier_run *r)
     return r->crossed;
 }
 
-/* Has what the stage waits for happened? */
+/* Whether the stage can end. */
 static bool barrier_stage_is_ready(struct hbarrier_run *r)
 {
     const struct hbarrier *w = r->w;
@@ -334,12 +334,12 @@ static enum hbarrier_method method_of(const struct hbarrier_run *r)
     return r->lane == 0 && r->w->switched ? METHOD_SWITCH : r->w->method;
 }
 
-/* As far as it goes now. */
+/* Advances the barrier as far as possible without waiting. */
 void hbarrier_advance(struct hbarrier_run *r)
 {
     while (!r->over && is_first(r)) {
         struct barrier_machine *m = &hbarrier_lane_of(r)->machine;
-        /* What it sent to its node must have left before its memory is given up. */
+        /* Sends must have completed before the memory is released. */
         if (m->stage == BARRIER_RELEASE && r->w->leads && r->pending > 0)
             return;
         if (m->stage == BARRIER_IDLE)
@@ -356,7 +356,7 @@ void hbarrier_advance(struct hbarrier_run *r)
     }
 }
 
-/* Nobody rings a doorbell when a flag is written from another node. */
+/* Whether the run waits for flags of other nodes, which are written without a doorbell. */
 static bool is_unrung(const struct hbarrier_run *r)
 {
     return (r->method == METHOD_WRITE || r->method == METHOD_SWITCH || r->method == METHOD_COUNTER ||

@@ -176,7 +176,7 @@ static int between_nodes(struct gathering *g)
     return rc;
 }
 
-/* Every leader sends at once: nobody must run out of buffers. The same at all ranks. */
+/* Whether the buffers suffice for all leaders to send at once; the same at all ranks. */
 static bool gathering_fits(const struct gathering *g)
 {
     size_t packets = 0;

@@ -48,7 +48,7 @@ static void multicast_record_error(struct multicast_run *r, int rc)
         r->error = rc;
 }
 
-/* What comes next after a stage. */
+/* The stage after the current one. */
 static enum stage multicast_next_stage(const struct multicast_run *r)
 {
     const bool leads = r->m->group != NULL, first = r->place == 0;
@@ -116,7 +116,7 @@ static bool multicast_receive(struct multicast_run *r)
     return true;
 }
 
-/* One message at a time. */
+/* Sends the next message of the broadcast; messages are sent one at a time. */
 static bool multicast_send(struct multicast_run *r)
 {
     struct multicast *m = r->m;
@@ -153,7 +153,7 @@ static bool stage_done(struct multicast_run *r)
     }
 }
 
-/* As far as it goes now; true when it got further. */
+/* Advances without waiting; true when there was progress. */
 static bool multicast_advance(struct multicast_run *r)
 {
     bool moved = false;
@@ -206,7 +206,7 @@ static int multicast_describe(struct multicast_run *r, const struct coll_args *a
     return 0;
 }
 
-/* As far as it goes at once. */
+/* Starts the broadcast and advances it as far as possible. */
 static void multicast_begin(struct multicast_run *r)
 {
     r->stage = STAGE_WAITING;

@@ -38,7 +38,7 @@ struct multicast {
     bool failed;             /* the network would not */
 };
 
-/* What the group is for and how it repairs losses. */
+/* The purpose of a group and its repair of losses. */
 struct multicast_terms {
     const char
         *otherwise;      /* begins the message that is printed if the network refuses; NULL: not requested */
@@ -49,7 +49,7 @@ struct multicast_terms {
     uint64_t timeout_us;
 };
 
-/* Collective. 0 also when it has failed, at all ranks. */
+/* Collective. A group that cannot be opened is no error: all ranks then go on without it. */
 int multicast_open(struct comm *c, const struct multicast_terms *terms, struct multicast **out);
 void multicast_free(struct multicast *m);
 /* NULL: not this way, at all ranks. `open`: this call may wait for the others, which the first use of multicast needs. */

@@ -37,7 +37,7 @@ static MPI_Count block_bytes(const struct coll_args *args, const struct coll_sha
     return s->type && !s->counts.p ? s->count * s->type->size : 0;
 }
 
-/* In place, blocks of different sizes are put aside packed, one after the other. */
+/* In place, blocks of different sizes are packed into temporary memory, one after the other. */
 static int bind_temp_blocks(struct binding *b, int64_t items)
 {
     b->temp_starts = malloc(((size_t)items + 1) * sizeof(int64_t));
@@ -118,7 +118,7 @@ void binding_temp(struct binding *b, void *temp)
         bind_uniform(&b->buf[BUF_RECV], temp, 1, byte_type());
         return;
     }
-    /* Room was made for the data alone: the buffer begins where its first byte would be. */
+    /* Memory was allocated for the true extent only: shifts the base by the true lower bound. */
     t->base = temp && t->type ? ptr_add(temp, -t->type->true_lb) : temp;
 }
 

@@ -6,7 +6,7 @@
 
 #include "coll/coll.h"
 
-/* One of a schedule's buffers. */
+/* A buffer of a schedule with its memory. */
 struct bound {
     char *base;
     struct dtype *type;
@@ -24,7 +24,7 @@ struct place {
     struct dtype *type;
 };
 
-/* Everything about the memory of one collective call. Temporary memory comes from the caller. */
+/* The memory of one collective call. The caller provides temporary memory. */
 struct binding {
     struct bound buf[SCHED_BUFS];
     size_t temp_size;

@@ -418,7 +418,7 @@ static int run_blocking(struct coll_request *r)
     return rc;
 }
 
-/* Retains what the user may free; starts it unless it is persistent. */
+/* Retains objects that the user may free; starts the call unless it is persistent. */
 static int run_as_request(struct coll_request *r, const struct call *call, struct request **out)
 {
     struct coll_state *state = call->state;

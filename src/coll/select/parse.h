@@ -12,7 +12,7 @@ int coll_parse_kind(const char *word, enum coll_kind *out);
 /* algorithm[:option=number]..., which is cut up. */
 int coll_parse(enum coll_kind kind, char *text, struct coll_choice *out);
 
-/* "64", "64k", "4m", "1g"; false when it is none of these or does not fit. */
+/* "64", "64k", "4m", "1g"; false when it has another form or is too large. */
 bool coll_parse_size(const char *text, uint64_t *out);
 
 #endif

@@ -27,7 +27,7 @@ const struct result *result_find(const struct proc *p, const struct result_shape
                                  int class);
 /* ns of that choice; 0: not known. r may be NULL. */
 uint32_t result_of(const struct result *r, const struct coll_choice *choice);
-/* Replaces what was known of the class. */
+/* Replaces the results of the class. */
 void result_keep(struct proc *p, const struct result *r);
 
 /* A line for each, the newest first: "bcast of 4096 bytes, 8 ranks on 4 nodes: ...". */

@@ -31,7 +31,7 @@ static TUNABLE_CHECKED(
     "part; "
     "measured otherwise. `fishplate info --coll` lists the algorithms.");
 
-/* The rules of a file, before the built-in ones. */
+/* The rules of a file; they precede the built-in ones. */
 static struct site site;
 
 static struct settings {

@@ -62,7 +62,7 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
 enum coll_copy { COPY_MEASURED, COPY_SLOTS, COPY_READ, COPY_SPLIT };
 enum coll_copy coll_copy_method(void);
 
-/* Must reductions of the same data give the same bits in every run? */
+/* Whether reductions of the same data must give the same bits in every run. */
 bool coll_is_deterministic(void);
 
 /* May the choice depend on measurements? */

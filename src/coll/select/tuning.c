@@ -54,7 +54,7 @@ struct coll_budget {
     uint64_t begin_ns, spent_ns;
 };
 
-/* One class of sizes of an operation. */
+/* The state of one size class of an operation. */
 struct tuned {
     struct tune tune;
     struct result result; /* the candidates, and what is known of them */
@@ -174,7 +174,7 @@ static struct coll_args sample_args(const struct call *user, uint64_t bytes, cha
     return one;
 }
 
-/* n calls; *ns is the time of one at this rank. */
+/* Makes n calls; *ns is the time of one at this rank. */
 static int run_calls(const struct call *user, struct tuned *t, unsigned candidate, char *buffer, int n,
                      uint64_t *ns)
 {
@@ -199,7 +199,7 @@ static uint64_t sample_ns(const struct tuned *t)
     return t->turns ? SAMPLE_TURNS : SAMPLE_NS;
 }
 
-/* One use of the tuner. *spent: of the slowest rank. */
+/* One use of the tuner. *spent: time of the slowest rank. */
 static int tuning_sample(const struct call *user, struct tuned *t, char *buffer, uint64_t *spent)
 {
     struct tune_ticket ticket = tune_pick(&t->tune, UINT32_MAX);

@@ -22,7 +22,7 @@ struct coll_candidate {
     double predicted; /* us, by the model */
 };
 
-/* *choice, which the rules selected, becomes what is faster for this call. */
+/* Replaces *choice, which the rules selected, by the candidate that the tuner prefers for this call. */
 int tuning_select(struct call *call, struct coll_choice *choice);
 void tuning_close(struct coll_state *state);
 

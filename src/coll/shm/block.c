@@ -42,7 +42,7 @@ static size_t block_length(int size)
     return sizeof(struct shared_head) + (size_t)size * sizeof(struct shared_rank);
 }
 
-/* Rank 0 allocates and sends the address to the others, or that there is none. */
+/* Rank 0 allocates the block and sends its offset, or that there is none, to the others. */
 static int block_agree_offset(struct comm *c, const struct coll_args *args, uint32_t number, uint64_t *offset)
 {
     struct p2p *p2p = c->proc->p2p;

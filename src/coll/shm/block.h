@@ -56,7 +56,7 @@ struct shared_flag {
     alignas(16) char data[SHARED_INLINE];
 };
 
-/* What one rank writes and the others read. */
+/* The words that one rank writes and the others read. */
 struct shared_rank {
     struct shared_flag flag[SHARED_DEPTH];
     alignas(CACHE_LINE) _Atomic uint64_t done; /* the last step of which it has read all it wanted */
@@ -73,7 +73,7 @@ struct shared_rank {
     alignas(2 * CACHE_LINE) _Atomic uint64_t claims;
     alignas(2 * CACHE_LINE) _Atomic uint64_t wrote;
     _Atomic uint32_t units;
-    /* What a call cost this rank, for rank 0: see method.h. */
+    /* The cost of calls at this rank, read by rank 0 (method.h). */
     alignas(2 * CACHE_LINE) _Atomic uint64_t cost[COLL_SCAN][SHARED_CLASSES];
     /* Calls of coll_device_least bytes so far (upper 48 bits), and in which of the last 16 all data of this rank was in GPU memory:
      * bit 0 is the last one. */
@@ -164,9 +164,9 @@ static inline uint64_t shared_entry(uint32_t number, enum coll_kind kind, int ro
 /* Makes sure there are big slots, and learns whether memory can be read; false when there are no slots to be
  * had. Collective. */
 bool shared_open_big(struct shared *b);
-/* The same, and then many of them where there is room. Collective. */
+/* Opens many big slots at once if there is memory. Collective. */
 void shared_open_many(struct shared *b);
-/* Gives them back. Nobody uses them any more. */
+/* Frees the big slots, which no rank uses any more. */
 void shared_close_big(struct shared *b);
 
 static inline bool shared_is_barrier(uint64_t what)
@@ -215,7 +215,7 @@ static inline char *shared_slot(const struct shared *b, int rank, uint64_t step,
     return b->big + ((size_t)rank * b->big_depth + slot) * b->head->big_size;
 }
 
-/* Who reads this rank's slot of that step. */
+/* The readers of this rank's slot of that step. */
 static inline struct slot_use *shared_use(struct shared *b, uint64_t step)
 {
     return &b->slot_use[step & (shared_depth(b) - 1)];
@@ -261,7 +261,7 @@ static inline void shared_post(struct shared *b, uint64_t step, enum shared_meth
 bool shared_wait(struct shared *b, int rank, uint64_t step);
 /* ... or until more than `have` parts of its small slot are there: returns how many; 0 when it has posted the whole. */
 uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have);
-/* Has it posted already? Does not look at marks. */
+/* Whether the rank has posted the step; ignores marks. */
 bool shared_posted(const struct shared *b, int rank, uint64_t step);
 /* Waits until ready(arg). The rank that changes the condition rings this rank's bell. */
 void shared_wait_until(struct shared *b, bool (*ready)(void *), void *arg);
@@ -272,7 +272,7 @@ void shared_accept(struct shared *b, uint64_t step);
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */
 bool shared_sync(struct shared *b, uint64_t step, enum shared_method way);
-/* How the data of a rank goes that has posted this step. */
+/* By which method the data of a rank that has posted this step moves. */
 static inline enum shared_method shared_method_of(const struct shared *b, int rank, uint64_t step)
 {
     return (enum shared_method)(
@@ -287,13 +287,13 @@ bool shared_all_on_device(struct shared *b, bool mine);
 int shared_mismatch(struct shared *b);
 /* This rank will not read anything of this step any more. Ranks that wait for that are woken. */
 void shared_done(struct shared *b, uint64_t step);
-/* The same of a step that occupies no big slot: reported now or within SHARED_LAG steps. */
+/* The same for a step without a big slot: reported now or within SHARED_LAG steps. */
 static inline void shared_done_short(struct shared *b, uint64_t step)
 {
     if (slots_must_report(b->reported, step, SHARED_LAG))
         shared_done(b, step);
 }
-/* One rank, or SHARED_EVERYONE. */
+/* Wakes one rank, or all with SHARED_EVERYONE. */
 static inline void shared_wake(struct shared *b, int rank)
 {
     const struct net *net = b->comm->proc->net;

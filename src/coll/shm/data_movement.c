@@ -11,7 +11,7 @@ void shared_barrier(struct shared *b)
     shared_done_short(b, step);
 }
 
-/* Part of a block of a side, packed, out of memory or into it. */
+/* The memory of block `index` of a side. */
 static char *side_block(const struct coll_side *side, int index)
 {
     return ptr_add(side->buf, index * side->count * side->type->extent);
@@ -92,7 +92,7 @@ static void put_each(struct transfer *t, char *slot, size_t at, size_t len)
                   at, len);
 }
 
-/* What comes from rank r goes to block r, where there is one for everybody. */
+/* The block for data of rank r: block r where there is one for each rank. */
 static int block_from(const struct transfer *t, int r)
 {
     return t->args->kind == COLL_BCAST || t->args->kind == COLL_SCATTER ? 0 : r;
@@ -122,7 +122,7 @@ static void fetch_helped(struct transfer *t, int r)
         t->error = rc;
 }
 
-/* What a rank sends to itself. */
+/* Copies the data that a rank sends to itself. */
 static void keep_own(struct transfer *t, int from, int to)
 {
     const struct coll_side *s = &t->args->send, *r = &t->args->recv;

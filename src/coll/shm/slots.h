@@ -48,7 +48,7 @@ static inline uint64_t slot_part(uint64_t word, uint64_t parts)
     return word << SLOT_PART_BITS | parts;
 }
 
-/* How many parts are there, if this was said of that word; else 0. */
+/* The number of parts if `said` belongs to that word; else 0. */
 static inline uint64_t slot_parts(uint64_t said, uint64_t word)
 {
     const uint64_t parts = said ^ word << SLOT_PART_BITS;

@@ -48,7 +48,7 @@ void split_copy_begin(struct shared *b, size_t bytes)
     atomic_store_explicit(&me->claims, split_pack(all), memory_order_relaxed);
 }
 
-/* One piece, to where the reader wants it. */
+/* Copies one piece into the reader's memory. */
 static int piece_copy(struct shared *b, const struct split_copy *h, const struct shared_rank *it,
                       struct split_piece c)
 {

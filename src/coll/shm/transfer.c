@@ -26,7 +26,7 @@ static int blocks_of(const struct transfer *t)
     return t->each ? t->b->comm->size - 1 : 1;
 }
 
-/* How often does a block go from one rank to another in a call? */
+/* How many times a block moves from one rank to another in a call. */
 static int moves_of(const struct transfer *t)
 {
     const int size = t->b->comm->size;
@@ -108,20 +108,20 @@ static uint64_t cost_of(const struct transfer *t, uint64_t ns, size_t steps, boo
     return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
 }
 
-/* Are all sources read? Then there is but one step. */
+/* Whether the data of all sources is read directly; then there is one step only. */
 static bool all_read(const struct transfer *t)
 {
     const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
     return t->reading && __builtin_popcountll(t->reading) == sources;
 }
 
-/* Did the data of all sources come the same way? */
+/* Whether the data of all sources moved by the same method. */
 static bool is_one_way(const struct transfer *t)
 {
     return !t->reading || all_read(t);
 }
 
-/* The data of this call moved as it was decided. */
+/* Whether the data of this call moved by the decided method. */
 static bool followed_decision(const struct transfer *t)
 {
     return is_one_way(t) && (t->reading ? t->method : METHOD_SLOTS) == t->decision.method;
@@ -142,7 +142,7 @@ static void report_call(struct transfer *t, enum shared_method method)
                              period_of(t));
 }
 
-/* Rank r has posted the first step: does it want to be read? */
+/* Rank r has posted the first step: whether its data is to be read directly. */
 static bool wants_reading(struct transfer *t, int r, uint64_t step)
 {
     t->method = shared_method_of(t->b, r, step);
@@ -174,7 +174,7 @@ static void transfer_copy_own(struct transfer *t)
         t->ops->own(t);
 }
 
-/* Writes a part of what this rank has for its only reader. */
+/* Writes a part of this rank's data for its only reader. */
 static void transfer_write_part(struct transfer *t, uint64_t step)
 {
     const struct shared *b = t->b;
@@ -232,7 +232,7 @@ static void transfer_fetch_block(struct transfer *t, int r)
         t->ops->fetch(t, r);
 }
 
-/* One step from one rank; false when it is in another call. */
+/* Takes one step of one rank; false when that rank is in another call. */
 static bool take_from(struct transfer *t, int r, uint64_t step, size_t at, size_t len)
 {
     if (t->reading >> r & 1)
@@ -359,7 +359,7 @@ static void both_sides(struct transfer *t, uint64_t last)
     report_call(t, t->reading ? t->method : METHOD_SLOTS);
 }
 
-/* What a step carries of each block; 0 when the call does not fit. */
+/* The bytes of each block that a step carries; 0 when the call does not fit. */
 static size_t chunk_of(const struct transfer *t, size_t unit)
 {
     const size_t blocks = (size_t)blocks_of(t);

@@ -11,7 +11,7 @@
 #define SHARED_ALL_READ_RANKS 3    /* with at most this number of ranks, however long; */
 #define SHARED_ALL_READ_MAX   1024 /* up to this size in bytes, whatever the number of ranks */
 
-/* One collective as one rank sees it. */
+/* One collective call at one rank. */
 struct transfer {
     struct shared *b;
     const struct coll_args *args;
@@ -43,7 +43,7 @@ struct transfer_ops {
     /* All of it, from the memory of rank r; or with its help. May be NULL: `finish` does it. */
     void (*fetch)(struct transfer *t, int r);
     void (*fetch_helped)(struct transfer *t, int r);
-    /* A reduction: my elements with those of the reader, which are in scratch memory. */
+    /* A reduction: combines this rank's elements with those of the reader, which are in scratch memory. */
     split_copy_part *combine;
     /* What this rank has for itself, while others are busy with what it has for them. May be NULL. */
     void (*own)(struct transfer *t);

@@ -102,7 +102,7 @@ struct ib_endpoint {
     uint16_t expected; /* of the next message to deliver; ESN in [Liu04 6.2.5] */
     uint32_t id;       /* index in ib->endpoints */
 
-    /* Owner: channel. The ring that is written to, while the peer polls it. */
+    /* Owner: channel. The ring that this process writes and the peer polls. */
     bool tx_on;
     bool
         tx_by_imm; /* the peer's adapter may place the end of a frame before the rest: announce it by an immediate */

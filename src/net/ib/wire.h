@@ -68,13 +68,13 @@ struct ib_ring_on {
     uint32_t slots, slot_size;
 };
 
-/* A write whose receiver looks at the last byte (net_fate). */
+/* The state of a write whose receiver polls the last byte (net_fate). */
 struct ib_write_status {
     uint64_t number;
     uint64_t seen;
 };
 
-/* A write that nobody is told of, as it was asked for. */
+/* A silent write (without notification), as it was requested. */
 struct ib_redo_write {
     uint64_t address;
     struct net_key key;
@@ -123,7 +123,7 @@ struct ib_hello_xrc {
     uint32_t srq[IB_LANES];
 };
 
-/* What a process tells another to open a connection (conn.h); a datagram. */
+/* The datagram by which a process opens a connection (conn.h). */
 struct ib_hello {
     uint32_t magic;
     uint32_t version;

@@ -46,9 +46,9 @@ struct partial {
 struct partial partial_start(const struct coll_shape *shape, struct loc in, struct loc buf0, struct loc buf1);
 struct loc partial_mine(const struct partial *p);   /* to send from */
 struct loc partial_theirs(const struct partial *p); /* to receive into */
-/* Combines [first, first + count) of what was received with what is there. */
+/* Combines items [first, first + count) received with those in place. */
 void partial_merge(struct sched *s, struct partial *p, bool mine_first, int64_t first, int64_t count);
-/* Moves that range to buf[0] if it is not there. */
+/* Moves the range to buf[0] if it is in the other buffer. */
 void partial_settle(struct sched *s, const struct partial *p, int64_t first, int64_t count);
 
 /* Fold to a power of two: of the first 2 * rem ranks each even one speaks for itself and its right neighbour,
@@ -106,7 +106,7 @@ static inline int ring(int rank, int size)
     return ((rank % size) + size) % size;
 }
 
-/* Gather and scatter mirror each other: what one receives, the other sends. */
+/* Gather and scatter mirror each other: a receive of one is a send of the other. */
 static inline void sched_move(struct sched *s, bool receive, int peer, struct loc at, int64_t count)
 {
     if (receive)

@@ -12,7 +12,7 @@ static inline bool ib_has_unacknowledged(const struct ib_endpoint *ep)
     return !list_empty(&ep->unacknowledged) || !list_empty(&ep->unacknowledged_rdma);
 }
 
-/* What stands before every message. */
+/* Fills the header of a message. */
 static inline void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum ib_type type, bool waited)
 {
     *h = (struct ib_head){.seq = type <= IB_LEAVE && type != IB_FRAME ? 0 : ep->next_seq++,
@@ -25,7 +25,7 @@ static inline void ib_head_fill(struct ib_endpoint *ep, struct ib_head *h, enum 
     ep->used = ep->ib->tick;
 }
 
-/* Of a message over a further rail: the credits are those of that rail. */
+/* Fills the header of a message over an additional rail, with the credits of that rail. */
 static inline void ib_pair_head_fill(struct ib_lane *lane, struct ib_head *h, enum ib_type type, bool waited)
 {
     struct ib_endpoint *ep = lane->endpoint;

@@ -74,7 +74,7 @@ void ib_endpoint_return_credits(struct ib_endpoint *ep)
 
 /* ---- through a ring ---- */
 
-/* Frames at the head of one ring whose turn it is. */
+/* Takes the frames at the head of a ring that are next in order. */
 static inline int ring_take_frames(struct ib_endpoint *ep)
 {
     int events = 0;
@@ -171,7 +171,7 @@ static bool frame_hold(struct ib_endpoint *ep, struct ib_buffer *b)
     return true;
 }
 
-/* It came through a queue pair that is gone, and owes nothing. */
+/* Handles a message that arrived through a destroyed queue pair; it returns no credit. */
 static void orphan_take(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     endpoint_deliver(ep, (const struct ib_head *)(const void *)b->data, b->length);

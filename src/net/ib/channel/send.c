@@ -38,7 +38,7 @@ struct ib_lane *ib_lane_for_size(struct ib_endpoint *ep, size_t len)
     return lane_for(ep, len);
 }
 
-/* A credit and a place in the queue for one frame. */
+/* Takes a credit and a send queue entry for one frame. */
 static inline int lane_claim(struct ib_lane *lane, bool *waited)
 {
     if (unlikely(!ib_lane_has_room(lane, 1, false)))

@@ -118,7 +118,7 @@ static int lanes_create(struct ib_endpoint *ep)
     return rc;
 }
 
-/* An adapter that has nothing left, or is not there any more, is passed over. */
+/* Creates the queue pair; skips adapters that are out of resources or removed. */
 static void endpoint_create_queue(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
@@ -185,7 +185,7 @@ void ib_endpoint_act(struct ib_endpoint *ep, unsigned actions)
         ib_endpoint_act(ep, conn_left(&ep->conn));
 }
 
-/* By the next way, where there are several. */
+/* Opens the connection again, over the next path where there are several. */
 void ib_endpoint_reopen(struct ib_endpoint *ep)
 {
     unsigned actions = conn_broken(&ep->conn);

@@ -150,7 +150,7 @@ static void hello_watch_peer(struct ib_endpoint *ep)
 {
     if (conn_settled(&ep->conn))
         return;
-    /* What has broken is wanted back: each way is tried quickly at first. */
+    /* After a failure each path is tried quickly at first. */
     uint32_t tries = ep->failed_since ? ep->conn.tries % IB_PATH_TRIES : ep->conn.tries;
     uint64_t wait = FIRST_WAIT << MIN(tries, 8u);
     ep->deadline = clock_ns() + MIN(wait, IB_HELLO_LONGEST_WAIT);

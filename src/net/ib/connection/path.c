@@ -46,7 +46,7 @@ int ib_paths_find(struct ib_endpoint *ep, const struct ib_rail_info *peer, uint3
     return 0;
 }
 
-/* Its queue pairs are not there. */
+/* Selects a path. The endpoint must have no queue pairs. */
 void ib_path_use(struct ib_endpoint *ep, unsigned way)
 {
     struct ib_paths *w = ep->paths;

@@ -60,7 +60,7 @@ static int chunk_map(struct ib *ib, struct ib_chunk *c)
     return rc;
 }
 
-/* One more fits into the table. */
+/* Ensures room for one more entry in the table of chunks; false without memory. */
 static bool chunks_room(struct ib *ib)
 {
     if (ib->nchunks < ib->chunks_room)

@@ -67,7 +67,7 @@ static int open_port(struct ib_device *d, struct net_port *p)
     return 0;
 }
 
-/* There are devices, and none will do. */
+/* Reports why none of the devices can be used. */
 static int nothing_usable(const char *path, const struct ib_device *d)
 {
     const struct ib_survey *s = &d->survey;

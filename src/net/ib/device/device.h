@@ -30,7 +30,7 @@ struct ib_shared;
 #define IB_RAILS_MAX    8 /* that a process uses */
 #define IB_ADAPTERS_MAX 4 /* number of keys in a net_key */
 
-/* How a port is reached. It travels (boot, HELLO): fixed layout, little-endian. */
+/* The address of a port, sent at boot and in HELLO: fixed layout, little-endian. */
 struct ib_address {
     uint8_t gid[16];
     uint16_t lid;
@@ -94,7 +94,7 @@ static inline bool ib_device_has_atomics(const struct ib_device *d)
            d->attr.max_qp_init_rd_atom > 0;
 }
 
-/* What peers may do with memory, and through queue pairs. */
+/* The access rights of peers to registered memory and through queue pairs. */
 static inline int ib_device_access_flags(const struct ib_device *d)
 {
     return IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
@@ -178,7 +178,7 @@ struct ib_buffer {
     uint8_t rail; /* where it waits for a HELLO, or goes out as one */
 };
 
-/* Buffers of one size. */
+/* A pool of registered buffers of one size. */
 struct ib_pool {
     struct ib *ib;
     struct ib_buffer *free;

@@ -13,7 +13,7 @@
 #include "boot/boot.h"
 #include "boot/softib.h"
 
-/* What travels. */
+/* The published form of an offer. */
 struct offer_head {
     uint32_t port_size, count, softib;
 };
@@ -40,7 +40,7 @@ static int offer_publish(struct boot *b, const struct ib_offer *o)
     return rc;
 }
 
-/* What one node published; false: it uses another version of the library. */
+/* Reads the offer of a node; false: it uses another version of the library. */
 static bool read_offer(struct boot *b, uint32_t rank, struct choose_node *node, uint32_t *softib)
 {
     struct offer_head head = {0};
@@ -64,7 +64,7 @@ static bool read_offer(struct boot *b, uint32_t rank, struct choose_node *node, 
     return true;
 }
 
-/* Which way the job goes, and beside it what was not taken. */
+/* Logs the chosen network and the alternatives. */
 static void log_decision(const struct decision *d)
 {
     struct net_port p = {.made = d->network.made, .link = d->network.link, .subnet = d->network.subnet};

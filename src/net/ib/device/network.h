@@ -9,7 +9,7 @@
 
 struct boot;
 
-/* What a node has to offer. */
+/* The ports that a node offers. */
 struct ib_offer {
     const struct net_port *ports;
     uint32_t count;

@@ -86,7 +86,7 @@ static bool is_virtual(const char *device)
     return realpath(path, real) && strstr(real, "/devices/virtual/");
 }
 
-/* The last wire= in the fabric's description counts; without one it is shared memory. */
+/* The kind of wire in softib's fabric description: the last wire= counts; the default is shared memory. */
 static enum net_made softib_wire(void)
 {
     const char *fabric = env_get(ENV_SOFTIB_FABRIC), *at = fabric;
@@ -216,7 +216,7 @@ static int survey_grow(struct ib_survey *s, uint32_t n)
     return 0;
 }
 
-/* A device without ports is of use when it has the wires of a barrier network. */
+/* A device without ports is useful only as the wires of a barrier network. */
 static int look_at_wires(const struct verbs *v, struct ibv_context *context, struct ib_survey *s)
 {
     if (!v->wires.hosts || v->wires.hosts(context) <= 0)

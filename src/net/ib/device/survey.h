@@ -20,7 +20,7 @@ int ib_survey(const struct verbs *v, struct ib_survey *out);
 /* The exported function fills only the first members of the structure; a newer one is in the context. */
 int ib_query_port(const struct verbs *v, struct ibv_context *context, int port, struct ibv_port_attr *out);
 
-/* One port again, whose device, number and place are known. */
+/* Updates *p from the port's attributes; its device, number and place are set already. */
 void ib_survey_port(const struct verbs *v, struct ibv_context *context, const struct ibv_port_attr *a,
                     struct net_port *p);
 

@@ -18,7 +18,7 @@ struct wanted {
     const char *name;
 };
 
-/* All of them, or none. */
+/* Finds all functions of a group, or sets all to NULL. */
 static void find_all(void *library, const struct wanted *wanted, size_t count)
 {
     bool all = true;

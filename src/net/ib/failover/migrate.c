@@ -41,7 +41,7 @@ static bool has_alternate(const struct ib_endpoint *ep)
            (ep->ib->alternate || ep->alternate.lid != ep->address.lid);
 }
 
-/* Loads the path that is not in use. An adapter that cannot do it has none. */
+/* Loads the alternate path, if the adapter supports path migration. */
 void ib_migration_arm(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;

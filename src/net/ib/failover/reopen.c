@@ -75,7 +75,7 @@ static bool status_is_permanent(const struct ib *ib, enum ibv_wc_status s)
            s == IBV_WC_REM_ACCESS_ERR || s == IBV_WC_LOC_QP_OP_ERR;
 }
 
-/* A send of this connection failed. Those before it did not. */
+/* A send of this connection failed; the sends before it succeeded. */
 void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -190,7 +190,7 @@ void ib_failover_finish(struct ib_endpoint *ep)
     ep->failed_since = 0;
 }
 
-/* Without a port a process reaches nobody, and nobody reaches it. */
+/* Ends the job with a sentence when this process has no usable port for too long. */
 static void require_ports(struct ib *ib, uint64_t now)
 {
     uint64_t since = 0;

@@ -246,7 +246,7 @@ void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size
     ib_control_send(ep, IB_ANSWER);
 }
 
-/* A word of a window's lock, which others may have changed since it landed. */
+/* Whether the write must not be repeated: a word of a window's lock may have been changed by others since. */
 static bool is_only_once(const struct ib_unacknowledged *k)
 {
     return k->op && k->op->once && k->rdma.opcode == IBV_WR_RDMA_WRITE;
@@ -254,7 +254,7 @@ static bool is_only_once(const struct ib_unacknowledged *k)
 
 /* ---- silent writes ---- */
 
-/* One at a time: the first of those that are kept. */
+/* Repeats the first kept silent write; they are repeated one at a time. */
 static bool send_silent(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     if (k->queried_in != ep->conn.mine) {

@@ -59,7 +59,7 @@ static int port_for(const struct net_port *ports, uint32_t n, const struct choos
     return taken;
 }
 
-/* A network and how much the job likes it. */
+/* A network and its rank among the candidates. */
 struct candidate {
     struct choose_network network;
     int place; /* the user's order on the node that likes it least */
@@ -161,7 +161,7 @@ void choose_reasons(struct net_port *ports, uint32_t n)
     }
 }
 
-/* Why a usable port is not the one that is used. */
+/* States why a usable port is not used. */
 static void say_second(struct net_port *p, const struct net_port *used, const struct choose_network *w)
 {
     char name[64];

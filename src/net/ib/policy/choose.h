@@ -11,7 +11,7 @@
 
 #include "net/port.h"
 
-/* The ports of one node. */
+/* The offer of one node: its ports. */
 struct choose_node {
     const struct net_port *ports;
     uint32_t count;

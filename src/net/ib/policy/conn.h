@@ -52,7 +52,7 @@ enum conn_state {
     CONN_FAILED   /* the peer never answered */
 };
 
-/* What to do, in this order of bits. */
+/* Actions for the transport, to be taken in the order of the bits. */
 enum conn_action {
     CONN_DO_DESTROY = 1 << 0, /* drop the old queue pairs */
     CONN_DO_CREATE = 1 << 1,  /* make new ones, with receives posted */
@@ -84,7 +84,7 @@ struct conn {
 /* Events. Each returns the actions (bits of enum conn_action). Events that mean nothing in a state do
  * nothing. */
 
-/* There is something to send. To be said again after a DESTROY while something waits. */
+/* Something waits to be sent. Must be called again after a DESTROY while something waits. */
 unsigned conn_want(struct conn *c);
 
 /* A HELLO {mine, yours, ready} arrived. */
@@ -121,7 +121,7 @@ unsigned conn_lost(struct conn *c);
  * CONN_AGREED and nothing is in flight, even if nothing was in flight when that state began. */
 unsigned conn_left(struct conn *c);
 
-/* No HELLO of mine waits for an answer. */
+/* Whether no HELLO of this side waits for an answer. */
 static inline bool conn_settled(const struct conn *c)
 {
     return c->state != CONN_ASKING && c->state != CONN_HALF;
@@ -134,7 +134,7 @@ static inline bool conn_goes_on(const struct conn *c)
     return c->state == CONN_ASKING;
 }
 
-/* What a HELLO reports of its sender. */
+/* The state of the sender that a HELLO carries. */
 static inline bool conn_ready(const struct conn *c)
 {
     return c->state == CONN_OPEN;

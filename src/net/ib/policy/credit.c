@@ -38,7 +38,7 @@ uint32_t credit_adapt(struct credit *c, bool waited)
         return 1 + more;
     }
     if (r->calm_after && c->posted > r->first && ++c->calm >= r->calm_after) {
-        /* Its credit is spent, and the sender never hears of it again. */
+        /* The credit is spent, and the sender gets no further message about it. */
         c->calm = 0;
         set_posted(c, c->posted - 1);
         return 0;

@@ -54,7 +54,7 @@ struct credit {
     uint32_t calm;        /* frames since the last one that had waited */
 };
 
-/* Both sides begin with what the other said it posted, which is at least 1. */
+/* Each side begins with the number of buffers that the other posted, at least 1. */
 void credit_start(struct credit *c, const struct credit_rules *rules, uint32_t peer_posted);
 
 /* The part of credit_consumed that changes the number of buffers. */

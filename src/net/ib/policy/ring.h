@@ -117,7 +117,7 @@ static inline const char *ring_rx_peek(const struct ring_rx *r, size_t *size, bo
     return frame;
 }
 
-/* The frame at the head was used: clears its head, moves on, owes one more slot. */
+/* The frame at the head has been handled: clears its header, advances, and owes one more slot. */
 static inline void ring_rx_consume(struct ring_rx *r)
 {
     char *at = ring_slot_at(r->ring, r->head++ & (r->slots - 1), r->slot_size);

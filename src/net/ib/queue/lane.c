@@ -176,7 +176,7 @@ static int lane_memory(struct ib_lane *lane)
     return 0;
 }
 
-/* All or nothing: of what cannot be made, or not be made ready, nothing stays. */
+/* Creates the queue pair and makes it ready; on failure it is destroyed again. */
 static int queue_pair(struct ib_lane *lane)
 {
     const struct ib_device *d = lane->rail->device;
@@ -275,7 +275,7 @@ void ib_lane_destroy(struct ib_lane *lane)
     }
 }
 
-/* Nothing of it can arrive here any more once the queue pair is gone. */
+/* Destroys the queue pair, after which nothing arrives through it. */
 void ib_lane_abandon(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -346,7 +346,7 @@ __attribute__((noinline, cold)) void ib_lane_report_refusal(struct ib_lane *lane
     ib_fatal(ib, lane->endpoint, "a send request was refused (%s)", err_reason(rc));
 }
 
-/* A request that does nothing but report, once all before it are done. */
+/* Posts a request without data that completes after all earlier ones. */
 void ib_lane_post_marker(struct ib_lane *lane, bool last)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
@@ -382,7 +382,7 @@ bool ib_lane_carries_frames(const struct ib_lane *lane)
     return false;
 }
 
-/* Requests complete in order, so a completion speaks for everything before it. */
+/* Retires sends up to `place`: requests complete in order, so one completion covers all earlier ones. */
 void ib_lane_retire_sends(struct ib_lane *lane, uint32_t place)
 {
     struct ib_endpoint *ep = lane->endpoint;

@@ -28,7 +28,7 @@ struct ib_work {
     uint32_t bytes; /* of a message: in the buffer, or in ib_lane.copies */
 };
 
-/* A put or get as it was posted: it may have to use another path. */
+/* A put or get as it was posted, kept because it may be repeated over another path. */
 struct ib_rdma {
     enum ibv_wr_opcode opcode;
     uintptr_t local;
@@ -40,7 +40,7 @@ struct ib_rdma {
 };
 
 struct ib_lane {
-    /* What every send touches: one cache line and a half. */
+    /* Members that every send uses: one and a half cache lines. */
     struct ib_endpoint *endpoint;
     struct ibv_qp *qp; /* NULL: not there */
     struct ib_work *work;
@@ -143,7 +143,7 @@ static inline struct ib_work *ib_lane_next_work(struct ib_lane *lane, struct ibv
     return w;
 }
 
-/* Posts; the queue had room. */
+/* Posts a request; the send queue has a free entry. */
 static inline void ib_lane_post_send(struct ib_lane *lane, struct ibv_send_wr *wr)
 {
     struct ibv_send_wr *bad;

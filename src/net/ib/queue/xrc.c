@@ -140,7 +140,7 @@ struct ibv_srq *ib_xrc_create_srq(struct ib *ib, const struct ib_adapter *a, voi
 
 /* ---- targets: the ends of other processes' initiators ---- */
 
-/* Those of this process that nobody uses any more. The table is locked. */
+/* Destroys this process's target queue pairs without users. Requires the table's lock. */
 static void targets_sweep(struct ib *ib, bool all)
 {
     list_foreach_safe(pos, after, &ib->xrc->targets)
@@ -266,7 +266,7 @@ static bool same_port(const struct ib_address *a, const struct ib_address *b)
     return a->lid == b->lid && memcmp(a->gid, b->gid, sizeof(a->gid)) == 0;
 }
 
-/* Guests are alone on their nodes: which of them share one is not known. */
+/* Processes of other jobs count as alone on their nodes: which of them share one is not known. */
 static uint32_t node_ranks(const struct ib_endpoint *ep)
 {
     const struct net *net = ep->ib->base.net;

@@ -139,7 +139,7 @@ static void subchannel_connect(struct ib_endpoint *ep, struct ib_pair *s, const 
     ep->ib->events->pair_connected(&s->lane);
 }
 
-/* What cannot be made is not there; the rails that are there go on. */
+/* Creates the queue pair of an additional rail; on failure the connection continues without that rail. */
 static bool subchannel_create(struct ib_pair *s)
 {
     struct ib *ib = s->lane.endpoint->ib;

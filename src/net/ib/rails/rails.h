@@ -28,7 +28,7 @@ void ib_pairs_free(struct ib_endpoint *ep);                 /* the connection cl
  * arrives over several pairs. A pair that fails with frames under way takes the connection with it: its queue pairs on all rails
  * are destroyed at both ends, and what is missing is sent again (docs/failover.md) ---- */
 
-/* What the frames of a connection have on its pairs. */
+/* The state of frames spread over the rails of a connection. */
 struct ib_spread {
     struct mux mux;
     uint32_t seen[RAILS_MAX];  /* requests of the pair whose end mux knows */

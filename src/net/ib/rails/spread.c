@@ -81,7 +81,7 @@ void ib_spread_update_route(struct ib_endpoint *ep)
     traffic_set_pairs(&ep->traffic, s && ep->pairs->frames > 0 && (ep->pairs->up & ~rail_bit(0)) != 0);
 }
 
-/* The queue pair is new, and nothing is under way on it. */
+/* Resets the state of a rail whose queue pair is new. */
 static void begin_anew(struct ib_spread *s, const struct ib_lane *lane, unsigned k)
 {
     s->seen[k] = 0;

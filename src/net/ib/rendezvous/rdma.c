@@ -9,7 +9,7 @@
 
 #define PIECE_MAX (1u << 30) /* of one RDMA request */
 
-/* What it takes to do it again. A silent put leaves nothing else behind. */
+/* Stores the request for a repetition; of a silent put this is the only record. */
 static void work_store_request(struct ib_lane *lane, struct ib_work *w, const struct ib_rdma *whole,
                                bool silent)
 {

@@ -7,7 +7,7 @@
 
 #include "net/ib/ib.h"
 
-/* A one-sided transfer. */
+/* A put or get of the transport. */
 struct ib_transfer {
     enum ibv_wr_opcode opcode;
     uintptr_t local;
@@ -43,7 +43,7 @@ void ib_stripes_forget(struct ib_endpoint *ep); /* the connection is gone, and n
 void ib_stripes_fail(struct ib_endpoint *ep);   /* the peer has died: all its transfers end with an error */
 bool ib_is_stripe(const struct net_op *op);     /* a part of a larger transfer, which sends it again itself */
 
-/* Large enough for further rails, and more than one rail may lead there? */
+/* Whether the transfer is large enough to be striped and more than one rail may reach the peer. */
 static inline bool ib_may_stripe(const struct ib *ib, const struct ib_endpoint *ep, size_t len)
 {
     return unlikely(ep->has_several_rails) && len >= ib->stripe_from;

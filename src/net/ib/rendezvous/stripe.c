@@ -210,7 +210,7 @@ int ib_stripe_transfer(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintpt
 
 /* ---- what becomes of stripes ---- */
 
-/* It is over: its rails are free for others. */
+/* The transfer has ended: releases its rails. */
 static void let_go(struct ib_striped *m)
 {
     struct ib_endpoint *ep = m->ep;
@@ -318,7 +318,7 @@ static void stop_counting(struct ib_striped *m)
     }
 }
 
-/* The connection is gone, and nobody waits any more. */
+/* The connection is lost: frees its striped transfers, for which no caller waits any more. */
 void ib_stripes_forget(struct ib_endpoint *ep)
 {
     list_foreach_safe(pos, after, &ep->pairs->under_way)

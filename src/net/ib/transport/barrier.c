@@ -84,7 +84,7 @@ static void wires_leave(const struct transport_barrier *b, void *member)
     wires_of(b)->verbs->unplug(member);
 }
 
-/* The survey has found it by its capability. */
+/* Opens the device that the survey found to have a barrier network. */
 static void open_wires(struct ib *ib)
 {
     const struct ib_survey *s = &ib->device.survey;

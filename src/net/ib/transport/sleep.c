@@ -194,7 +194,7 @@ void ib_event_close(struct ib *ib)
         close(ib->stop_fd);
 }
 
-/* From here on an arrival rings the doorbell, unless there is one already. */
+/* Arms the completion queues: an arrival from now on rings the doorbell; false if one has come already. */
 bool ib_arm(struct transport *t)
 {
     struct ib *ib = ib_of(t);

@@ -167,7 +167,7 @@ static void transport_stop(struct ib *ib)
     free(ib);
 }
 
-/* One line a node: what is used, what is not, and why. */
+/* Logs one line for each node: the ports used, those not used, and why. */
 static void report_ports(const struct ib *ib, const struct boot *boot)
 {
     char line[1500], text[128];
@@ -339,7 +339,7 @@ static int ib_settle(struct transport *t)
     return 0;
 }
 
-/* What was sent has reached the peer's adapter; messages that only return credits may be lost. */
+/* Whether all sends have reached the peer's adapter; messages that only return credits may be lost. */
 static bool endpoint_is_flushed(struct ib_endpoint *ep)
 {
     bool done = ep->control_pending == 0;
