@@ -23,7 +23,7 @@ extern const int barrier_nsettings;
 bool barrier_is_wires(const struct barrier_setting *s); /* the barrier network: for MPI_COMM_WORLD only */
 const char *barrier_label(int setting);                 /* "auto" for the library's own choice */
 
-/* What was measured of one setting on one shape; NAN: it cannot do it. */
+/* The figures of one setting on one shape; NAN: the setting cannot run there. */
 struct barrier_figures {
     double us; /* of one barrier: the median of batches, of the slowest rank */
     double choose,
@@ -55,7 +55,7 @@ extern const struct ib_topic barrier_topic;
 double barrier_regret(const struct barrier_shape *s, int *best);
 double barrier_regret_mean(const struct barrier_study *s); /* geometric, of all shapes */
 
-/* tables.c, page.c: what to show. */
+/* tables.c, page.c: the results as text and as a page. */
 void barrier_text(const struct barrier_study *s);
 void barrier_json(const struct barrier_study *s);
 bool barrier_page(const struct barrier_study *s); /* false after a sentence */

@@ -142,7 +142,7 @@ int bench_barrier_main(const struct bench_host *host, int argc, char **argv)
     s->budget = 240;
     s->driver = (struct ib_driver){
         .command = "barrier", .cores = (int)sysconf(_SC_NPROCESSORS_ONLN), .started = ib_now(), .repeat = 1};
-    /* Told once already, a shape a line. */
+    /* Progress was printed already, one line for each shape. */
     snprintf(s->driver.doing, sizeof(s->driver.doing), "barrier");
     const struct cli c = {.program = "fishplate-lab barrier", .options = options};
     read_shapes(s, "2x2,4x4,8x8,16x16,8x1,8x2,16x4,32x8,64x16");

@@ -47,7 +47,7 @@ static int figures_find_setting(const char *text)
     return 0;
 }
 
-/* One rank a node over the number of nodes, or several over that of ranks. */
+/* The chart with one rank a node over the number of nodes, or with several over the number of ranks. */
 void barrier_chart_measured(const struct barrier_study *s, bool one_each, struct chart *c)
 {
     *c = (struct chart){.id = one_each ? "nodes" : "ranks",
@@ -90,7 +90,7 @@ bool barrier_is_wires(const struct barrier_setting *s)
     return s->algorithm && strcmp(s->algorithm, "wires") == 0;
 }
 
-/* By messages: what has a schedule. */
+/* Whether the barrier uses messages, that is, has a schedule. */
 static bool is_software(const struct barrier_setting *s)
 {
     const struct coll_algorithm *a = algorithm_find(COLL_BARRIER, s->algorithm);

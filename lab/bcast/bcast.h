@@ -43,7 +43,7 @@ void bcast_jobs(struct ib_driver *d, const char *topic, unsigned mask, struct bc
 /* The same without other libraries, on any number of nodes. */
 void bcast_jobs_of(struct ib_driver *d, const char *topic, unsigned mask, int nodes, struct bcast_figures *f);
 void bcast_figures_free(struct bcast_figures *f);
-/* Says in one line of a table what multicast did in the job of Window. */
+/* Adds a line to the table with the multicast counters of Window's job. */
 void bcast_print_used(struct ib_table *t, const struct bcast_figures *f);
 void bcast_columns(struct ib_table *t, const struct bcast_figures *f);
 /* A row: one value of each job, times `factor`; also as a point of the curves. */

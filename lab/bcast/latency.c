@@ -26,7 +26,7 @@ static struct sizes sizes_of(bool quick, bool large)
                  : (struct sizes){small_sizes, sizeof(small_sizes) / sizeof(small_sizes[0])};
 }
 
-/* Seconds of an empty message, one way, between the root and each receiver in turn. */
+/* One-way time in seconds of an empty message between the root and each receiver in turn. */
 static double one_way(const struct ib_rank *r, int calls)
 {
     const int others = r->bench.size - 1, latency_run_rank = r->bench.rank;

@@ -60,7 +60,7 @@ struct ib_command {
     const char *const *peers;
 };
 
-/* Lines over one axis, drawn by who knows how. */
+/* Curves over one axis, drawn by a function of the caller. */
 enum { IB_CURVES = 8, IB_POINTS = 64 };
 struct ib_curves {
     const char *id, *title, *x_name, *y_name;
@@ -116,7 +116,7 @@ void ib_print_options(const struct ib_command *command);
 /* With --svg: writes FOLDER/ID.svg, and tells where. */
 void ib_draw(struct ib_driver *d, const struct ib_curves *c);
 
-/* A table: columns, then cells row by row, then what is to be said about it. */
+/* A table: columns, then cells row by row, then remarks. */
 struct ib_table;
 struct ib_table *ib_table_open(struct ib_driver *d, const char *title, const char *paper);
 void ib_column(struct ib_table *t, const char *name, ...) IB_FORMAT(2);

@@ -19,7 +19,7 @@
 #define OPEN  "--allow-run-as-root --oversubscribe --bind-to none --mca pml "
 #define LIMIT "120" /* seconds of one job */
 
-/* A program of each vendor; two ways of one vendor share it. */
+/* The measuring program of each library; two transports of one library share it. */
 static const struct known {
     const char *name, *vendor, *options, *settings;
 } known[IB_PEERS] = {

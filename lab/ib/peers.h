@@ -29,7 +29,7 @@ void ib_peers_open(struct ib_peers *p, const struct ib_driver *d, const char *co
 void ib_peers_close(struct ib_peers *p);
 /* Becomes the job of a peer; does not return. */
 void ib_peer_exec(const struct ib_job *job, char *args);
-/* Keeps a sentence why it is not measured. */
+/* Records the reason why the library is not measured. */
 void ib_peers_failed(const struct ib_peer *peer);
 
 #endif

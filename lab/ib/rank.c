@@ -73,7 +73,7 @@ void ib_counters_stop(void)
     MPI_T_finalize();
 }
 
-/* What the job runs on, as the library tells (MPI_T): figures mean nothing without. */
+/* Reports the adapter of the job (by MPI_T), without which figures mean little. */
 static void rank_report_adapter(const struct ib_rank *r)
 {
     MPI_T_pvar_handle handle;

@@ -86,7 +86,7 @@ static double best_round(struct ib_rank *r, struct round *t, void (*run)(const s
     return best / t->iterations;
 }
 
-/* 1 MiB in new memory and in the same again, for one way of registering. */
+/* Times 1 MiB from new memory and from reused memory, with one kind of registration. */
 static void large_rank(struct ib_rank *r, struct round *t)
 {
     t->bytes = (int)sizes[NSIZES - 1];

@@ -107,7 +107,7 @@ static void print_text(const struct ib_table *t)
         printf("Here:  %s\n", t->said[i]);
 }
 
-/* A cell that is a number is one in JSON too. */
+/* Writes a cell; numeric text becomes a JSON number. */
 static void write_cell(struct json *j, const char *text)
 {
     double value;

@@ -176,7 +176,7 @@ static double cg_solve(struct grid *g, struct vectors *v)
     return sqrt(cg_dot(g, v->q, v->q));
 }
 
-/* One step of the inverse iteration; the estimate of the eigenvalue. */
+/* One step of the inverse iteration; returns the estimate of the eigenvalue. */
 static double cg_step(struct grid *g, struct vectors *v, double *residual)
 {
     *residual = cg_solve(g, v);

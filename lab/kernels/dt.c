@@ -40,7 +40,7 @@ struct features {
     double *values;
 };
 
-/* What one rank has sent and must keep until the end of the run. */
+/* The sends of one rank and their buffers, kept until the end of the run. */
 struct sent {
     MPI_Request requests[2 * TASKS_MAX * DEGREE_MAX];
     struct features features[TASKS_MAX];

@@ -23,7 +23,7 @@ extern const double gas_damping[3]; /* of second differences, by direction */
  * what is differentiated twice. */
 void gas_couple(const double u[GAS_M], const double v[GAS_M], int direction, double t1, double t2,
                 double sum[GAS_M]);
-/* The same derivatives as blocks: of the flux, and of what is differentiated twice. */
+/* The same derivatives as blocks: of the flux and of the viscous terms, which are differentiated twice. */
 void gas_blocks(const double u[GAS_M], int direction, double flux[GAS_M][GAS_M], double twice[GAS_M][GAS_M]);
 /* Solves with the block of the point itself, in place of b. The block is lower triangular: density feels nothing else,
  * momenta feel density, energy feels all. */

@@ -43,7 +43,7 @@ extern const struct kernel kernel_ep, kernel_is, kernel_cg, kernel_mg, kernel_ft
 /* kernels.c: the command. Calls MPI_Init and MPI_Finalize; returns the exit status. */
 int bench_kernels_main(const struct bench_host *host, int argc, char **argv);
 
-/* support.c: what the kernels share. */
+/* support.c: functions that the kernels share. */
 void *kernel_alloc(struct kernel_run *run,
                    size_t bytes);            /* zeroed; ends the job with a sentence when there is none */
 double kernel_start(struct kernel_run *run); /* a barrier, then the time */

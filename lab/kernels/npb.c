@@ -40,7 +40,7 @@ struct npb {
     int rows, failures;
 };
 
-/* What one program printed of itself. NAN: it did not. */
+/* The figures that a program printed; NAN: not printed. */
 struct figures {
     double seconds, rate;
     bool verified;

@@ -19,7 +19,7 @@ static const struct problem {
 } problems[CLASS_COUNT] = {
     [CLASS_S] = {32, 8, 4}, [CLASS_W] = {64, 16, 8}, [CLASS_A] = {128, 32, 12}, [CLASS_B] = {256, 32, 12}};
 
-/* What rank 0 keeps. Everything is in cells of the volume. */
+/* The scene at rank 0, in units of cells of the volume. */
 struct scene {
     int n, block, frames; /* cells in a direction, of the volume and of a block; values of the surface */
     int across;           /* blocks in a direction */

@@ -8,7 +8,7 @@
 
 enum { VIS_TRIANGLE = 9 }; /* floats: three corners */
 
-/* As it is sent. `points` has (cells + 1)^3 values; x runs fastest. */
+/* A block as sent. `points` has (cells + 1)^3 values; x varies fastest. */
 struct vis_block {
     int first[3];
     float value; /* of the surface */

@@ -247,7 +247,7 @@ static void measure_stream(struct job *j, const struct logp_verb *v, size_t byte
             j->samples[k] = stream_hub(n, v, bytes);
         logp_report_done(n, &n->link[0], done);
     } else if (n->links > 0 && n->link[0].peer == 0) {
-        /* Datagrams may be lost here, so it is not counted what comes. */
+        /* Datagrams may be lost, so arrivals are not counted. */
         struct logp_patience patience = {0};
         while (!logp_is_done(&n->link[0], done))
             if (v->how != LOGP_SEND || !logp_poll(n, v, bytes))
@@ -257,7 +257,7 @@ static void measure_stream(struct job *j, const struct logp_verb *v, size_t byte
     }
 }
 
-/* What it costs to take a message that is there. */
+/* Measures the time to receive a message that has arrived. */
 static void measure_durations(struct job *j, const struct logp_verb *v, size_t bytes)
 {
     struct logp_net *n = j->n;

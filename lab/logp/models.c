@@ -65,7 +65,7 @@ static void parameters_of(struct logp_models *m, const struct machine *sim)
                                         .most = p[LOGP_COUNTS - 1]};
 }
 
-/* What the simulated machine has and LogP has not. */
+/* The property of the simulated machine that LogP lacks. */
 static const char *why_off(const struct logp_models *m, const struct coll_algorithm *a, int ranks, double us)
 {
     struct machine other = machine_preset;

@@ -8,7 +8,7 @@
 #include "net/ib/device/verbs.h"
 #include "net/port.h"
 
-/* What one end tells the other. */
+/* The address of one end, sent to the other. */
 struct logp_address {
     uint32_t qpn[LOGP_TYPES];
     uint32_t rkey;
@@ -45,7 +45,7 @@ struct logp_net {
     bool hub;
 };
 
-/* Collective. Ends the job with a sentence when it cannot. */
+/* Collective. Ends the job with a sentence on failure. */
 void logp_net_open(struct logp_net *n, const struct ib_rank *r, int peers);
 void logp_net_close(struct logp_net *n);
 
@@ -63,7 +63,7 @@ void logp_post(struct logp_net *n, struct logp_link *l, const struct logp_verb *
 
 void logp_drain(struct logp_net *n, int completions);                         /* of requests that were sent */
 void logp_receive(struct logp_net *n, struct logp_link *l, enum logp_type t); /* posts one receive */
-/* Looks for messages of `verb`; returns the link that one came on, or NULL. */
+/* Polls for messages of `verb`; returns the link on which one arrived, or NULL. */
 struct logp_link *logp_poll(struct logp_net *n, const struct logp_verb *v, size_t bytes);
 /* A word at the end of the slot, written by RC, that says that a step of the benchmark is over. */
 void logp_report_done(struct logp_net *n, struct logp_link *l, uint64_t number);

@@ -139,7 +139,7 @@ static void compare_result(struct result *r, const struct value *entry)
         for (int i = 0; i < s.rounds[w]; i++)
             s.sum[w][i] /= s.cells;
     if (s.cells > 0 && r->source->same_always && s.rounds[0] == 1 && s.rounds[1] == 1) {
-        /* The simulator gives the same figures every time: a difference is one. */
+        /* Simulated figures are the same every time, so any difference counts. */
         double apart = s.sum[1][0] - s.sum[0][0];
         r->ratio = exp(apart);
         r->p = fabs(apart) < 1e-6 ? 1 : 0;

@@ -85,7 +85,7 @@ static double judge_effect(const struct entry *e, double a, double b)
     return e->better == BETTER_LOWER ? log(b / a) : log(a / b);
 }
 
-/* The same as papers print it: less time, or more of a rate, in per cent. */
+/* The effect as papers print it: less time, or a higher rate, in per cent. */
 static double per_cent(const struct entry *e, double effect)
 {
     return e->better == BETTER_LOWER ? 100 * (1 - exp(-effect)) : 100 * (exp(effect) - 1);

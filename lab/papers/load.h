@@ -14,7 +14,7 @@ struct load {
 
 /* The first line of /proc/stat; false: it is none. */
 bool load_parse(const char *line, double ticks_per_second, struct load *out);
-/* The present state; false: the system does not show it. */
+/* Reads the present load; false: the system does not report it. */
 bool load_read(struct load *out);
 /* Part of all processors' time between two states that neither was idle nor was used by children: 0 to 1. */
 double load_others(const struct load *before, const struct load *after);

@@ -209,7 +209,7 @@ struct papers_run {
     int results_count;
 };
 
-/* Runs what is wanted and fills the results; false: nothing could be run. */
+/* Runs the selected entries and fills the results; false: none could be run. */
 bool papers_measure(struct papers_run *run);
 /* Removes the answers that were kept. */
 void papers_remove_files(const struct papers_run *run);

@@ -27,7 +27,7 @@ static double plot_place(const struct axis *a, double v)
     return a->from + part * (a->to - a->from);
 }
 
-/* The columns that are drawn: numbers, but not what a process has resident beside them. */
+/* The columns to draw: numeric ones without resident memory. */
 static int drawn_columns(const struct table *t, int out[LINES_MAX])
 {
     int n = 0;

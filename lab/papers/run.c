@@ -87,7 +87,7 @@ static void exec_command(const struct papers_run *run, char *command, const char
     _exit(127);
 }
 
-/* Waits, at most so many seconds; then ends the command with all it started. */
+/* Waits at most `seconds`; then ends the command with all its descendants. */
 static int wait_for(pid_t child, double seconds)
 {
     int status = -1;
@@ -188,7 +188,7 @@ static void store_load(const struct papers_run *run, const struct job *j, double
     fclose(f);
 }
 
-/* Runs one job unless its answer is there already. */
+/* Runs one job unless its result is stored already. */
 static void do_job(struct papers_run *run, struct plan *p, struct job *j)
 {
     char answer[PATH_ROOM], part[PATH_ROOM], err[PATH_ROOM], command[COMMAND_MAX];

@@ -94,7 +94,7 @@ static void coll_table(struct ib_driver *d, const char *title, struct ib_figures
     ib_table_close(t);
 }
 
-/* The same job with one rail and with two. */
+/* Runs the job with one rail and with two. */
 static void coll_run_both(struct ib_driver *d, struct ib_job job, const char *args, struct ib_figures **f)
 {
     job.hcas = SLOW_ONE;

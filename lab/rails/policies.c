@@ -54,7 +54,7 @@ const struct ib_topic rails_whole = {
 
 enum { STEPS_MAX = 4096, FLIGHT = 4, RANKS = 4 };
 
-/* Where each rank sends its message of each step: every rank knows it of all. */
+/* The destination of each rank's message in each step; every rank computes it for all. */
 static int policies_destination(unsigned *dice, int rank, int size)
 {
     *dice = *dice * 1664525u + 1013904223u;

@@ -25,9 +25,9 @@ void rails_traffic(struct ib_rank *r);
 
 /* Of a job: how much of what was striped went over the second rail, in percent; 0: it was not used. */
 double rails_second(const struct ib_figures *f);
-/* Says in one line of a table whether the second rail was used at all. */
+/* Adds a line to the table: whether the second rail was used at all. */
 void rails_print_used(struct ib_table *t, const struct ib_figures *two);
-/* Both ranks of a pair tell what the rails carried. */
+/* Reports the bytes that each rail carried, at both ranks of a pair. */
 void rails_report(struct ib_rank *r);
 
 extern const struct ib_topic rails_pairs, rails_smp, rails_coll, rails_kernels, rails_unequal, rails_shared,

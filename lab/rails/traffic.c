@@ -38,7 +38,7 @@ static void traffic_stream(void *arg, int n)
         for (int w = 0; w < t->window && t->sends; w++)
             MPI_Isend(t->out, t->bytes, MPI_BYTE, t->peer, 2, MPI_COMM_WORLD, &t->requests[k++]);
         MPI_Waitall(k, t->requests, MPI_STATUSES_IGNORE);
-        /* Nobody runs ahead: messages of the next window must not be there before it begins. */
+        /* Synchronises the pair: messages of the next window must not arrive before it begins. */
         if (t->sends && t->receives)
             MPI_Sendrecv(NULL, 0, MPI_BYTE, t->peer, 3, NULL, 0, MPI_BYTE, t->peer, 3, MPI_COMM_WORLD,
                          MPI_STATUS_IGNORE);
@@ -49,7 +49,7 @@ static void traffic_stream(void *arg, int n)
     }
 }
 
-/* Runs it for a while first, since adaptive stripes learn from messages like these; then measures. */
+/* Runs the traffic for a while, so that adaptive stripes settle, and then measures it. */
 static double traffic_best_time(struct ib_rank *r, struct traffic *t, void (*fn)(void *arg, int n))
 {
     struct bench_stats s = {0};

@@ -6,7 +6,7 @@
 
 #include "job.h"
 
-/* One rank on each node. */
+/* Simulates the barrier in the switches with one rank on each node. */
 void barrier_in_switches(const struct machine *m, uint32_t nodes, struct job_report *out);
 
 #endif

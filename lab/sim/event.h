@@ -46,7 +46,7 @@ struct event_queue {
     void *ctx;
 };
 
-/* False when there is no memory; the queue is then as it was. */
+/* Inserts an event; false without memory, with the queue unchanged. */
 bool event_put(struct event_queue *q, sim_time at, uint32_t kind, uint32_t what);
 bool event_pop(struct event_queue *q, struct event *out); /* false: it is empty, or it failed */
 void event_queue_free(struct event_queue *q);

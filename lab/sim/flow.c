@@ -78,7 +78,7 @@ static sim_time flow_charge_time(struct flow *f, struct side *s, double nanoseco
     return s->busy_to += flow_time_from_ns(nanoseconds);
 }
 
-/* The processor makes a frame; it leaves when that is done. */
+/* The processor prepares a frame, which is sent when that is done. */
 static void flow_make(struct flow *f, uint8_t from, enum kind kind, bool waited)
 {
     struct side *s = &f->side[from];

@@ -58,7 +58,7 @@ static uint32_t find_switch(const struct graph *g, const char *name)
     return UINT32_MAX;
 }
 
-/* "leaf3" or "leaf[0-17]": how it is spelt, and for which numbers. */
+/* "leaf3" or "leaf[0-17]": its spelling and its numbers. */
 struct words {
     char stem[GRAPH_NAME_MAX];
     bool many;

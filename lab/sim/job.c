@@ -12,7 +12,7 @@
 
 enum { CONTROL_BYTES = 64, SMALLEST_STRIPE = 8192, CORES_MAX = 64 };
 
-/* What a message is to the two ranks. */
+/* The stage of a transfer to which a message belongs. */
 enum stage { STAGE_EAGER, STAGE_ASK, STAGE_GO, STAGE_DATA };
 
 struct rank {
@@ -128,13 +128,13 @@ static void part_done(struct job *j, uint32_t rank)
     }
 }
 
-/* Puts a transfer's next message on the network when its sender's processor has got to it. */
+/* Sends a transfer's next message once its sender's processor is free. */
 static void job_post(struct job *j, uint32_t rank, uint32_t t)
 {
     job_schedule_event(j, job_charge_time(j, rank, j->net.machine.send_ns), EVENT_POST, t);
 }
 
-/* Several rails: what asks first is striped evenly over all of them, everything else takes turns. */
+/* With several rails a message by rendezvous is striped evenly over all of them; others take turns. */
 static unsigned job_split(const struct job *j, uint64_t bytes, struct stripe stripes[RAILS_MAX])
 {
     static const double even[RAILS_MAX] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -184,7 +184,7 @@ static void start_send(struct job *j, uint32_t rank, const struct step *s)
     job_post(j, rank, t);
 }
 
-/* A receive and what it waits for are both there. */
+/* A message has matched its receive. */
 static void job_matched(struct job *j, uint32_t t)
 {
     struct transfer *x = &j->transfers[t];
@@ -296,7 +296,7 @@ static void job_fetch(void *ctx, const struct event *e, enum event_soon how)
         __builtin_prefetch(&r->sched.steps[r->at]);
 }
 
-/* What an item is, and how many: see algorithm.h. */
+/* The items of the schedule and their number: see algorithm.h. */
 static void shape_fill(struct coll_shape *shape, const struct job_order *o, int64_t *starts,
                        double *item_bytes)
 {

@@ -16,7 +16,7 @@ static double loss_uniform(uint64_t *x)
     return (double)(*x >> 11) * 0x1p-53;
 }
 
-/* One of those who still know the message's number forgets it. */
+/* Drops one reference to the message's number. */
 static void loss_remove(struct network *n, uint32_t message)
 {
     struct message *m = &n->messages[message];
@@ -59,7 +59,7 @@ bool loss_takes(struct network *n, uint32_t index)
     return true;
 }
 
-/* The adapter sends again all that has not been taken, as the last of what waits. */
+/* The adapter repeats everything not yet accepted, behind the messages that wait. */
 static void go_back(struct network *n, uint32_t message)
 {
     struct message *m = &n->messages[message];

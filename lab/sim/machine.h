@@ -61,7 +61,7 @@ static inline double machine_multicast_ns(const struct machine *m, double bytes)
 }
 
 bool machine_named(struct machine *m, const char *name);
-/* Reads over what is there. False after a sentence in `why` that names the line. */
+/* Reads settings that replace the present ones. False: `why` has a sentence that names the line. */
 bool machine_read(struct machine *m, FILE *in, char *why, size_t size);
 /* False when the name is not known or the value is out of its bounds. */
 bool machine_set(struct machine *m, const char *name, const char *value);

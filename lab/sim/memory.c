@@ -31,7 +31,7 @@ enum {
     BELL_BYTES = CACHE_LINE /* where a peer's credits for rings arrive */
 };
 
-/* So many buffers of one size, in whole chunks. */
+/* The memory of `buffers` buffers of one size, in whole chunks. */
 static double memory_pool(double buffers, size_t size)
 {
     const size_t each = posted_chunk_buffers(size);

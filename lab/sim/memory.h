@@ -18,7 +18,7 @@ enum memory_scheme {
 };
 extern const char *const memory_scheme_names[MEMORY_SCHEMES];
 
-/* What the library's settings and frames are. */
+/* The settings of the library and the sizes of its frames. */
 struct memory_rules {
     uint32_t buffers;                 /* for each peer */
     size_t frame, small;              /* bytes of a buffer, and of one of the small shared queue */

@@ -15,7 +15,7 @@
 enum { ACK_BYTES = 24, AGAIN = 64 };
 enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_THERE };
 
-/* Tags: a packet's number, and whether it asks; or the index of an acknowledgement. */
+/* Tags: a packet's number, and whether it requests an acknowledgement; or the index of an acknowledgement. */
 #define TAG_ASK   UINT32_C(0x80000000)
 #define TAG_ACK   UINT32_C(0x40000000)
 #define TAG_EMPTY UINT32_C(0x20000000) /* it only asks */
@@ -30,7 +30,7 @@ struct member {
     sim_time busy_to, timer_at;
 };
 
-/* What a node's processor has to handle. */
+/* Work for a node's processor. */
 struct item {
     uint32_t node, tag, from, next;
     struct mcast_ack ack;
@@ -100,7 +100,7 @@ static uint32_t item_new(struct group *g)
 
 /* ---- sending ---- */
 
-/* The node's timers: what it owes, and what it waits for. */
+/* Sets the node's timer for acknowledgements that it owes or waits for. */
 static void timer_set(struct group *g, uint32_t node)
 {
     struct member *m = &g->members[node];

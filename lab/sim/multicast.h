@@ -27,7 +27,7 @@ struct multicast_report {
     const char *failed; /* NULL, or why there is no result */
 };
 
-/* What the library sets for a window, one acknowledgement for so many packets, and a timeout. */
+/* The library's rules for a window, a number of packets for each acknowledgement, and a timeout. */
 struct mcast_rules multicast_rules(uint32_t window, uint32_t aggregate, double timeout_us);
 
 void multicast_simulate(const struct multicast_order *order, struct multicast_report *out);

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "multicast_model.h"
 
-/* Levels of switches of the fat tree that connects so many nodes. */
+/* The levels of switches of the fat tree that connects `nodes` nodes. */
 static uint32_t levels_of(const struct machine *m, uint32_t nodes)
 {
     double reach = m->radix;
@@ -14,7 +14,7 @@ static uint32_t levels_of(const struct machine *m, uint32_t nodes)
     return levels;
 }
 
-/* Below one switch of so many levels. */
+/* The number of nodes below one switch of the top of `levels` levels. */
 static double reach_of(const struct machine *m, uint32_t levels)
 {
     double reach = 1;

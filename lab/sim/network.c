@@ -17,7 +17,7 @@ void *network_array(size_t count, size_t size)
     return aligned_alloc(LINE_BYTES, (count * size + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES);
 }
 
-/* One more element of an array that grows; false when memory ran out. */
+/* Ensures room for one more element of an array; false without memory. */
 bool network_grow(struct network *n, void **array, uint32_t count, size_t size)
 {
     if (count && (count & (count - 1)))
@@ -141,7 +141,7 @@ static void buffers_settle(struct network *n, uint32_t link)
 
 static void network_feed(struct network *n, uint32_t node, uint32_t rail);
 
-/* What adapters say to each other goes past the worms, on a lane of its own. */
+/* Whether the message holds lanes: control packets of adapters use a lane of their own. */
 static bool holds_lanes(const struct message *m)
 {
     return m->kind == MESSAGE_PLAIN && !m->urgent;
@@ -154,7 +154,7 @@ static bool holds_lane(const struct network *n, const struct packet *p, uint32_t
            holds_lanes(&n->messages[p->message]);
 }
 
-/* What adapters say to each other does not come from memory. */
+/* Whether the message crosses the memory bus: control packets of adapters do not. */
 static bool over_bus(const struct network *n, const struct message *m)
 {
     return has_bus(n) && !(m->urgent && m->kind == MESSAGE_PLAIN);
@@ -285,7 +285,7 @@ static void network_feed(struct network *n, uint32_t node, uint32_t rail)
     network_link_offer(n, way_out(n, node, rail), p);
 }
 
-/* What an adapter itself says goes out at once. */
+/* A control packet of an adapter is sent at once. */
 static void network_print_message(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
@@ -303,7 +303,7 @@ static void network_print_message(struct network *n, uint32_t index)
     network_link_offer(n, rail_first(n, m->rail) + 2 * m->from, p);
 }
 
-/* The adapter takes it when it has done with those before it. */
+/* The adapter sends the message after those queued before it. */
 void network_message_queue(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
@@ -402,7 +402,7 @@ static uint32_t network_next_link(struct network *n, const struct link *l, const
     return way_up(n, base + tree_up(&n->topo.tree, l->end), base + usual, p->message);
 }
 
-/* A packet is at the end of the link that it holds a buffer of. */
+/* A packet has arrived at the end of the link whose buffer it holds. */
 static void packet_at(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];

@@ -7,7 +7,7 @@
 
 #include "network.h"
 
-/* In struct packet.held: a switch made it, it is in nobody's buffer. */
+/* In struct packet.held: a switch created the packet, which holds no buffer. */
 #define SWITCH (UINT32_MAX - 1)
 
 static inline sim_time ns(double nanoseconds)

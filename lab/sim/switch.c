@@ -122,7 +122,7 @@ static void barrier_packet(struct network *n, uint32_t index)
     network_put(n, n->now + ns(n->machine.barrier_ns), EVENT_COMBINED, index);
 }
 
-/* The switch passes it on; the packet that came last says which switch. */
+/* The switch forwards the combined packet; the last packet to arrive determines the switch. */
 void switch_combined(struct network *n, uint32_t index)
 {
     struct packet *p = &n->packets[index];

@@ -56,7 +56,7 @@ struct nic {
     sim_time free_at;            /* its processor */
 };
 
-/* What an adapter's processor has to do. */
+/* Work for an adapter's processor. */
 struct job {
     uint32_t nic, kind, number, to, next;
     uint8_t bytes[FRAME_BYTES];
@@ -135,7 +135,7 @@ static void job_free(struct traffic *t, uint32_t j)
     t->jobs_free = j;
 }
 
-/* The processor takes it when it has done with what came before. */
+/* Queues work for the processor behind the work before it. */
 static void job_queue(struct traffic *t, uint32_t j)
 {
     struct nic *n = &t->nics[t->jobs[j].nic];
@@ -285,7 +285,7 @@ static void process_try(struct traffic *t, uint32_t p)
     }
 }
 
-/* Makes the process's next message, and begins with it when its time has come. */
+/* Creates the process's next message, which starts at its time. */
 static void process_next(struct traffic *t, uint32_t p)
 {
     struct process *q = &t->processes[p];
@@ -356,7 +356,7 @@ static void message_done(struct traffic *t, uint32_t p)
     process_next(t, p);
 }
 
-/* The attempt that is under way on this rail is this process's stripe. */
+/* The ticket of the stripe whose attempt is in progress on this rail. */
 static uint32_t ticket_on(const struct filter *f, uint32_t rail)
 {
     for (unsigned i = 0; i < f->count; i++)

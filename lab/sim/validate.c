@@ -74,7 +74,7 @@ static double validate_incast(uint32_t senders, uint32_t nodes)
     return 100.0 * senders * 10000 / end_ns(&p);
 }
 
-/* Both ways over buses that carry one direction at a time: what each node gets in. */
+/* Both directions over buses that carry one direction at a time: the bandwidth into each node. */
 static double both_ways(void)
 {
     struct machine m = machine_plain;

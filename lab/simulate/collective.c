@@ -32,7 +32,7 @@ struct sim_options {
     bool named, json, help;
 };
 
-/* What one algorithm took. */
+/* The simulated time of one algorithm. */
 struct sim_result {
     const struct coll_algorithm *algorithm;
     struct job_report report;
@@ -275,7 +275,7 @@ static void print_json(struct json *j, const struct sim_options *o, size_t nodes
     }
 }
 
-/* All algorithms for one number of nodes and one size, fastest first; how many. */
+/* All algorithms for one number of nodes and one size, fastest first; returns their number. */
 static int collective_simulate(const struct sim_options *o, size_t nodes, size_t bytes,
                                struct sim_result *results, uint64_t *events)
 {

@@ -28,7 +28,7 @@ struct options {
     bool json, help, measured;
 };
 
-/* Both tables, as figures, and what was found in them. */
+/* Both tables as numbers, and the findings. */
 struct study {
     struct chart latency, throughput;
     double most;             /* times as fast as messages */

@@ -33,7 +33,7 @@ struct study {
 
 /* The report of a run, made now or before. Ends the process when memory runs out. */
 struct traffic_report study_run(struct study *s, struct study_key key);
-/* The largest load that is accepted: what arrives when far more is offered. */
+/* The largest accepted load: the throughput when far more is offered. */
 double study_most(struct study *s, struct study_key key);
 /* The smallest load of which more than a twentieth is not accepted. */
 double study_saturation(struct study *s, struct study_key key);

@@ -175,7 +175,7 @@ static void over_load(struct study *s, struct chart *c, const struct study_line 
     }
 }
 
-/* Thresholds of the hybrid between what it is made of. */
+/* Compares thresholds of the hybrid policy with the two policies that it combines. */
 static void rails_study_hybrids(struct study *s, struct chart *c, double ratio, bool latency)
 {
     const struct study_line lines[] = {{"basic", ALLOC_BASIC, 0, 0},

@@ -69,7 +69,7 @@ static void replay_compute(struct sched *s, double ns)
     }
 }
 
-/* Like compute, but what was started goes on meanwhile. */
+/* Like compute, while started operations continue. */
 static void compute_beside(struct sched *s, double ns)
 {
     if (ns < 1)
@@ -170,7 +170,7 @@ static const struct prof_function *function_of(const struct prof_job *job, int i
     return NULL;
 }
 
-/* The how-many-th collective of each rank must be the same. */
+/* Collectives with the same position in each rank's record must be the same operation. */
 static bool collectives_find(struct builder *b, struct collective **all, int *count)
 {
     const struct prof_job *job = b->job;

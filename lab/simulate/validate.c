@@ -50,7 +50,7 @@ struct study {
     char folder[4096]; /* of the programs */
 };
 
-/* What `fishplate bench` prints on so many virtual nodes; NULL after a sentence. */
+/* Runs `fishplate bench` on that number of virtual nodes; NULL after a sentence on failure. */
 static struct value *validate_measure(const struct study *s, int nodes, const char *tests)
 {
     char command[9000], *text = malloc(OUTPUT_MAX);
@@ -153,7 +153,7 @@ static void validate_compare(struct study *s, const struct value *all, enum coll
     s->count++;
 }
 
-/* Where the programs are: beside this one. */
+/* Finds the programs, which are in the folder of this one. */
 static bool find_programs(struct study *s)
 {
     ssize_t n = readlink("/proc/self/exe", s->folder, sizeof(s->folder) - 1);

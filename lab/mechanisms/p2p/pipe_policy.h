@@ -36,7 +36,7 @@ static inline uint64_t pipe_piece_bytes(uint64_t bytes, uint64_t base_ns, uint64
     return best;
 }
 
-/* The same if pieces are requested whatever they cost. */
+/* The same when pieces are forced regardless of their cost. */
 static inline uint64_t pipe_piece_forced(uint64_t bytes)
 {
     uint64_t piece = 64;

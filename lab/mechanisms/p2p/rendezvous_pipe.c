@@ -35,7 +35,7 @@ struct pipe_piece {
     bool unreachable; /* the receiver could not register it */
 };
 
-/* Where the pieces are; those that are not started follow those that are. */
+/* The state of the pieces; started ones precede those not started. */
 struct pipe {
     struct p2p_request *r;
     struct pipe_piece pieces[PIPE_PIECES];
@@ -161,7 +161,7 @@ static void pipe_start(struct p2p *p, struct p2p_request *r, const struct rts *r
     }
 }
 
-/* So much of it is there; if that is not all, the rest follows in frames. */
+/* The sender has written the first bytes; a rest follows in frames. */
 static void pipe_written(struct p2p_request *r, uint64_t length, int error)
 {
     const uint64_t bytes = r->pipe.bytes;
@@ -260,7 +260,7 @@ static int piece_start(struct p2p_request *r, struct pipe_piece *piece)
     return rc;
 }
 
-/* Starts what can be; ERR_AGAIN: the next one has to wait for room. */
+/* Starts as many pieces as possible; ERR_AGAIN: the transport is out of resources. */
 static int pipe_go(struct p2p_request *r)
 {
     struct pipe *pipe = r->pipe.pipe;

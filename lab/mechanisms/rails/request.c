@@ -8,7 +8,7 @@ void request_begin(struct request *r, uint32_t number, uint32_t rails)
     *r = (struct request){.number = number, .waiting = rails};
 }
 
-/* All have answered, or nobody waits for the rest. */
+/* All rails have answered, or the request no longer waits for the rest: decides. */
 static struct request_out request_decide(struct request *r, struct alloc *a)
 {
     struct request_out out = {.verdict = REQUEST_RETRY, .abort = r->waiting};

@@ -32,7 +32,7 @@ void request_begin(struct request *r, uint32_t number, uint32_t rails);
 struct request_out request_answer(struct request *r, struct alloc *a, uint32_t number, unsigned rail,
                                   bool granted);
 
-/* Who has not answered by now is given up. */
+/* The timeout: rails that have not answered are given up. */
 struct request_out request_timeout(struct request *r, struct alloc *a);
 
 #endif

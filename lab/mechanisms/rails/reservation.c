@@ -185,7 +185,7 @@ static bool allot_has_messages(const struct ib_endpoint *ep)
 
 /* ---- a request ---- */
 
-/* The output of the machine of one rail goes to its peer and to the request. */
+/* Passes the output of a rail's state machine to its peer and to the request. */
 static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *out);
 
 static void give_back(struct ib *ib, uint32_t rails, uint32_t number)
@@ -258,7 +258,7 @@ static void check_time(struct ib_endpoint *ep)
 
 /* ---- a transfer ---- */
 
-/* Both ends must mean the same by the number of a rail. */
+/* Whether both ends number the rails alike. */
 static bool allot_rails_match(const struct ib_endpoint *ep)
 {
     const struct ib_pairs *j = ep->pairs;
@@ -451,7 +451,7 @@ static void allot_forget_peer(struct ib_endpoint *ep)
         reserve_peer_gone(&al->rail[k], ep->peer->rank);
 }
 
-/* What was granted stays granted until the transfer finds room. */
+/* Granted rails stay reserved until the transfer can be posted. */
 static void allot_decline(struct ib_endpoint *ep, uint32_t set, uint64_t bytes)
 {
     (void)ep;

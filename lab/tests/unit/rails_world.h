@@ -13,7 +13,7 @@
 
 enum { NODES = 3, RAILS = 2, QUEUE = 4 };
 
-/* What can happen. The number of an event is its class in the argument about fairness. */
+/* The events. The number of an event is its class in the argument about fairness. */
 enum {
     ASK = 0,
     TIMEOUT = NODES,
@@ -91,7 +91,7 @@ static inline struct alloc alloc_of(const struct world_process *p)
     return a;
 }
 
-/* Puts a frame on its way as bytes and reads it back as the receiver will. */
+/* Encodes a frame as bytes and decodes it as the receiver will. */
 static inline void world_send(struct world *w, const struct frame *f)
 {
     uint8_t bytes[FRAME_BYTES];
@@ -112,7 +112,7 @@ static inline void world_send(struct world *w, const struct frame *f)
 
 static inline void world_answer(struct world *w, unsigned node, unsigned rail, uint32_t number, bool granted);
 
-/* Does what the adapter says. */
+/* Carries out the actions of the adapter's state machine. */
 static inline void world_do(struct world *w, unsigned node, unsigned rail, const struct reserve_out *out)
 {
     for (unsigned i = 0; i < out->frames; i++)
@@ -240,7 +240,7 @@ static inline bool world_data(struct world *w, unsigned node, unsigned rail)
     return true;
 }
 
-/* False when it certainly cannot happen now: spares the caller a copy. */
+/* Whether the event may be possible now; false saves the caller a copy. */
 static inline bool world_might(const struct world *w, unsigned event)
 {
     unsigned f = event - FRAME, d = event - DATA;
@@ -253,7 +253,7 @@ static inline bool world_might(const struct world *w, unsigned event)
     return rail_in(w->process[d % NODES].data, d / NODES);
 }
 
-/* False when it cannot happen now. */
+/* Applies the event; false when it is impossible now. */
 static inline bool world_event(struct world *w, unsigned event)
 {
     the_send = false;
@@ -268,7 +268,7 @@ static inline bool world_event(struct world *w, unsigned event)
     return world_data(w, (event - DATA) % NODES, (event - DATA) / NODES);
 }
 
-/* Where data is under way, both ends are kept for it and for nothing else. */
+/* While data is in flight, both ends are reserved for it and for nothing else. */
 static inline void world_check(const struct world *w)
 {
     for (unsigned n = 0; n < the_limits.nodes; n++)

@@ -44,7 +44,7 @@ static void logp_by_hand(void)
     EXPECT_NEAR(barrier_model_logp("nwise", 2, 0, 28), 3 * (13 + 1 + 2) + 2 * 13, 1e-9);
 }
 
-/* More partners than there are ranks are as many as there are. */
+/* More partners than ranks count as the number of ranks. */
 static void few_ranks(void)
 {
     for (int size = 2; size <= 5; size++)

@@ -37,7 +37,7 @@ static void three_nodes_one_rail(void)
     EXPECT(!explore_all((struct limits){.nodes = 3, .rails = 1, .messages = 2, .bound = 1, .to = {0, 1, 2}}));
 }
 
-/* Processes that lose patience: adapters wait for answers that nobody wants. */
+/* Processes that time out: adapters wait for answers that are no longer needed. */
 static void test_timeouts(void)
 {
     EXPECT(
