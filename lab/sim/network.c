@@ -286,7 +286,7 @@ static void network_feed(struct network *n, uint32_t node, uint32_t rail)
 }
 
 /* A control packet of an adapter is sent at once. */
-static void network_print_message(struct network *n, uint32_t index)
+static void network_send_control(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
     uint32_t p = network_packet_new(n);
@@ -308,7 +308,7 @@ void network_message_queue(struct network *n, uint32_t index)
 {
     struct message *m = &n->messages[index];
     if (has_bus(n) && !over_bus(n, m)) {
-        network_print_message(n, index);
+        network_send_control(n, index);
         return;
     }
     uint32_t queue = 2 * port_of(n, m->from, m->rail) + m->urgent;

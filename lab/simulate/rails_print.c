@@ -54,22 +54,22 @@ static double rails_largest(struct list *l, int line, int nodes, int rails, doub
     return study_most(l->study, study_key_of(&study_lines[line], nodes, rails, kib, 0));
 }
 
-static double rails_print_latency(struct list *l, int line, int nodes, int rails, double kib, double load)
+static double rails_latency_of(struct list *l, int line, int nodes, int rails, double kib, double load)
 {
     return study_run(l->study, study_key_of(&study_lines[line], nodes, rails, kib, load)).latency_us * 1000;
 }
 
-static double rails_print_percent(double a, double b)
+static double rails_percent(double a, double b)
 {
     return 100 * (a / b - 1);
 }
 
-static bool rails_print_is_near(double value, double wanted, double within)
+static bool rails_is_near(double value, double wanted, double within)
 {
     return fabs(value - wanted) <= within;
 }
 
-static void rails_print_sizes(struct list *l)
+static void rails_claims_of_sizes(struct list *l)
 {
     int n = l->study->nodes;
     double basic[2] = {rails_largest(l, LINE_BASIC, n, 4, 4), rails_largest(l, LINE_BASIC, n, 4, 64)};
@@ -81,34 +81,33 @@ static void rails_print_sizes(struct list *l)
     rails_add_claim(l, "5.1, figs 3, 5", "dynamic does poorly with short messages and better with long ones",
                     dynamic[1] > 1.1 * dynamic[0], control, "%.3f at 4 KiB, %.3f at 64 KiB", dynamic[0],
                     dynamic[1]);
-    rails_add_claim(l, "5.1, figs 3, 5",
-                    "local is similar to basic: better for longer messages, worse for shorter",
-                    local[0] < basic[0] && local[1] > basic[1] &&
-                        rails_print_is_near(rails_print_percent(local[1], basic[1]), 0, 15),
-                    local_is_fast, "%+.0f %% at 4 KiB, %+.0f %% at 64 KiB",
-                    rails_print_percent(local[0], basic[0]), rails_print_percent(local[1], basic[1]));
-    double striped = rails_print_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, n, 4, 64), dynamic[1]),
-           local_striped = rails_print_percent(rails_largest(l, LINE_LOCAL_STRIPED, n, 4, 64), local[1]);
+    rails_add_claim(
+        l, "5.1, figs 3, 5", "local is similar to basic: better for longer messages, worse for shorter",
+        local[0] < basic[0] && local[1] > basic[1] && rails_is_near(rails_percent(local[1], basic[1]), 0, 15),
+        local_is_fast, "%+.0f %% at 4 KiB, %+.0f %% at 64 KiB", rails_percent(local[0], basic[0]),
+        rails_percent(local[1], basic[1]));
+    double striped = rails_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, n, 4, 64), dynamic[1]),
+           local_striped = rails_percent(rails_largest(l, LINE_LOCAL_STRIPED, n, 4, 64), local[1]);
     rails_add_claim(l, "5.2, fig 5", "stripes have no significant effect on the accepted bandwidth",
-                    rails_print_is_near(striped, 0, 5) && rails_print_is_near(local_striped, 0, 5), NULL,
+                    rails_is_near(striped, 0, 5) && rails_is_near(local_striped, 0, 5), NULL,
                     "dynamic %+.1f %%, local %+.1f %% at 64 KiB", striped, local_striped);
 }
 
-static void rails_print_stripes(struct list *l)
+static void rails_claims_of_stripes(struct list *l)
 {
     int n = l->study->nodes;
-    double dynamic = -rails_print_percent(rails_print_latency(l, LINE_DYNAMIC_STRIPED, n, 4, 64, 0.05),
-                                          rails_print_latency(l, LINE_DYNAMIC, n, 4, 64, 0.05));
-    double local = -rails_print_percent(rails_print_latency(l, LINE_LOCAL_STRIPED, n, 4, 64, 0.05),
-                                        rails_print_latency(l, LINE_LOCAL, n, 4, 64, 0.05));
+    double dynamic = -rails_percent(rails_latency_of(l, LINE_DYNAMIC_STRIPED, n, 4, 64, 0.05),
+                                    rails_latency_of(l, LINE_DYNAMIC, n, 4, 64, 0.05));
+    double local = -rails_percent(rails_latency_of(l, LINE_LOCAL_STRIPED, n, 4, 64, 0.05),
+                                  rails_latency_of(l, LINE_LOCAL, n, 4, 64, 0.05));
     rails_add_claim(l, "5.2, fig 6",
                     "at 64 KiB and a load of 5 % stripes take 65 % off dynamic's latency, 72 % off local's",
-                    rails_print_is_near(dynamic, 65, 7) && rails_print_is_near(local, 72, 7), NULL,
-                    "%.0f %% and %.0f %%", dynamic, local);
-    double shorter[2] = {rails_print_latency(l, LINE_LOCAL_STRIPED, n, 4, 8, 0.15),
-                         rails_print_latency(l, LINE_DYNAMIC_STRIPED, n, 4, 8, 0.15)};
-    double longer[2] = {rails_print_latency(l, LINE_LOCAL_STRIPED, n, 4, 128, 0.15),
-                        rails_print_latency(l, LINE_DYNAMIC_STRIPED, n, 4, 128, 0.15)};
+                    rails_is_near(dynamic, 65, 7) && rails_is_near(local, 72, 7), NULL, "%.0f %% and %.0f %%",
+                    dynamic, local);
+    double shorter[2] = {rails_latency_of(l, LINE_LOCAL_STRIPED, n, 4, 8, 0.15),
+                         rails_latency_of(l, LINE_DYNAMIC_STRIPED, n, 4, 8, 0.15)};
+    double longer[2] = {rails_latency_of(l, LINE_LOCAL_STRIPED, n, 4, 128, 0.15),
+                        rails_latency_of(l, LINE_DYNAMIC_STRIPED, n, 4, 128, 0.15)};
     rails_add_claim(l, "5.2, fig 7",
                     "below 16 KiB local with stripes has the lowest latency, above dynamic with stripes",
                     shorter[0] < shorter[1] && longer[1] < longer[0], unstated,
@@ -116,74 +115,73 @@ static void rails_print_stripes(struct list *l)
                     shorter[1], longer[0], longer[1]);
 }
 
-static void rails_print_nodes(struct list *l)
+static void rails_claims_of_nodes(struct list *l)
 {
     double gain[2], loss[2];
     for (int i = 0; i < 2; i++) {
         int n = i ? 128 : 32;
-        gain[i] = rails_print_percent(rails_largest(l, LINE_DYNAMIC, n, 4, 32),
-                                      rails_largest(l, LINE_BASIC, n, 4, 32));
+        gain[i] =
+            rails_percent(rails_largest(l, LINE_DYNAMIC, n, 4, 32), rails_largest(l, LINE_BASIC, n, 4, 32));
         int line = i ? LINE_DYNAMIC : LINE_BASIC;
-        loss[i] = -rails_print_percent(rails_largest(l, line, 128, 4, 32), rails_largest(l, line, 64, 4, 32));
+        loss[i] = -rails_percent(rails_largest(l, line, 128, 4, 32), rails_largest(l, line, 64, 4, 32));
     }
     rails_add_claim(l, "5.3, fig 8", "dynamic accepts 36 % more than basic with 32 nodes",
-                    rails_print_is_near(gain[0], 36, 6), unstated, "%+.0f %%", gain[0]);
+                    rails_is_near(gain[0], 36, 6), unstated, "%+.0f %%", gain[0]);
     rails_add_claim(l, "5.3, fig 8", "dynamic accepts 29 % more than basic with 128 nodes",
-                    rails_print_is_near(gain[1], 29, 6), unstated, "%+.0f %%", gain[1]);
+                    rails_is_near(gain[1], 29, 6), unstated, "%+.0f %%", gain[1]);
     rails_add_claim(l, "5.3, fig 8", "from 64 to 128 nodes the policies lose 7 to 12 %",
                     loss[0] > 5 && loss[0] < 14 && loss[1] > 5 && loss[1] < 14, crossing,
                     "basic %.0f %%, dynamic %.0f %%", loss[0], loss[1]);
 }
 
-static void rails_print_rails(struct list *l)
+static void rails_claims_of_rails(struct list *l)
 {
-    double basic = -rails_print_percent(rails_largest(l, LINE_BASIC, 32, 7, 32),
-                                        rails_largest(l, LINE_BASIC, 32, 1, 32));
-    double dynamic = rails_print_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 7, 32),
-                                         rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 1, 32));
-    double small = rails_print_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 4, 4),
-                                       rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 1, 4));
-    rails_add_claim(l, "5.4, fig 10", "basic loses 40 % with seven rails", rails_print_is_near(basic, 40, 6),
+    double basic =
+        -rails_percent(rails_largest(l, LINE_BASIC, 32, 7, 32), rails_largest(l, LINE_BASIC, 32, 1, 32));
+    double dynamic = rails_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 7, 32),
+                                   rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 1, 32));
+    double small = rails_percent(rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 4, 4),
+                                 rails_largest(l, LINE_DYNAMIC_STRIPED, 32, 1, 4));
+    rails_add_claim(l, "5.4, fig 10", "basic loses 40 % with seven rails", rails_is_near(basic, 40, 6),
                     unstated, "%.0f %%", basic);
     rails_add_claim(
         l, "5.4, figs 9, 10", "dynamic accepts as much with any number of rails, or a little more",
         dynamic > -5 && small > -10, NULL,
         "seven rails against one, 32 KiB: %+.0f %%; four against one, 4 KiB: %+.0f %%", dynamic, small);
-    double basic1 = rails_print_latency(l, LINE_BASIC, 32, 1, 32, 0.15),
-           basic7 = rails_print_latency(l, LINE_BASIC, 32, 7, 32, 0.15);
+    double basic1 = rails_latency_of(l, LINE_BASIC, 32, 1, 32, 0.15),
+           basic7 = rails_latency_of(l, LINE_BASIC, 32, 7, 32, 0.15);
     rails_add_claim(l, "5.4, fig 11", "basic's latency grows with the number of rails", basic7 > basic1,
                     unstated, "%.0f cycles with one rail, %.0f with seven", basic1, basic7);
-    double striped[2] = {rails_print_latency(l, LINE_LOCAL_STRIPED, 32, 7, 32, 0.15),
-                         rails_print_latency(l, LINE_DYNAMIC_STRIPED, 32, 7, 32, 0.15)};
-    double single[2] = {rails_print_latency(l, LINE_LOCAL_STRIPED, 32, 1, 32, 0.15),
-                        rails_print_latency(l, LINE_DYNAMIC_STRIPED, 32, 1, 32, 0.15)};
+    double striped[2] = {rails_latency_of(l, LINE_LOCAL_STRIPED, 32, 7, 32, 0.15),
+                         rails_latency_of(l, LINE_DYNAMIC_STRIPED, 32, 7, 32, 0.15)};
+    double single[2] = {rails_latency_of(l, LINE_LOCAL_STRIPED, 32, 1, 32, 0.15),
+                        rails_latency_of(l, LINE_DYNAMIC_STRIPED, 32, 1, 32, 0.15)};
     rails_add_claim(l, "5.4, fig 11", "stripes lower the latency as rails are added, local's most",
                     striped[0] < single[0] && striped[1] < single[1] && striped[0] < striped[1], control,
                     "seven rails against one: local %+.0f %%, dynamic %+.0f %%",
-                    rails_print_percent(striped[0], single[0]), rails_print_percent(striped[1], single[1]));
+                    rails_percent(striped[0], single[0]), rails_percent(striped[1], single[1]));
 }
 
-static double rails_print_saturation(struct list *l, int line, double kib)
+static double rails_saturation_of(struct list *l, int line, double kib)
 {
     return study_saturation(l->study, study_key_of(&study_lines[line], l->study->nodes, 4, kib, 0));
 }
 
-static void rails_print_saturations(struct list *l)
+static void rails_claims_of_saturation(struct list *l)
 {
-    double dynamic[2] = {rails_print_saturation(l, LINE_DYNAMIC, 4),
-                         rails_print_saturation(l, LINE_DYNAMIC, 64)};
-    double basic[2] = {rails_print_saturation(l, LINE_BASIC, 4), rails_print_saturation(l, LINE_BASIC, 64)};
-    double local[2] = {rails_print_saturation(l, LINE_LOCAL, 4), rails_print_saturation(l, LINE_LOCAL, 64)};
+    double dynamic[2] = {rails_saturation_of(l, LINE_DYNAMIC, 4), rails_saturation_of(l, LINE_DYNAMIC, 64)};
+    double basic[2] = {rails_saturation_of(l, LINE_BASIC, 4), rails_saturation_of(l, LINE_BASIC, 64)};
+    double local[2] = {rails_saturation_of(l, LINE_LOCAL, 4), rails_saturation_of(l, LINE_LOCAL, 64)};
     rails_add_claim(l, "5.5, fig 12", "dynamic's saturation point grows with the size of messages",
                     dynamic[1] > 1.1 * dynamic[0], control, "%.2f at 4 KiB, %.2f at 64 KiB", dynamic[0],
                     dynamic[1]);
-    rails_add_claim(
-        l, "5.5, fig 12", "basic and local have a nearly constant saturation point",
-        rails_print_is_near(basic[1], basic[0], 0.04) && rails_print_is_near(local[1], local[0], 0.04),
-        unstated, "basic %.2f and %.2f, local %.2f and %.2f", basic[0], basic[1], local[0], local[1]);
+    rails_add_claim(l, "5.5, fig 12", "basic and local have a nearly constant saturation point",
+                    rails_is_near(basic[1], basic[0], 0.04) && rails_is_near(local[1], local[0], 0.04),
+                    unstated, "basic %.2f and %.2f, local %.2f and %.2f", basic[0], basic[1], local[0],
+                    local[1]);
 }
 
-static void rails_print_hybrids(struct list *l)
+static void rails_claims_of_hybrids(struct list *l)
 {
     static const int thresholds[] = {1, 4, 8, 16, 32};
     int n = l->study->nodes, better = 0, best_at = 0;
@@ -201,24 +199,24 @@ static void rails_print_hybrids(struct list *l)
     rails_add_claim(l, "5.6, fig 13", "hybrid accepts more than dynamic and basic for almost all thresholds",
                     better >= 4, control, "for %d of 5", better);
     rails_add_claim(l, "6", "hybrid accepts up to 7.5 % more than dynamic",
-                    rails_print_is_near(rails_print_percent(best, dynamic), 7.5, 4), control,
-                    "%+.1f %%, with %d KiB", rails_print_percent(best, dynamic), best_at);
+                    rails_is_near(rails_percent(best, dynamic), 7.5, 4), control, "%+.1f %%, with %d KiB",
+                    rails_percent(best, dynamic), best_at);
     rails_add_claim(l, "6", "hybrid accepts up to 36.6 % more than basic",
-                    rails_print_is_near(rails_print_percent(best, basic), 36.6, 8), unstated, "%+.0f %%",
-                    rails_print_percent(best, basic));
+                    rails_is_near(rails_percent(best, basic), 36.6, 8), unstated, "%+.0f %%",
+                    rails_percent(best, basic));
     rails_add_claim(l, "6", "hybrid accepts up to 48.7 % more than local",
-                    rails_print_is_near(rails_print_percent(best, local), 48.7, 8), local_is_fast, "%+.0f %%",
-                    rails_print_percent(best, local));
+                    rails_is_near(rails_percent(best, local), 48.7, 8), local_is_fast, "%+.0f %%",
+                    rails_percent(best, local));
 }
 
 int statements_check(struct study *s, struct statement out[STATEMENTS_MAX])
 {
     struct list l = {s, out, 0};
-    rails_print_sizes(&l);
-    rails_print_stripes(&l);
-    rails_print_nodes(&l);
-    rails_print_rails(&l);
-    rails_print_saturations(&l);
-    rails_print_hybrids(&l);
+    rails_claims_of_sizes(&l);
+    rails_claims_of_stripes(&l);
+    rails_claims_of_nodes(&l);
+    rails_claims_of_rails(&l);
+    rails_claims_of_saturation(&l);
+    rails_claims_of_hybrids(&l);
     return l.count;
 }

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int damage_print_number(const char *name)
+static int damage_setting(const char *name)
 {
     const char *text = getenv(name);
     return text ? atoi(text) : -1;
@@ -29,12 +29,12 @@ static int damage_print_number(const char *name)
 
 int damage_rank(void)
 {
-    return damage_print_number("FAULTS_RANK");
+    return damage_setting("FAULTS_RANK");
 }
 
 int damage_round(void)
 {
-    return damage_print_number("FAULTS_ROUND");
+    return damage_setting("FAULTS_ROUND");
 }
 
 static pid_t parent_of(pid_t pid)
@@ -104,7 +104,7 @@ void damage_now(void)
 static void *damage_delayed(void *unused)
 {
     (void)unused;
-    usleep((useconds_t)damage_print_number("FAULTS_DELAY"));
+    usleep((useconds_t)damage_setting("FAULTS_DELAY"));
     damage_now();
     return NULL;
 }
@@ -112,7 +112,7 @@ static void *damage_delayed(void *unused)
 void damage_soon(void)
 {
     pthread_t thread;
-    if (damage_print_number("PMI_RANK") == damage_rank() && getenv("FAULTS_WHAT"))
+    if (damage_setting("PMI_RANK") == damage_rank() && getenv("FAULTS_WHAT"))
         if (pthread_create(&thread, NULL, damage_delayed, NULL) == 0)
             pthread_detach(thread);
 }

@@ -20,7 +20,7 @@ static void test_sent(void *arg, uint32_t to, const struct agree_message *m)
     FUZZ_CHECK(m->epoch < it->n && m->kind <= AGREE_DOWN);
 }
 
-static void agree_agree_receive(struct fuzz_in *in, const struct agree_out *out)
+static void agree_receive_random(struct fuzz_in *in, const struct agree_out *out)
 {
     const size_t size = agree_message_size(it);
     struct agree_message *m = calloc(1, size); /* exactly as long as round.c lets pass */
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         else if (what % 4 == 1 && !it->begun)
             agree_begin(it, words, &out);
         else
-            agree_agree_receive(&in, &out);
+            agree_receive_random(&in, &out);
         if (decided)
             FUZZ_CHECK(memcmp(decision, agree_words(it), nwords * sizeof(uint64_t)) == 0);
         decided = it->decided;

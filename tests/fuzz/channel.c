@@ -15,8 +15,8 @@ static struct net net;
 static struct proc proc = {.net = &net};
 static const uint8_t key[HANDSHAKE_KEY] = "fuzz";
 
-/* The bytes that the other end says; then it goes. */
-static int channel_was_reported(const void *bytes, size_t len)
+/* A socket whose other end has sent these bytes and closed. */
+static int channel_socket_with(const void *bytes, size_t len)
 {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
@@ -40,7 +40,7 @@ static int channel_was_reported(const void *bytes, size_t len)
 static void test_greeting(struct fuzz_in *in, bool accepts)
 {
     struct channel c;
-    int fd = channel_was_reported(in->at, in->left);
+    int fd = channel_socket_with(in->at, in->left);
     FUZZ_CHECK(channel_open(&c, &proc, fd, true, accepts, key) != 0); /* nobody guesses the proof */
     FUZZ_CHECK(c.fd == -1);
 }
@@ -48,7 +48,7 @@ static void test_greeting(struct fuzz_in *in, bool accepts)
 /* Any bytes as a message: only what is sealed may come through. */
 static void test_message(struct fuzz_in *in)
 {
-    struct channel c = {.proc = &proc, .fd = channel_was_reported(in->at, in->left), .own_fd = true};
+    struct channel c = {.proc = &proc, .fd = channel_socket_with(in->at, in->left), .own_fd = true};
     void *data;
     size_t len;
     FUZZ_CHECK(channel_receive(&c, &data, &len) != 0);

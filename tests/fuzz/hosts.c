@@ -9,15 +9,15 @@
 #include "fuzz.h"
 #include "launcher/plan/slurm.h"
 
-_Noreturn void __wrap_die(int status, const char *fmt, ...);
-_Noreturn void __wrap_die(int status, const char *fmt, ...)
+_Noreturn void __wrap_launcher_die(int status, const char *fmt, ...);
+_Noreturn void __wrap_launcher_die(int status, const char *fmt, ...)
 {
     (void)status, (void)fmt;
     fuzz_refused();
 }
 
-void __wrap_say(const char *fmt, ...);
-void __wrap_say(const char *fmt, ...)
+void __wrap_message_print(const char *fmt, ...);
+void __wrap_message_print(const char *fmt, ...)
 {
     (void)fmt;
 }

@@ -8,7 +8,7 @@
 #include "launcher/plan/plan.h"
 #include "launcher/remote/tree.h"
 
-static void link_is_equal(struct buf *again, const char *data, size_t len)
+static void link_expect_equal(struct buf *again, const char *data, size_t len)
 {
     FUZZ_CHECK(buf_size(again) <= len && memcmp(buf_head(again), data, buf_size(again)) == 0);
     buf_free(again);
@@ -22,10 +22,10 @@ static void test_greeting(const struct frame_head *h, const char *data)
     if (h->type == FRAME_HELLO && proof_hello_decode(data, h->len, &hello)) {
         FUZZ_CHECK(strlen(hello.who) < WHO_MAX && strlen(hello.version) < VERSION_MAX);
         proof_hello_encode(&hello, &again);
-        link_is_equal(&again, data, h->len);
+        link_expect_equal(&again, data, h->len);
     } else if (h->type == FRAME_CHALLENGE && proof_challenge_decode(data, h->len, &challenge)) {
         proof_challenge_encode(&challenge, &again);
-        link_is_equal(&again, data, h->len);
+        link_expect_equal(&again, data, h->len);
     }
 }
 

@@ -11,7 +11,7 @@
 
 enum { RANKS = 3 };
 
-static void page_is_consistent(struct sample *s, uint32_t rank)
+static void page_make_consistent(struct sample *s, uint32_t rank)
 {
     struct page *p = &s->page;
     memset(s, 0, sizeof(*s));
@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct sample *list[RANKS];
     struct look look = {.ranks = RANKS, .of = list};
     for (uint32_t r = 0; r < RANKS; r++)
-        page_is_consistent(&of[r], r);
+        page_make_consistent(&of[r], r);
     for (size_t i = 0; i + 8 <= size; i += 8) {
         uint32_t at;
         memcpy(&at, data + i, sizeof(at));

@@ -12,7 +12,7 @@ static const struct tree_events *events;
 static void *events_ctx;
 static uint32_t host_of[RANKS] = {0, 1, 1, 2, 2};
 
-static void remote_is_known(const struct job_host *host, uint32_t rank)
+static void remote_expect_known(const struct job_host *host, uint32_t rank)
 {
     FUZZ_CHECK(host >= host->job->hosts && host < host->job->hosts + HOSTS);
     FUZZ_CHECK(rank < RANKS && host_of[rank] == (uint32_t)(host - host->job->hosts));
@@ -21,21 +21,21 @@ static void remote_is_known(const struct job_host *host, uint32_t rank)
 void job_on_started(void *host, uint32_t rank, pid_t pid)
 {
     (void)pid;
-    remote_is_known(host, rank);
+    remote_expect_known(host, rank);
 }
 void job_on_failed(void *host, uint32_t rank, int status, const char *why)
 {
-    remote_is_known(host, rank);
+    remote_expect_known(host, rank);
     FUZZ_CHECK(status >= 0 && status <= 255 && strlen(why) < 1u << 20);
 }
 void job_on_exited(void *host, uint32_t rank, int status)
 {
     (void)status;
-    remote_is_known(host, rank);
+    remote_expect_known(host, rank);
 }
 void job_on_output(void *host, uint32_t rank, int fd, const char *data, size_t len)
 {
-    remote_is_known(host, rank);
+    remote_expect_known(host, rank);
     FUZZ_CHECK((fd == 1 || fd == 2) && (len == 0 || data[0] == data[0]) &&
                (len == 0 || data[len - 1] == data[len - 1]));
 }
@@ -45,7 +45,7 @@ void job_on_pmi(void *host, uint32_t rank, const char *data, size_t len)
 }
 void job_on_stdin_empty(void *host, uint32_t rank)
 {
-    remote_is_known(host, rank);
+    remote_expect_known(host, rank);
 }
 void query_answered(struct job *j, uint32_t host, uint32_t question, const char *data, size_t len)
 {

@@ -9,7 +9,7 @@
 #include "lab/sim/machine.h"
 #include "lab/sim/topo.h"
 
-static void every_node_is_reached(const struct graph *g)
+static void topology_expect_all_reached(const struct graph *g)
 {
     struct topo t;
     FUZZ_CHECK(topo_make(&t, g, g->nodes, 2, 1));
@@ -49,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     why[0] = 0;
     if (graph_read(&g, in, why, sizeof(why))) {
-        every_node_is_reached(&g);
+        topology_expect_all_reached(&g);
         one_multicast_each(&g);
         graph_free(&g);
     } else {

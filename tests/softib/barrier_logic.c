@@ -50,7 +50,7 @@ static void barrier_logic_emit(void *arg, const struct softib_packet *p)
     barrier_logic_put(1, p);
 }
 
-static void barrier_logic_is_up(void *arg, const struct softib_packet *p)
+static void barrier_logic_put_up(void *arg, const struct softib_packet *p)
 {
     (void)arg;
     barrier_logic_put(TO_TOP, p);
@@ -126,11 +126,11 @@ static void barrier_logic_carry(int way)
     struct softib_packet p = wire[way][k];
     wire[way][k] = wire[way][--on_wire[way]];
     if (way == TO_SWITCH && leaves)
-        softib_leaf_packet(&leaf[p.port % leaves], &p, now, barrier_logic_emit, barrier_logic_is_up, NULL);
+        softib_leaf_packet(&leaf[p.port % leaves], &p, now, barrier_logic_emit, barrier_logic_put_up, NULL);
     else if (way == TO_SWITCH || way == TO_TOP)
         softib_switch_packet(&sw, &p, now, leaves ? barrier_logic_port_down : barrier_logic_emit, NULL);
     else if (way == TO_LEAF)
-        softib_leaf_answer(&leaf[p.port], &p, now, barrier_logic_emit, barrier_logic_is_up, NULL);
+        softib_leaf_answer(&leaf[p.port], &p, now, barrier_logic_emit, barrier_logic_put_up, NULL);
     else if (p.type != SOFTIB_GET_ID_ACK)
         host_packet(&p);
 }
@@ -188,7 +188,7 @@ static void one_seed(void)
             continue;
         softib_switch_tick(&sw, now, leaves ? barrier_logic_port_down : barrier_logic_emit, NULL);
         for (unsigned i = 0; i < leaves; i++)
-            softib_leaf_tick(&leaf[i], now, barrier_logic_emit, barrier_logic_is_up, NULL);
+            softib_leaf_tick(&leaf[i], now, barrier_logic_emit, barrier_logic_put_up, NULL);
     }
 }
 

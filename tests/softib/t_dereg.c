@@ -60,7 +60,7 @@ static void wait_byte(const volatile unsigned char *p, unsigned char want)
         CHECK(time(NULL) < end, "the first bytes did not arrive");
 }
 
-static void dereg_is_stopped(const unsigned char *p, size_t n, unsigned char want)
+static void dereg_expect_unwritten(const unsigned char *p, size_t n, unsigned char want)
 {
     for (size_t i = 0; i < n; i++)
         CHECK(p[i] == want, "byte %zu was written after ibv_dereg_mr", i);
@@ -76,7 +76,7 @@ static void dereg_continue(struct vt *t, const struct vt_qp *q, int fd, unsigned
     }
     vt_sync(t);
     if (t->side == 0) {
-        dereg_is_stopped(p, BYTES, want);
+        dereg_expect_unwritten(p, BYTES, want);
         munmap(p, BYTES);
     }
 }

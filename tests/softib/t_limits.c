@@ -48,7 +48,7 @@ static void limit_space(size_t more)
 }
 
 /* The output of side 1 goes to a pipe, which this reads afterwards. */
-static void limits_was_reported(int fd, const char *words)
+static void limits_expect_message(int fd, const char *words)
 {
     char text[4096] = "";
     ssize_t n = read(fd, text, sizeof(text) - 1);
@@ -89,7 +89,7 @@ static void limits_run_test(struct vt *t)
         dup2(keep, 2);
         vt_wc(t->cq, want);
         if (words)
-            limits_was_reported(pipes[0], words);
+            limits_expect_message(pipes[0], words);
     }
     vt_sync(t);
     if (t->side == 0 && !strcmp(what, "parts"))
@@ -114,7 +114,7 @@ static int without_proc(void)
     int e = errno;
     dup2(keep, 2);
     CHECK(!c && e == ENOENT, "opened, or errno %d", e);
-    limits_was_reported(pipes[0], "/proc: mount it");
+    limits_expect_message(pipes[0], "/proc: mount it");
     return 0;
 }
 

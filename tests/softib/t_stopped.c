@@ -54,7 +54,7 @@ static void test_stopped(struct vt *t)
     vt_qp_end(&q);
 }
 
-static void stopped_is_gone(struct vt *t)
+static void stopped_peer_is_gone(struct vt *t)
 {
     struct vt_qp q;
     vt_qp_make(t, stopped_short_timeout(), &q);
@@ -73,7 +73,7 @@ static void stopped_is_gone(struct vt *t)
 static void stopped_run_test(struct vt *t)
 {
     test_stopped(t);
-    stopped_is_gone(t);
+    stopped_peer_is_gone(t);
 }
 
 int main(void)

@@ -127,7 +127,7 @@ static void test_patience(struct vt *t)
 }
 
 /* The peer's QP vanishes; later requests time out. */
-static void rc_errors_is_gone(struct vt *t)
+static void rc_errors_of_gone_peer(struct vt *t)
 {
     struct vt_qp q;
     struct vt_opts o = vt_defaults(IBV_QPT_RC);
@@ -158,7 +158,7 @@ static void rc_errors_run_test(struct vt *t)
     too_long(t);
     not_ready(t);
     test_patience(t);
-    rc_errors_is_gone(t);
+    rc_errors_of_gone_peer(t);
 }
 
 int main(void)

@@ -35,7 +35,7 @@ static struct arrays *arrays_freed_describe(int blocks, int same)
 }
 
 /* What a program that frees its arrays leaves behind: other data. */
-static void arrays_freed_is_gone(struct arrays *a)
+static void arrays_freed_overwrite(struct arrays *a)
 {
     memset(a, 0x5a, sizeof(*a));
     free(a);
@@ -85,7 +85,7 @@ static const struct arrays *gathering_begin(struct gathering *g)
 
 static void gathering_end(struct gathering *g, enum form form)
 {
-    arrays_freed_is_gone(g->arrays);
+    arrays_freed_overwrite(g->arrays);
     arrays_freed_finish(form, &g->q);
     check_gathered(g->recv, mpitest_size);
 }
@@ -127,7 +127,7 @@ static void test_gatherv(enum form form)
     else
         MPI_Gatherv_init_c(send, n, MPI_INT, recv, a->wide_counts, a->wide_displs, MPI_INT, root,
                            MPI_COMM_WORLD, MPI_INFO_NULL, &q);
-    arrays_freed_is_gone(a);
+    arrays_freed_overwrite(a);
     arrays_freed_finish(form, &q);
     if (mpitest_rank == root)
         check_gathered(recv, mpitest_size);
@@ -152,7 +152,7 @@ static void test_scatterv(enum form form)
     else
         MPI_Scatterv_init_c(send, a->wide_counts, a->wide_displs, MPI_INT, recv, n, MPI_INT, root,
                             MPI_COMM_WORLD, MPI_INFO_NULL, &q);
-    arrays_freed_is_gone(a);
+    arrays_freed_overwrite(a);
     arrays_freed_finish(form, &q);
     for (int i = 0; i < n; i++)
         EXPECT_EQ(recv[i], 100 * mpitest_rank + i);
@@ -196,8 +196,8 @@ static void test_alltoallv(enum form form, MPI_Comm comm, int neighbors)
         (neighbors ? MPI_Neighbor_alltoallv_init_c
                    : MPI_Alltoallv_init_c)(send, s->wide_counts, s->wide_displs, MPI_INT, recv,
                                            r->wide_counts, r->wide_displs, MPI_INT, comm, MPI_INFO_NULL, &q);
-    arrays_freed_is_gone(s);
-    arrays_freed_is_gone(r);
+    arrays_freed_overwrite(s);
+    arrays_freed_overwrite(r);
     arrays_freed_finish(form, &q);
     check_all(recv);
 }
@@ -221,8 +221,8 @@ static void test_alltoallw(enum form form)
     else
         MPI_Alltoallw_init_c(send, s->wide_counts, s->wide_bytes, s->types, recv, r->wide_counts,
                              r->wide_bytes, r->types, MPI_COMM_WORLD, MPI_INFO_NULL, &q);
-    arrays_freed_is_gone(s);
-    arrays_freed_is_gone(r);
+    arrays_freed_overwrite(s);
+    arrays_freed_overwrite(r);
     arrays_freed_finish(form, &q);
     check_all(recv);
 }
@@ -246,8 +246,8 @@ static void neighbor_alltoallw(enum form form, MPI_Comm comm)
     else
         MPI_Neighbor_alltoallw_init_c(send, s->wide_counts, s->wide_bytes, s->types, recv, r->wide_counts,
                                       r->wide_bytes, r->types, comm, MPI_INFO_NULL, &q);
-    arrays_freed_is_gone(s);
-    arrays_freed_is_gone(r);
+    arrays_freed_overwrite(s);
+    arrays_freed_overwrite(r);
     arrays_freed_finish(form, &q);
     check_all(recv);
 }
@@ -286,7 +286,7 @@ static void reduce_scatter(enum form form)
     else
         MPI_Reduce_scatter_init_c(send, recv, a->wide_counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
                                   &q);
-    arrays_freed_is_gone(a);
+    arrays_freed_overwrite(a);
     arrays_freed_finish(form, &q);
     for (int i = 0; i <= mpitest_rank; i++)
         EXPECT_EQ(recv[i], mpitest_size * (mpitest_rank * (mpitest_rank + 1) / 2 + i));

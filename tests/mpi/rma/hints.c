@@ -105,7 +105,7 @@ static void test_granularity(void)
     EXPECT_EQ(large, 1);
 }
 
-static void hints_is_stored(void)
+static void hints_are_stored(void)
 {
     static const char *const keys[][3] = {{"same_disp_unit", "true", "maybe"},
                                           {"same_size", "true", "maybe"},
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     test_ordering();
     test_granularity();
-    hints_is_stored();
+    hints_are_stored();
     no_locks();
     counters_end();
     return mpitest_end();

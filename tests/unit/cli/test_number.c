@@ -17,7 +17,7 @@ static void number_is_whole(void)
     EXPECT_EQ(value, 10);
 }
 
-static void number_print_real(void)
+static void number_parses_reals(void)
 {
     static const char *const bad[] = {"", "nan", "inf", "1s", "-1", " 1", "2.5"};
     double value = 7;
@@ -58,7 +58,7 @@ static void test_printed(void)
 int main(void)
 {
     TEST_RUN(number_is_whole);
-    TEST_RUN(number_print_real);
+    TEST_RUN(number_parses_reals);
     TEST_RUN(test_sizes);
     TEST_RUN(test_printed);
     return test_result();

@@ -25,7 +25,7 @@ int prctl(int option, ...)
     return who == unknown ? -1 : 0;
 }
 
-static void cma_cma_permit(const char *launcher, unsigned long no_such)
+static void cma_permit_recorded(const char *launcher, unsigned long no_such)
 {
     times = 0;
     unknown = no_such;
@@ -34,7 +34,7 @@ static void cma_cma_permit(const char *launcher, unsigned long no_such)
 
 static void the_launcher_alone(void)
 {
-    cma_cma_permit("4321", 0);
+    cma_permit_recorded("4321", 0);
     EXPECT_EQ(times, 1);
     EXPECT_EQ(requested[0], 4321);
 }
@@ -43,7 +43,7 @@ static void everybody_without_a_launcher(void)
 {
     const char *const none[] = {NULL, "", "0", "12x"};
     for (int i = 0; i < 4; i++) {
-        cma_cma_permit(none[i], 0);
+        cma_permit_recorded(none[i], 0);
         EXPECT_EQ(times, 1);
         EXPECT(requested[0] == (unsigned long)PR_SET_PTRACER_ANY);
     }
@@ -52,7 +52,7 @@ static void everybody_without_a_launcher(void)
 /* In a container process numbers are others. */
 static void everybody_where_it_is_not_found(void)
 {
-    cma_cma_permit("4321", 4321);
+    cma_permit_recorded("4321", 4321);
     EXPECT_EQ(times, 2);
     EXPECT_EQ(requested[0], 4321);
     EXPECT(requested[1] == (unsigned long)PR_SET_PTRACER_ANY);

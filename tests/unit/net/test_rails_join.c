@@ -71,7 +71,7 @@ struct world {
 static struct explore space;
 static bool sound;
 
-static void rails_join_print_message(struct world *w, int from)
+static void rails_join_send(struct world *w, int from)
 {
     int to = 1 - from;
     if (w->lines[to] == LINE) {
@@ -109,7 +109,7 @@ static void rails_join_act(struct world *w, int who, unsigned actions, uint32_t 
         EXPECT(w->ends[1 - who].to == e->number ||
                (int32_t)(w->ends[1 - who].joint.generation - e->joint.generation) > 0);
     if (actions & JOINT_DO_SAY)
-        rails_join_print_message(w, who);
+        rails_join_send(w, who);
 }
 
 static void test_successors(struct explore *e, const struct world *w)
@@ -145,11 +145,11 @@ static void every_order_ends_joined(void)
     memset(&first, 0, sizeof(first));
     for (int who = 0; who < ENDS; who++)
         first.ends[who].joint.wanted = true;
-    rails_join_print_message(&first, 0); /* one begins, or both at once */
+    rails_join_send(&first, 0); /* one begins, or both at once */
     sound = true;
     explore_open(&space, sizeof(first));
     explore_add(&space, &first, "one begins");
-    rails_join_print_message(&first, 1);
+    rails_join_send(&first, 1);
     explore_add(&space, &first, "both begin");
     for (space.at = 0; space.at < space.count; space.at++) {
         struct world w = *(const struct world *)explore_state(&space, space.at);

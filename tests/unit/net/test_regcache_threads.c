@@ -118,10 +118,10 @@ static void regcache_threads_finish(void)
     EXPECT_EQ(pins.pinned, pins.unpinned);
 }
 
-/* Pretended memory: what is on a page is a number, and the announcements are made by hand. */
+/* Simulated memory: the content of a page is a number, and the test reports releases itself. */
 static _Atomic uint64_t numbers[PIN_PAGES];
 
-static uint64_t regcache_threads_print_number(struct pins *p, size_t index)
+static uint64_t regcache_threads_number_of_page(struct pins *p, size_t index)
 {
     (void)p;
     return atomic_load(&numbers[index]);
@@ -138,7 +138,7 @@ static void test_pretended(void)
 {
     for (int i = 0; i < PIN_PAGES; i++)
         numbers[i] = atomic_fetch_add(&serial, 1);
-    regcache_threads_start((uintptr_t)1 << 44, regcache_threads_print_number);
+    regcache_threads_start((uintptr_t)1 << 44, regcache_threads_number_of_page);
     regcache_threads_run(renew_number);
     regcache_threads_finish();
 }
@@ -199,7 +199,7 @@ static void *regcache_threads_allocate(void *arg)
     return NULL;
 }
 
-static void regcache_threads_print_real(void)
+static void real_memory_is_invalidated(void)
 {
     pthread_t other;
     void *p = mmap(NULL, PIN_PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -223,6 +223,6 @@ int main(void)
     if (tool)
         printf("no hooks beside %s: with pretended memory only\n", tool);
     else
-        TEST_RUN(regcache_threads_print_real);
+        TEST_RUN(real_memory_is_invalidated);
     return test_result();
 }

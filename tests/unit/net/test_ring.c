@@ -61,7 +61,7 @@ static int send_numbered(struct ring_sender *s, uint64_t number, size_t len)
 }
 
 /* Takes one frame and checks all of it; false when the ring is empty. */
-static bool ring_ring_consume(struct ring_receiver *in, uint32_t *sender, uint64_t *number, size_t *len)
+static bool ring_consume_checked(struct ring_receiver *in, uint32_t *sender, uint64_t *number, size_t *len)
 {
     const char *payload;
     const struct ring_slot *slot = ring_peek(in, &payload, len, sender);
@@ -87,7 +87,7 @@ static void expect_frame(struct ring_receiver *in, uint64_t number, size_t len)
     uint32_t sender = 99;
     uint64_t found = 0;
     size_t found_len = 0;
-    EXPECT(ring_ring_consume(in, &sender, &found, &found_len));
+    EXPECT(ring_consume_checked(in, &sender, &found, &found_len));
     EXPECT_EQ(found, number);
     EXPECT_EQ(found_len, len);
 }
@@ -101,14 +101,14 @@ static void test_lengths(bool alone)
     size_t len;
     ring_age(r, &in, UINT32_MAX - 500, UINT32_MAX - 2000); /* both counters wrap on the way */
     struct ring_sender out = sender_to(r, 3, alone);
-    EXPECT(!ring_ring_consume(&in, &sender, &number, &len));
+    EXPECT(!ring_consume_checked(&in, &sender, &number, &len));
     static const size_t sizes[] = {0,  1,  7,  8,   9,   15,   16,   31,   32,    33,
                                    63, 64, 65, 127, 128, 1000, 4095, 4096, 16384, LINES * CACHE_LINE / 4};
     for (uint64_t n = 0; n < 2000; n++) {
         size_t want = sizes[n % COUNT_OF(sizes)];
         EXPECT_EQ(send_numbered(&out, n, want), 0);
         expect_frame(&in, n, want);
-        EXPECT(!ring_ring_consume(&in, &sender, &number, &len));
+        EXPECT(!ring_consume_checked(&in, &sender, &number, &len));
         ring_idle(&in);
     }
     ring_drop(r);
@@ -189,7 +189,7 @@ static void reserve_in_place(void)
         uint64_t number;
         size_t found;
         struct ring_slot *slot = ring_reserve(&out, len, &position, &room);
-        EXPECT(slot && !ring_ring_consume(&in, &sender, &number, &found)); /* not visible yet */
+        EXPECT(slot && !ring_consume_checked(&in, &sender, &number, &found)); /* not visible yet */
         h.word = len;
         for (size_t i = 0; i < len; i++)
             room[i] = (char)byte_of(7, len, i);
@@ -229,7 +229,7 @@ static void many_senders(void)
         uint32_t sender;
         uint64_t number;
         size_t len;
-        if (!ring_ring_consume(&in, &sender, &number, &len)) {
+        if (!ring_consume_checked(&in, &sender, &number, &len)) {
             ring_idle(&in);
             sched_yield();
             continue;
