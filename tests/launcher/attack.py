@@ -50,7 +50,7 @@ def plan(*argv):
     """One rank of a job of one, as plan.c has it."""
     return (string("job") + string("a") + string("(vector,(0,1,1))") + struct.pack(">IIIIIIIIIII", 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0)
             + struct.pack(">I", 1) + strings(*argv) + strings("PATH=/usr/bin:/bin") + string("/") + struct.pack(">I", 0)
-            + struct.pack(">I", 1) + struct.pack(">IIIIIII", 0, 0, 0, 0, 1, 0xFFFFFFFF, 0))
+            + struct.pack(">I", 1) + struct.pack(">IIIIIII", 0, 0, 0, 0, 1, 0xFFFFFFFF, 0) + string(""))
 
 
 def read_frame(sock, more=0):

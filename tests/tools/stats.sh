@@ -18,7 +18,7 @@ fi
 
 "$BIN/fishplate" info --pvars >"$scratch/pvars"
 expect_line "$scratch/pvars" '^  p2p_eager_sent +counter +Messages sent eagerly'
-expect_line "$scratch/pvars" '^  p2p_unexpected_length +level +Messages that wait'
+expect_line "$scratch/pvars" '^  p2p_unexpected_length +level +Messages that arrived and wait'
 expect_line "$scratch/pvars" '^  p2p_comm_received +counter +.*\(of a communicator\)$'
 
 # Did it use the network? Two ranks on each of two nodes: what stays on a node goes by memory, the rest over the adapter,
