@@ -21,7 +21,7 @@ python3 - "$scratch/json" <<'PY'
 import json, sys
 answer = json.load(open(sys.argv[1]))
 assert answer["failures"] == 0 and answer["jobs"] > 10, answer
-assert len(answer["tables"]) == 19, [t["title"] for t in answer["tables"]]
+assert len(answer["tables"]) == 20, [t["title"] for t in answer["tables"]]
 for table in answer["tables"]:
     assert table["rows"] and table["paper"], table
     assert table["adapter"] == "softib0 port 1, softib in shared memory (software)", table  # never sold as hardware

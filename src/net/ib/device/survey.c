@@ -5,6 +5,7 @@
 #include "net/ib/device/survey.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <limits.h>
 #include <sched.h>
@@ -236,8 +237,10 @@ static int look_at_device(const struct verbs *v, struct ibv_device *device, stru
 {
     struct ibv_context *context = v->open_device(device);
     struct ibv_device_attr attr;
-    if (!context)
-        return 0;
+    if (!context) /* a device that is closed to this user does not count; without descriptors none would */
+        return errno == EMFILE || errno == ENFILE ? err_set(MPI_ERR_OTHER, "%s cannot be opened: %s",
+                                                            v->get_device_name(device), err_reason(errno))
+                                                  : 0;
     s->devices++;
     uint32_t ports = v->query_device(context, &attr) == 0 ? attr.phys_port_cnt : 0;
     int rc = ports ? survey_grow(s, ports) : look_at_wires(v, context, s);
