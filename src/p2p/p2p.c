@@ -196,6 +196,8 @@ int p2p_open(struct net *net, struct p2p **out)
         objmem_free(p);
         return rc;
     }
+    if (net->rank == 0)
+        protocol_report_missing();
     p->net = net;
     list_init(&p->links);
     list_init(&p->notes);

@@ -4,6 +4,7 @@
 #include "p2p/protocol.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/tunable.h"
 #include "p2p/rendezvous_map.h"
 #include "tune/setting.h"
@@ -31,6 +32,14 @@ static TUNABLE_CHOICE(
     "receiver (mapput), which the other process of the node maps, copied in pieces (r3), "
     "or as measured to be fastest (auto). A protocol that cannot be used for a message is replaced by one "
     "that can.");
+
+void protocol_report_missing(void)
+{
+    if (rendezvous.value == RENDEZVOUS_PIPE && &laboratory_pipe == NULL)
+        log_warn("FISHPLATE_RENDEZVOUS=pipe: this library was built without the laboratory, to which this "
+                 "protocol "
+                 "belongs; other protocols are used.");
+}
 
 static bool is_automatic(void)
 {

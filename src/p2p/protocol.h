@@ -14,6 +14,9 @@ void protocol_end(struct p2p_request *r, int status);
 /* The chosen protocol is not possible after all: R3, which always is. */
 void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
+/* Warns when FISHPLATE_RENDEZVOUS names a protocol that this library was built without. */
+void protocol_report_missing(void);
+
 /* PIPE: whether it is possible for this message, and whether it is possible and requested by FISHPLATE_RENDEZVOUS. */
 bool protocol_can_pipe(const struct p2p_request *r, uint64_t bytes);
 bool protocol_forces_pipe(const struct p2p_request *r);
