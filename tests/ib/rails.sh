@@ -166,6 +166,14 @@ for late in "hcas=2 rate=1GB/s node0/hca1/1: down=0s node1/hca1/1: down=0s" "por
 done
 
 # What a user may get wrong.
+# XRC uses one rail and reports it.
+job 2 2 FISHPLATE_IB_RECEIVE=xrc FISHPLATE_IB_PATHS=2 -hcas 2x1GB/s,ports=2,lmc=1 "$rails"
+expect_rc 0
+expect_err "FISHPLATE_IB_RECEIVE=xrc uses one port in each process: rank 0 uses softib0 port 1 and leaves 3 other ports unused"
+expect_err "FISHPLATE_IB_PATHS=2 has no effect"
+job 2 2 FISHPLATE_IB_RECEIVE=xrc "$rails"
+expect_rc 0
+expect_no_text "FISHPLATE_IB_RECEIVE=xrc"
 job 2 2 FISHPLATE_IB_WEIGHTS=4,x -hcas 2 "$rails"
 [ "$rc" -ne 0 ] || fail "a weight that is no number was taken"
 expect_err "FISHPLATE_IB_WEIGHTS=4,x is not a list of positive numbers"

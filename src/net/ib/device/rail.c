@@ -182,6 +182,28 @@ static int read_weights(struct ib *ib)
                : 0;
 }
 
+/* Initiators and targets have one rail. */
+static void open_xrc_rail(struct ib *ib, const struct boot *boot)
+{
+    const struct net_port *used = ib->device.used;
+    uint32_t unused = 0;
+    ib->device.address.rails = 1;
+    for (uint32_t i = 0; i < ib->device.survey.count; i++) {
+        struct net_port *p = &ib->device.survey.ports[i];
+        if (p == used || !choose_usable(p) || p->made != used->made || p->link != used->link)
+            continue;
+        unused++;
+        snprintf(p->why, sizeof(p->why), "FISHPLATE_IB_RECEIVE=xrc uses one port in each process");
+    }
+    if (unused > 0 && boot->rank == 0)
+        log_warn("FISHPLATE_IB_RECEIVE=xrc uses one port in each process: rank 0 uses %s and leaves %u other "
+                 "port%s unused. FISHPLATE_IB_RECEIVE=shared uses all ports",
+                 ib->device.name, unused, unused == 1 ? "" : "s");
+    if (paths.value > 1 && boot->rank == 0)
+        log_warn("FISHPLATE_IB_RECEIVE=xrc uses one path of its port: FISHPLATE_IB_PATHS=%lld has no effect",
+                 (long long)paths.value);
+}
+
 int ib_rails_open(struct ib *ib, struct boot *boot)
 {
     struct ib_adapter *a;
@@ -190,8 +212,8 @@ int ib_rails_open(struct ib *ib, struct boot *boot)
     if (rc != 0)
         return rc;
     rail_add(ib, &ib->device, a);
-    if (ib->receive == IB_RECEIVE_XRC) { /* initiators and targets have no other rails */
-        ib->device.address.rails = 1;
+    if (ib->receive == IB_RECEIVE_XRC) {
+        open_xrc_rail(ib, boot);
         return read_weights(ib);
     }
     uint32_t n = choose_rails(ib->device.survey.ports, ib->device.survey.count, home, IB_ADAPTERS_MAX,
