@@ -196,7 +196,7 @@ static int need_buffer(struct transfer *t)
     return t->buffer ? 0 : no_memory(t->a->file, t->buffer_size);
 }
 
-/* `len` bytes at one place of the file, memory through the buffer. */
+/* Moves `len` bytes between one place of the file and user memory through the intermediate buffer. */
 static int move_copied(struct transfer *t, int64_t offset, uint64_t len)
 {
     struct access *a = t->a;
@@ -220,7 +220,8 @@ static int move_copied(struct transfer *t, int64_t offset, uint64_t len)
     return rc;
 }
 
-/* The same with a list of the pieces of memory. */
+/* Moves `len` bytes between one place of the file and the pieces of user memory, which preadv and pwritev get as a
+ * list. */
 static int move_listed(struct transfer *t, int64_t offset, uint64_t len)
 {
     struct access *a = t->a;
@@ -265,7 +266,8 @@ struct batch {
     struct view_walk places; /* before the first of them */
 };
 
-/* A piece that is longer than `span` is a batch of its own, and none goes over the fence. No batch has more than t->most bytes. */
+/* Collects the next pieces of the file view that are accessed together. A piece longer than `span` is a batch of its
+ * own. No batch crosses t->fence or has more than t->most bytes. */
 static void batch_fill(struct transfer *t, struct batch *b, uint64_t span)
 {
     int64_t at = 0;
@@ -288,7 +290,8 @@ static void batch_fill(struct transfer *t, struct batch *b, uint64_t span)
     }
 }
 
-/* Is it better to move everything between the pieces too? */
+/* True if the gaps between the pieces are so short that reading and writing them too is cheaper than one access for
+ * each piece. */
 static bool batch_dense(const struct batch *b, enum io_choice choice)
 {
     const uint64_t holes = (uint64_t)(b->to - b->from) - b->bytes;
@@ -296,7 +299,8 @@ static bool batch_dense(const struct batch *b, enum io_choice choice)
            (choice == IO_ENABLE || holes / (uint64_t)(b->pieces - 1) < HOLE_WORTH_READING);
 }
 
-/* Between `base`, which holds the file from b->from on, and memory. */
+/* Copies the pieces of the batch between user memory and `base`, an image of the file that starts at b->from and has
+ * `have` bytes. */
 static void batch_copy(struct transfer *t, const struct batch *b, char *base, uint64_t have)
 {
     struct access *a = t->a;
@@ -361,20 +365,21 @@ static int sieve_write(struct transfer *t, const struct batch *b)
     return rc;
 }
 
-/* Small pieces with small holes between them, and enough of them. */
+/* True if a batch has many pieces, shorter than `piece` on average, with gaps shorter than `hole` between them. */
 static bool batch_small(const struct batch *b, uint64_t piece, uint64_t hole)
 {
     const uint64_t pieces = (uint64_t)b->pieces, holes = (uint64_t)(b->to - b->from) - b->bytes;
     return pieces >= PIECES_WORTH_JOINING && b->bytes / pieces < piece && holes / (pieces - 1) < hole;
 }
 
-/* Everything between the pieces belongs to other ranks of the file. */
+/* True if the gaps of this batch should be rewritten too. Everything in them belongs to views of other ranks of the
+ * same file. */
 static bool batch_rewrites(const struct transfer *t, const struct batch *b)
 {
     return b->from >= t->a->view.tiled_from && batch_small(b, PIECE_WORTH_REWRITING, HOLE_WORTH_REWRITING);
 }
 
-/* The pages of every piece; those of the holes are left alone. */
+/* Faults in the pages of every piece; the pages of gaps are not touched. */
 static bool want_pieces(const struct mapped *m, const struct batch *b)
 {
     struct view_walk w = b->places;
@@ -388,7 +393,8 @@ static bool want_pieces(const struct mapped *m, const struct batch *b)
     return true;
 }
 
-/* `holes`: their pages are asked for too, in one call. False: nothing was written that counts. */
+/* Writes the batch through a mapping of the file. `holes`: the pages of the gaps are faulted in as well, in one call.
+ * Returns false if the batch must be written with system calls instead. */
 static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
 {
     struct mapped m;
@@ -411,7 +417,8 @@ static bool write_mapped(struct transfer *t, const struct batch *b, bool holes)
     return done;
 }
 
-/* On tmpfs with system calls when it is our turn, else beside the rank that has it; on a disk one rank after another. */
+/* Writes one batch while other ranks of the node write too. On tmpfs the rank that has the turn uses system calls and
+ * the others a mapping; on a disk one rank writes after another. */
 static int write_in_turn(struct transfer *t, const struct batch *b)
 {
     struct file *f = t->a->file;
@@ -448,7 +455,8 @@ static int write_batch(struct transfer *t, const struct batch *b)
     return rc;
 }
 
-/* No byte that is not of a view of the file is written: other handles, and other programs, may write there. */
+/* Writes all pieces in batches. Bytes outside all views of this file are never written: other handles and other
+ * programs may write them. */
 static int write_batches(struct transfer *t)
 {
     struct access *a = t->a;

@@ -28,10 +28,10 @@ int access_open(struct access *a, struct file *f, bool write, void *buf, MPI_Cou
                 int64_t offset);
 /* An access that moves nothing: of a rank whose arguments were wrong, in a collective call. */
 void access_none(struct access *a, struct file *f, bool write, struct dtype *type);
-/* Converts what was read. *bytes: what a status counts. */
+/* Converts data that was read. *bytes is set to what the status should count. */
 int access_close(struct access *a, int rc, MPI_Count *bytes);
 
-/* Does it, with locks where the file is in atomic mode. a->moved is right also when it fails. */
+/* Performs the access, with locks if the file is in atomic mode. a->moved is valid even if it fails. */
 int access_transfer(struct access *a);
 
 /* A walk over the memory of the access. */

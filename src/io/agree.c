@@ -73,7 +73,7 @@ int agree_error(struct comm *c, const char *name, int rc)
     return rc && (int)(code >> CODE_RANK_BITS) == rc ? rc : agree_decode(code, c, name);
 }
 
-/* The largest of each value and of its negation: they are the same everywhere when the two agree. */
+/* One MPI_MAX over each value and its negation: max(v) equals -max(-v) only if the value is the same on all ranks. */
 int agree_same(struct comm *c, const char *name, const char *what, const int64_t *values, int n)
 {
     int64_t both[16];

@@ -8,8 +8,9 @@
 #include "coll/coll.h"
 #include "obj/comm.h"
 
-/* A collective of ours failed with `rc`. A member has died, or another rank has given up for that reason: the communicator
- * is revoked, so that nobody waits for this rank, and the error is one about the dead. */
+/* Called when a collective operation inside MPI-IO failed with `rc` because a member has died, or because another rank
+ * stopped for that reason. Revokes the communicator so that no rank waits for this one, and returns an error of class
+ * MPIX_ERR_PROC_FAILED. */
 int agree_broken(struct comm *c, const char *name, int rc);
 
 /* An error as one number that MPI_MAX can reduce: 0 when there is none. */

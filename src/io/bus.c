@@ -20,7 +20,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int files;
 static struct sigaction before;
 
-/* From the page that is gone to the end of the mapping: what is behind it is gone as well, or is written again. */
+/* Called for SIGBUS: another process has truncated the file. Replaces the mapping from the faulting page to its end by
+ * zeros, so that the copy can finish; bus_end reports the loss. */
 static bool bus_map_zeros(struct bus_watch *w, const siginfo_t *info)
 {
     if (!w || info->si_code != BUS_ADRERR)

@@ -49,7 +49,7 @@ static int *find_nodes(const struct file *f, int *count)
     return node;
 }
 
-/* Round after round one rank of every node, so that any first few of the list are on as many nodes as there are. */
+/* Picks aggregators node by node in turn, so that every prefix of the list covers as many nodes as possible. */
 static int aggregators_pick(const int *node, int ranks, int nodes, int wanted, int per_node, int *out)
 {
     int n = 0;
@@ -70,8 +70,8 @@ static int aggregators_pick(const int *node, int ranks, int nodes, int wanted, i
     return n;
 }
 
-/* Each server of the file system should receive requests from as few aggregators as possible: their number
- * divides the number of stripes, or is a multiple of it. */
+/* Reduces the number of aggregators so that it divides the number of stripes or is a multiple of it: then each server
+ * of the file system receives requests from as few aggregators as possible. */
 static int64_t for_stripes(int64_t stripes, int64_t most)
 {
     if (most >= stripes)

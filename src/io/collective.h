@@ -11,11 +11,11 @@ int collective_choose(struct file *f);
 /* Drops the buffers that the last operation left. */
 void collective_forget(struct file *f);
 
-/* Whether aggregators carry out the operation, from the records of all ranks. Pure. */
+/* Returns whether aggregators perform the operation, from the access records of all ranks. Pure. */
 bool collective_buffers(const struct file *f, bool write, const int64_t *records);
 
-/* The exchange of one operation. exchange_advance does what can be done and says whether all is over; exchange_close
- * returns the error and, for a read, the place in the file where it ended. */
+/* The data exchange of one collective operation. exchange_advance makes progress and returns true when the operation
+ * has finished; exchange_close returns the error and, for a read, the file offset at which it ended. */
 int exchange_open(struct io_op *op, struct exchange **out);
 bool exchange_advance(struct exchange *x);
 int exchange_close(struct exchange *x, int64_t *end);

@@ -85,7 +85,7 @@ struct exchange {
 
 /* The window of an aggregator in a round; empty when from >= to. */
 void exchange_window(const struct exchange *x, int aggregator, int round, int64_t *from, int64_t *to);
-/* Where in my stream the first byte is that lies at `from` in the file or behind it. */
+/* The position in this rank's data stream of the first byte whose file offset is at least `from`. */
 uint64_t exchange_position(const struct exchange *x, int64_t from);
 /* Whether the rank accesses bytes in [from, to), according to its record. */
 bool exchange_needs_range(const struct exchange *x, int rank, int64_t from, int64_t to);

@@ -110,7 +110,7 @@ void client_begin(struct exchange *x, struct client *c, int round)
     }
 }
 
-/* How much of its data a read has got: an aggregator sends nothing from behind the end of the file. */
+/* The number of bytes that were read for this part: aggregators send nothing from behind the end of the file. */
 static uint64_t bytes_there(const struct exchange *x, const struct part *p)
 {
     const uint64_t bytes = (uint64_t)p->head.bytes;

@@ -95,7 +95,7 @@ static void take_bool(const struct info *info, const char *key, bool *out)
         *out = false;
 }
 
-/* "*:2", the only form that needs no names of hosts. */
+/* Accepts the forms "*:2" and "*:*" of cb_config_list. Forms with host names are ignored. */
 static void take_config_list(const struct info *info, int64_t *out)
 {
     const char *value = info_get(info, "cb_config_list");

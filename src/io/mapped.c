@@ -125,7 +125,8 @@ bool mapped_turn(struct file *f)
     return atomic_load_explicit(f->turn, memory_order_relaxed) == 0 && atomic_exchange(f->turn, 1) == 0;
 }
 
-/* Not for ever: who has the turn may wait for a disk, or have died with it. Then the kernel's lock decides, as it would without turns. */
+/* Waits for the node's turn for a limited time. The rank that has the turn may be waiting for a disk or have died;
+ * without the turn the kernel's file lock still keeps the data correct. */
 bool mapped_turn_wait(struct file *f)
 {
     uint64_t until = 0;

@@ -35,12 +35,13 @@ void mapped_forget(struct file *f);
 bool mapped_open(struct mapped *m, struct file *f, int64_t from, int64_t to, int64_t reach);
 /* Makes the pages of `len` bytes present, `skip` bytes behind `from`. False as above. */
 bool mapped_want(const struct mapped *m, uint64_t skip, uint64_t len);
-/* Between the two, bytes that are wanted may be touched. False: the file was cut meanwhile, and the bytes are lost. */
+/* Pages that mapped_want made present may be accessed between begin and end. mapped_end returns false if the file was
+ * truncated meanwhile; what was stored is lost then. */
 void mapped_begin(struct mapped *m);
 bool mapped_end(struct mapped *m);
 void mapped_close(struct mapped *m);
-/* After the last window: a mapping does not change the time of modification on every file system. The call waits for the file's lock
- * in the kernel, which mapped_open needs. */
+/* Called after the last window. Not every file system updates the modification time for stores through a mapping. The
+ * call also waits for the file's lock in the kernel, which mapped_open relies on. */
 void mapped_touch(struct file *f);
 
 /* Tries to take the node's turn to write; the second function waits for it, for a limited time. */

@@ -55,7 +55,7 @@ int io_op_done(struct access *a, int rc, struct request **out)
     return 0;
 }
 
-/* A blocking one is driven by its caller: from inside progress it could not wait for the small collectives. */
+/* A blocking operation is driven by its caller: progress itself cannot wait for the small collectives. */
 void io_op_ready(struct io_op *op)
 {
     struct net *net = op->file->comm->proc->net;
@@ -91,7 +91,7 @@ static void io_op_record_error(struct io_op *op, int rc)
         op->error = rc;
 }
 
-/* Ends the operation: it cannot continue without the records of the other ranks. */
+/* Ends the operation with an error: without the records of the other ranks it cannot continue. */
 static void io_op_lose(struct io_op *op, int rc)
 {
     op->lost = op->lost || rc != 0;

@@ -28,7 +28,7 @@
 #define APPEAR_ASK     20
 #define APPEAR_WAIT_NS 10000000
 
-/* Names may say which file system they mean; we find out ourselves. */
+/* Removes a file-system prefix such as "ufs:" from the name: the file system is detected instead. */
 static const char *without_prefix(const char *name)
 {
     static const char *const prefixes[] = {"ufs:", "nfs:", "lustre:", "gpfs:", "panfs:", "xfs:", "testfs:"};
@@ -86,8 +86,9 @@ static int open_first(struct file *f)
     return f->fd < 0 ? open_failed(f) : 0;
 }
 
-/* A client that has asked for the name before may say for half a minute that there is no such file. It asks its server
- * when it is to create one. False: that succeeded, so this folder is not the one of rank 0. */
+/* Returns whether the temporary name exists already. A network file system's client that has looked up the name before
+ * may report for up to 30 s that the file does not exist; creating it asks the server. If creating succeeds, this
+ * folder is not the one that rank 0 uses. */
 static bool name_is_taken(const struct file *f)
 {
     const int fd = open(f->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);

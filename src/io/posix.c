@@ -55,7 +55,8 @@ int posix_error(const char *name, const char *doing, int error)
     return err_set(class_of(error), "%s: %s failed: %s", name, doing, strerror(error));
 }
 
-/* The first piece that is not done after `bytes` of those from i on; the done part of it is cut off. */
+/* Advances the list, from piece i on, by `bytes` transferred bytes. Returns the first incomplete piece, whose
+ * completed part is cut off. */
 static int pieces_done(struct iovec *list, int i, int n, size_t bytes)
 {
     while (i < n && bytes >= list[i].iov_len)
@@ -67,7 +68,7 @@ static int pieces_done(struct iovec *list, int i, int n, size_t bytes)
     return i;
 }
 
-/* One system call; it may transfer only the first of the pieces. */
+/* One system call, which may transfer only the first part of the list. */
 static ssize_t call_once(const struct file *f, bool write, const struct iovec *list, int n, int64_t offset)
 {
     const size_t first = MIN(list[0].iov_len, CALL_MAX);
@@ -79,7 +80,7 @@ static ssize_t call_once(const struct file *f, bool write, const struct iovec *l
                  : preadv(f->fd, list, MIN(n, IOV_MAX), offset);
 }
 
-/* All of the pieces, in as many calls as that takes; a read ends early at the end of the file. */
+/* Transfers all pieces in as many calls as needed; a read ends early at the end of the file. */
 static int move_all(struct file *f, bool write, struct iovec *list, int n, int64_t offset, size_t *done)
 {
     *done = 0;
@@ -123,8 +124,8 @@ int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *do
     return posix_readv(f, &one, len > 0, offset, done);
 }
 
-/* Locks of the open file, where the kernel has them: those of the process vanish when any descriptor of the file is closed,
- * also by code that knows nothing of us. */
+/* Uses open-file-description locks where the kernel has them: locks of the process vanish when any descriptor of the
+ * file is closed, even one that other code opened. */
 int posix_lock_fd(struct file *f, int fd, short type, int64_t offset, int64_t len)
 {
     int64_t waited_ns = 0;

@@ -14,7 +14,7 @@ int posix_error(const char *name, const char *doing, int error);
 
 /* Writes all `len` bytes; *done: how many are in the file, also when it fails. */
 int posix_write(struct file *f, const void *buf, size_t len, int64_t offset, size_t *done);
-/* Less than len only at the end of the file. */
+/* Reads `len` bytes; *done is less than `len` only at the end of the file. */
 int posix_read(struct file *f, void *buf, size_t len, int64_t offset, size_t *done);
 /* The same for a list of pieces, which is modified. */
 int posix_writev(struct file *f, struct iovec *list, int n, int64_t offset, size_t *done);
@@ -23,8 +23,8 @@ int posix_readv(struct file *f, struct iovec *list, int n, int64_t offset, size_
 /* A lock on bytes [offset, offset + len) against other processes: waits. exclusive: nobody else reads under a lock. A length of 0 reaches
  * to the end of the file, as fcntl has it. */
 int posix_lock(struct file *f, bool exclusive, int64_t offset, int64_t len);
-/* The lock of a write where f->guards: exclusive for who reads, changes and writes again, shared for everybody else. Does not
- * wait for locks of programs that are not ours; *held is then false, as where no lock is needed. */
+/* The lock that a write needs if f->guards is set: exclusive for a read-modify-write, shared for a plain write. Does
+ * not wait for locks held by programs outside of this job; *held is false then, and where no lock is needed. */
 int posix_guard(struct file *f, bool exclusive, int64_t offset, int64_t len, bool *held);
 void posix_unlock(struct file *f, int64_t offset, int64_t len);
 /* The same on another descriptor in the folder of f: F_RDLCK, F_WRLCK or F_UNLCK. */

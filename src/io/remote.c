@@ -73,9 +73,9 @@ void remote_pause(int64_t *waited_ns)
     *waited_ns += pause;
 }
 
-/* Under a lock on a part of the file the client sends each piece of a page alone, and waits for the server's answer before the next.
- * Under a lock on all of it the client has the page to itself, and sends it once when the lock is given back. It must be able to
- * read the page for that. */
+/* With a lock on a part of the file an NFS client sends each part of a page alone and waits for the server's answer
+ * before the next one. With a lock on the whole file the client owns the page and sends it once, at unlock. It must be
+ * able to read the page for that. */
 bool remote_joins(const struct file *f, uint64_t piece)
 {
     return f->remote && f->guards && file_reads(f) && piece < (uint64_t)sysconf(_SC_PAGESIZE);

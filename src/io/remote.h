@@ -11,13 +11,13 @@
 /* After opening: finds out whether the file is on NFS and whether locks there hold between nodes. */
 void remote_probe(struct file *f);
 
-/* What other nodes have written and flushed is seen from now on. Does nothing on other file systems. */
+/* After this call reads return what other nodes have written and flushed. Does nothing on other file systems. */
 void remote_refresh(struct file *f);
 
-/* Before a lock that somebody else has is asked for again; counts what was waited for it. */
+/* Waits before the next attempt to get a lock that another process holds, and adds the wait to *waited_ns. */
 void remote_pause(int64_t *waited_ns);
 
-/* Is a lock of the whole file better for writing pieces of that size? */
+/* True if locking the whole file is faster than locking each piece of this size. */
 bool remote_joins(const struct file *f, uint64_t piece);
 
 /* An error where ranks of several nodes need a lock that each node would keep for itself. */

@@ -115,7 +115,7 @@ static void remove_leftovers(const struct file *f)
     free(folder);
 }
 
-/* A file that exists was created by another rank, or put there by somebody else: sidefile_read finds out. */
+/* An existing file was created by another rank, or by a stranger; sidefile_read checks which. */
 static int sidefile_open(struct file *f)
 {
     if (f->shared.fd >= 0)

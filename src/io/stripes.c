@@ -73,7 +73,7 @@ bool stripes_create(const struct file *f, mode_t mode)
     return false;
 }
 
-/* Of a composite layout the last: it has the end of the file, so most of a large one. */
+/* Reads the last component of a composite layout, which applies to most of a large file. */
 static bool read_layout(const char *value, size_t size, struct layout *out)
 {
     struct composite c;

@@ -44,7 +44,7 @@ static uint64_t tiles_stretch(uint64_t from, uint64_t to)
     return tiles_add(tiles_power(to), PRIME - tiles_power(from));
 }
 
-/* A piece [at, at + n) of the file within one period; it may go over its end. */
+/* The sum of the file offsets of piece [at, at + n) within one period, across which the piece may extend. */
 static uint64_t piece_sum(uint64_t at, uint64_t n, uint64_t period)
 {
     at %= period;
@@ -52,7 +52,7 @@ static uint64_t piece_sum(uint64_t at, uint64_t n, uint64_t period)
                             : tiles_add(tiles_stretch(at, period), tiles_stretch(0, at + n - period));
 }
 
-/* What this rank's view covers; false when it has a form that tiles_agree does not look at. */
+/* What this rank's view covers; false if the view has a form that tiles_agree does not handle. */
 static bool tiles_cover_view(const struct view *v, int64_t out[TILE_WORDS])
 {
     const struct dtype *tile = v->tile;

@@ -7,7 +7,8 @@
 
 #include "io/file.h"
 
-/* Collective, after the view was set: f->view.tiled_from is where such a cover begins, INT64_MAX when there is none. */
+/* Collective, after the view was set: f->view.tiled_from becomes the offset from which the views of all ranks together
+ * cover every byte of the file, or INT64_MAX. */
 int tiles_agree(struct file *f);
 
 #endif

@@ -43,17 +43,17 @@ void view_walk_open(struct view_walk *w, const struct view *v, uint64_t start, u
 /* The next piece: contiguous in the file and at most max bytes; 0 at the end. */
 uint64_t view_walk_next(struct view_walk *w, uint64_t max, int64_t *offset);
 
-/* Do places in the file not decrease over these bytes of the stream? */
+/* True if file offsets never decrease over these bytes of the stream. */
 bool view_is_sorted(const struct view *v, uint64_t start, uint64_t length);
-/* The smallest stretch [*from, *to) of the file that holds them, or one that is a little larger. */
+/* A range [*from, *to) of the file that contains all of these bytes: the smallest one, or slightly larger. */
 void view_range(const struct view *v, uint64_t start, uint64_t length, int64_t *from, int64_t *to);
 
-/* Where in the file a byte of the stream lies. */
+/* The file offset of a byte of the stream. */
 int64_t view_offset(const struct view *v, uint64_t position);
-/* The first byte in [from, to] of the stream that lies at `offset` in the file or behind it; `to` when none does. Needs
- * bytes that are sorted. */
+/* The first byte in [from, to] of the stream whose file offset is at least `offset`; `to` if there is none. The
+ * offsets must be sorted. */
 uint64_t view_position(const struct view *v, uint64_t from, uint64_t to, int64_t offset);
-/* Stream bytes in front of `offset`, wherever the stream ends. */
+/* The number of stream bytes whose file offset is less than `offset`. */
 uint64_t view_bytes_before(const struct view *v, int64_t offset);
 
 #endif

@@ -12,7 +12,8 @@
 
 #define PIECE 4096u /* bytes of elements that are changed at once */
 
-/* The type of an element as two kinds: a named type and 0, or the halves of a pair without a name. */
+/* The element type as a number for the wire: the kind of a named type, or the kinds of both members of an unnamed pair
+ * type. */
 static uint16_t element_code(const struct dtype *basic)
 {
     if (basic->kind != KIND_MIXED)
@@ -32,7 +33,7 @@ static struct dtype *element_of(uint16_t code)
     return t;
 }
 
-/* The next n elements of packed data, in the layout of their type. Packed data of most types is that already. */
+/* Copies the next n elements of packed data to `out`, in the layout of their type. */
 static void elements_take(struct dt_cursor *from, struct dtype *basic, size_t n, char *out)
 {
     char packed[PIECE];
@@ -116,7 +117,7 @@ struct frames {
     bool takes;
 };
 
-/* Where elements lie in the scratch buffer: a struct rma_ask comes first when something is to come back. */
+/* Where elements start in the scratch buffer. A struct rma_ask stands in front of them if the frame requests a result. */
 static char *frame_data(const struct frames *f)
 {
     return f->call->win->proc->rma->scratch + (f->op ? sizeof(f->ask) : 0);
@@ -175,7 +176,8 @@ static uint64_t target_offset(const struct rma_call *c, const struct win_peer *t
     return (uint64_t)(c->win->flavor == MPI_WIN_FLAVOR_DYNAMIC ? c->disp : c->disp * to->at.unit);
 }
 
-/* The answer confirms that the operation is done at the target. An error that only the target finds is reported by a flush. */
+/* True if the reply confirms that the operation is complete at the target. An error that only the target detects is
+ * reported by a flush. */
 static bool is_answered(const struct rma_call *c)
 {
     return c->kind != RMA_IS_ACCUMULATE && c->win->flavor != MPI_WIN_FLAVOR_DYNAMIC;
@@ -209,7 +211,7 @@ int accumulate_start(const struct rma_call *c, struct win_peer *to)
 
 /* ---- by frames: the target ---- */
 
-/* A span of elements that a frame changes: false when it is not in the window, or cannot be changed. */
+/* Applies the operation to one span of elements. Returns false if the span is outside the window or cannot be changed. */
 static bool span_apply(struct win *w, struct win_peer *from, const struct op *op, struct dtype *basic,
                        const struct rma_span *span, const char *in, char *old)
 {

@@ -126,7 +126,7 @@ static struct win_entry *entry_of_slot(struct win_slot *slot)
     return container_of(slot, struct win_entry, slot);
 }
 
-/* The local rank whose memory the slot stands for. */
+/* The local rank that owns the memory of this slot. */
 static uint32_t place_of_slot(const struct win *w, struct win_slot *slot)
 {
     const struct directory *d = &w->proc->rma->directory;
@@ -136,7 +136,7 @@ static uint32_t place_of_slot(const struct win *w, struct win_slot *slot)
     return (uint32_t)((uint64_t)((char *)(entry_of_slot(slot) - id) - (char *)d->node) / NET_SPAN_OWN);
 }
 
-/* With the lock held: until no other rank of this node is inside a single change of this memory. */
+/* Requires the lock. Waits until no other rank of this node is inside a single (unlocked) change of this memory. */
 static void exclude_single(const struct win *w, struct win_slot *slot)
 {
     const struct boot *boot = w->proc->boot;
@@ -153,8 +153,8 @@ static void exclude_single(const struct win *w, struct win_slot *slot)
     }
 }
 
-/* In pieces, so that others wait for the lock no longer than for one of them. bulk: others may change these elements by
- * processor atomics. */
+/* Applies the operation piece by piece, so that other ranks wait for the lock no longer than for one piece. `bulk`:
+ * others may change these elements by processor atomics. */
 static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const struct op *op,
                         struct dtype *basic, const char *in, char *target, char *fetched, size_t n)
 {
@@ -179,14 +179,14 @@ static int apply_locked(struct win *w, struct win_slot *slot, bool bulk, const s
     return MPI_SUCCESS;
 }
 
-/* Adapters that change elements, too, know nothing of the lock. */
+/* True if the lock protects a change of many elements at once: adapters that change elements too do not take the lock. */
 static bool may_bulk(struct win_slot *slot, const struct dtype *basic, const void *target, size_t n)
 {
     return n >= BULK_ELEMENTS && !(entry_of_slot(slot)->target.atomics != ATOMICS_PROCESSOR &&
                                    wide_element(basic, (uintptr_t)target));
 }
 
-/* Before and after processor atomics: with an announcement, or with the lock. */
+/* Enclose changes by processor atomics. Begin announces the change or, where that is not permitted, takes the lock. */
 static int single_begin(struct win *w, struct win_slot *slot, bool *is_locked)
 {
     *is_locked =
@@ -202,7 +202,7 @@ static void single_end(struct win *w, struct win_slot *slot, bool is_locked)
         change_single_end(&entry_of_slot(w->my_slot)->single);
 }
 
-/* The slot identifies the owner of the memory. Memory of another rank is shared, also if this rank has none of its own. */
+/* True if only this process's adapter may change the element. The slot identifies the owner of the memory. */
 static bool is_by_adapter(const struct win *w, const struct win_slot *slot, const struct dtype *basic,
                           const void *target)
 {

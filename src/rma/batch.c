@@ -25,7 +25,8 @@ struct batch {
     char store[STORE];
 };
 
-/* The memory was checked before: only a dead process refuses. In a job that goes on after deaths the origin gets the error. */
+/* Records why a copy failed. The address was checked before, so the owner of the memory has died; if the job continues
+ * after deaths, the origin gets that error. */
 static void note_fault(struct win_peer *p, int rc)
 {
     if (rc)
@@ -47,7 +48,8 @@ static void run_one_way(struct win_peer *p, int way)
     counter_add(&batched, count - done);
 }
 
-/* In parts that two processors may do: as many as there are, and eight more. */
+/* Splits long pieces into parts so that two processors can share the work: LONGS parts for the whole, at least
+ * PART_MIN bytes each. */
 static size_t batch_split_pieces(const struct net_piece *pieces, size_t count, size_t all,
                                  struct net_piece *parts)
 {
@@ -122,8 +124,8 @@ static int move_now(struct win_peer *to, int way, const struct net_piece *piece)
     return MPI_SUCCESS;
 }
 
-/* They are moved when there are many of them or the program waits; the first one at once where it takes a call of its own
- * anyway, since the program may have just that one. */
+/* Collects short operations, which are executed when the batch is full or the program waits. A long operation is
+ * executed at once if no other is under way: it needs a system call of its own anyway. */
 int batch_move(const struct rma_call *c, struct win_peer *to, char *local, uint64_t remote, size_t len)
 {
     const int way = c->kind == RMA_IS_PUT ? PUT : GET;

@@ -137,7 +137,7 @@ static int box_progress(struct net_hook *hook)
     return box_serve(r->proc->net, box_of(r->directory.mine));
 }
 
-/* A process that sleeps gets no request. */
+/* No timer of its own: a sleeping process is not asked to share work. */
 static uint64_t box_rest_until(struct net_hook *hook, uint64_t now)
 {
     (void)hook, (void)now;
@@ -160,7 +160,7 @@ void box_close(struct rma *r)
 
 /* ---- the origin ---- */
 
-/* In a job that goes on after deaths nobody would answer for a target that has died in the middle. */
+/* In a job that continues after deaths the box is not used: a target that died in the middle would never answer. */
 bool box_reaches(const struct win_peer *p)
 {
     const struct net *net = p->win->proc->net;
@@ -209,7 +209,7 @@ static void await_work(const struct box *b, uint64_t number)
             sched_yield();
 }
 
-/* True: the target has done it. False: it was taken back, and the target does not know of it. */
+/* Returns true if the target has done the work, false if the request was withdrawn before the target saw it. */
 static bool box_conclude(struct win_peer *p, uint64_t number)
 {
     struct box *b = p->box;
@@ -226,7 +226,7 @@ static bool box_conclude(struct win_peer *p, uint64_t number)
     return true;
 }
 
-/* Two that wait for each other serve each other. */
+/* Waits for the answer and serves requests meanwhile: two processes that wait for each other must serve each other. */
 static bool wait_for(struct win_peer *p, uint64_t number)
 {
     struct rma *r = p->win->proc->rma;

@@ -125,7 +125,8 @@ static int run_direct(const struct rma_call *c, struct win_peer *to, char *at)
     }
 }
 
-/* Loads and stores: not where only the adapter may change elements, which then the target itself does. */
+/* True if this process may load and store the target's memory directly. Not if only the adapter may change its
+ * elements. */
 static bool is_direct(const struct rma_call *c, const struct win_peer *to)
 {
     const struct win *w = c->win;

@@ -113,7 +113,8 @@ static struct counts *counts_of(struct win_peer *p)
     return n;
 }
 
-/* In a window that lost a member a write may be under way that nobody waited for: its box is not used again. */
+/* Frees the counters. If the window has lost a member, a remote write into the box may still be under way, so the box
+ * is not reused. */
 void counts_close(struct win_peer *p)
 {
     struct counts *n = p->counts;

@@ -43,7 +43,8 @@ static void drop_copy(struct host_copy *h)
         gpu_put_buffer(h->host, h->size);
 }
 
-/* A result that comes later, by a frame, is stored by its operation's cursor. */
+/* Runs the call on host copies of its GPU buffers. `direct`: the result is complete on return; otherwise it arrives in
+ * a frame and the operation's cursor stores it in GPU memory. */
 int rma_run_on_copies(const struct rma_call *c, bool direct,
                       int (*run)(const struct rma_call *copies, void *arg), void *arg)
 {

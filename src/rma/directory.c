@@ -124,8 +124,8 @@ static const struct directory_known *find_known(const struct directory *d, const
     return k && k->number && k->found ? k : NULL;
 }
 
-/* Its place in the table, made if need be. NULL: of another job, whose processes come and go, and others get their numbers; or there
- * is no memory. Such a process is queried each time. */
+/* The table entry of a process, created on first use. NULL if memory is out or the process belongs to another job:
+ * such processes end, and others get their numbers. They are queried each time. */
 static struct directory_known *note_of(const struct win *w, const struct peer *peer)
 {
     struct directory *d = &w->proc->rma->directory;
@@ -238,7 +238,7 @@ static bool is_notified(void *arg)
     return p->announced && p->announced == p->win->serial;
 }
 
-/* Another thread may have read the entry that this one has requested; then the answer is not kept. */
+/* True also if another thread has read the entry that this one requested; the reply is then dropped. */
 static bool is_known(void *arg)
 {
     return ((struct win_peer *)arg)->known || is_notified(arg);
@@ -314,8 +314,8 @@ void here_arrived(struct win_peer *from, const void *payload, size_t len)
     directory_address_received(from, from->win->serial, payload, len);
 }
 
-/* It may come before this process knows that all have made the window, or when the window is gone and another has its number: then
- * it is not of this one. */
+/* A process announces its entry. The announcement may be late (the window is gone and another one has its number) or
+ * early (not all ranks have made the window): only one from the right member and newer than the last is used. */
 void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
                          const void *payload, size_t len)
 {

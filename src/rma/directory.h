@@ -41,24 +41,26 @@ struct directory {
     uint32_t known_size, known_used; /* open addressing */
 };
 
-/* Collective calls only: makes the directory of this process, once; its entry for the window, empty. */
+/* Creates the directory of this process, once, and an empty entry for the window. Collective calls only. */
 int directory_enter(struct win *w);
 void directory_leave(struct win *w);
 void directory_close(struct rma *r);
-/* So that ranks of other nodes read it, and take locks in it. False: they ask by frames. */
+/* Registers the directory so that ranks of other nodes can read it and take locks in it. Returns false if they must
+ * use frames. */
 bool directory_register(struct rma *r, struct transport *adapter);
 
 /* The entry of a rank on this node, or NULL. */
 struct win_entry *directory_near(const struct win *w, int rank);
 
-/* Finds out about a rank that this process has not accessed yet. Waits. */
+/* Obtains the entry of a rank that this process has not accessed yet. Waits. */
 int peer_know(struct win_peer *p);
 void where_arrived(struct win *w, struct win_peer *from);
 void here_arrived(struct win_peer *from, const void *payload, size_t len);
 void directory_announced(struct win *w, const struct peer *peer, const struct frame_header *h,
                          const void *payload, size_t len);
 bool directory_is_settled(void *win); /* all queries of this process were answered */
-/* To processes of other nodes that communicate with this one already, once: they need not ask. */
+/* Sends the address of the entry, once, to processes of other nodes that communicate with this one, which then need
+ * not request it. */
 void directory_announce(struct win *w, const struct comm *parent);
 
 #endif

@@ -178,7 +178,7 @@ void rma_calm(struct rma *r);                /* waits while too much is queued *
 size_t rma_chunk(const struct win_peer *to); /* payload of one frame */
 void rma_arrived(void *arg, struct peer *from, const struct frame_header *h, const void *payload, size_t len);
 
-/* To or from memory of a window, which may be GPU memory. 0, or an error class. */
+/* Copies to or from memory of a window, which may be GPU memory. Returns 0 or an error class. */
 static inline int window_copy(void *to, const void *from, size_t len)
 {
     if (unlikely(gpu_may_have_memory()))
@@ -195,7 +195,7 @@ int device_apply(const struct op *op, struct dtype *basic, const void *in, void 
                  size_t n);
 int device_swap(size_t size, const void *value, const void *compare, void *target, void *fetched);
 
-/* range.c: where in my memory a frame's offset is, or NULL when it is outside of the window. */
+/* range.c: the address in my memory of a frame's offset, or NULL if it is outside of the window. */
 char *win_at(struct win *w, uint64_t offset, uint64_t len);
 bool win_attached(const struct win *w, uint64_t address, uint64_t len);
 
@@ -226,9 +226,11 @@ void box_open(struct rma *r); /* this process helps from now on */
 void box_close(struct rma *r);
 struct box *box_of(struct win_entry *directory);
 bool box_reaches(const struct win_peer *p); /* it may help; what follows may be called */
-/* Short puts or gets: returns the number that the target did; the others are left to the caller. */
+/* Moves short pieces with the target's help. Returns the number of pieces that the target moved; the caller moves the
+ * others. */
 size_t box_move(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
-/* Long ones: all of them are done when it returns, by both if the target has time. 0, or an error class. */
+/* Moves long pieces, shared between origin and target if the target has time. All are complete on return. Returns 0 or
+ * an error class. */
 int box_share(struct win_peer *p, bool put, const struct net_piece *pieces, size_t count);
 
 /* operation.c: operations under way. */
@@ -302,9 +304,11 @@ int win_barrier(struct win *w);
 void win_idle(struct win *w); /* a call that had nothing to wait for */
 /* Repeats a transfer until the transport accepts it: there is room in the send queue, and the connection is open. */
 int rma_insist(const struct win_peer *p, struct peer *peer, int (*ask)(void *), void *arg);
-/* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads. */
+/* Waits, making progress, until ready(arg). `unrung`: other processes change the memory that ready() reads without
+ * ringing a doorbell. */
 void rma_wait(struct rma *r, bool (*ready)(void *), void *arg, bool unrung, const char *name);
-/* The same, for a word of that peer or (NULL) of anybody in the window: ends with an error when they have died. */
+/* The same for a word that `to` changes, or any member of the window if `to` is NULL. Returns an error if they have
+ * died. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
                  void *arg, bool unrung, const struct net_named *what);
 int win_lost(const struct win *w, const struct win_peer *to) __attribute__((cold)); /* that error */

@@ -125,7 +125,8 @@ static uint64_t far_do(struct far *f, const struct gate_step *step)
     return f->old[last];
 }
 
-/* A ticket whose owner never leaves keeps everyone else waiting for ever. Where a process of the window has died they know why. */
+/* Builds the error for a lock that cannot be had. If a process of the window has died, that is the reason: its ticket
+ * is never served. */
 static int far_failed(const struct win_peer *p, const char *what)
 {
     const struct win *w = p->win;

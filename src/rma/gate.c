@@ -62,7 +62,7 @@ static bool yield_turn(struct gate_entry *e, struct gate_step *step)
     return step_look(step);
 }
 
-/* First in the queue of its side. */
+/* This entry is now the first in the queue of its side. */
 static bool come_forward(struct gate_entry *e, const uint64_t *seen, struct gate_step *step)
 {
     if (e->one_side)

@@ -59,7 +59,7 @@ static void near_leave(struct win_slot *slot, int type, bool one_side)
     near_do(slot, &step, &old);
 }
 
-/* No other node reaches its lock by itself. */
+/* True if all users of this lock are on its node. */
 static bool is_one_sided(const struct win_target *t)
 {
     return !t->locks_open;
@@ -102,8 +102,8 @@ static bool nobody_acquires(void *arg)
     return !((struct win_peer *)arg)->acquiring;
 }
 
-/* Also from inside an operation, for the first one to a target under MPI_Win_lock_all: several threads may do that at once, and
- * the lock is taken only once. */
+/* Takes the lock, or returns at once if it is held. Operations call it too, for the first access to a target under
+ * MPI_Win_lock_all: several threads may do so at once, and the lock is taken only once. */
 int peer_lock(struct win_peer *p, int type, bool nocheck)
 {
     if (unlikely(p->acquiring))
@@ -155,7 +155,7 @@ static int lock_grant(struct win *w)
     return granted;
 }
 
-/* Ranks of this node, and adapters of others, let go without telling anyone: look now and then while somebody waits. */
+/* Polls locks that others wait for: ranks of this node and adapters of other nodes release them without a message. */
 static int lock_poll_waiters(struct net_hook *hook)
 {
     struct win *w = container_of(hook, struct win, hook);
@@ -267,7 +267,7 @@ int win_unlock(struct win *w, int rank)
     return rc;
 }
 
-/* Locks are taken when a target is first touched, except where the program may load and store without telling us. */
+/* Locks are taken on the first access to a target, except where the program may load and store directly. */
 int win_lock_all(struct win *w, int assertion)
 {
     int rc = check_assertion(w, assertion, "MPI_Win_lock_all");

@@ -45,8 +45,8 @@ static struct company company_of(const struct win *w)
     return c;
 }
 
-/* Of this process. What other nodes access is a shared mapping, into which softib stores without a system call, unless it
- * is so large that huge pages matter more: those only private memory gets. */
+/* Allocates memory of this process. Memory that other nodes access is a shared mapping, because softib writes to it
+ * without a system call, unless it is so large that huge pages matter more (only private memory gets them). */
 static int allocate_private(struct win *w, const struct company *c)
 {
     const size_t page = page_size(), len = ALIGN_UP(MAX((size_t)w->size, 1), page);
@@ -62,7 +62,8 @@ static int allocate_private(struct win *w, const struct company *c)
     return MPI_SUCCESS;
 }
 
-/* In the node's memory if somebody else is there to use it and it can be had, else private. */
+/* Allocates in the node's shared memory if another rank of the node is a member and there is room, else private
+ * memory. */
 static int memory_allocate(struct win *w, const struct company *c)
 {
     const size_t len = ALIGN_UP((size_t)w->size, page_size());
@@ -117,7 +118,7 @@ static enum win_atomics atomics_of(struct win *w, const struct company *c)
     return ATOMICS_PROCESSOR;
 }
 
-/* So that an adapter reaches the memory without this process; where that is refused, frames do the work. */
+/* Registers the memory so that adapters access it without this process. If that fails, frames are used. */
 static void register_memory(struct win *w, const struct company *c)
 {
     struct win_target *mine = w->mine;
@@ -135,7 +136,8 @@ static void register_memory(struct win *w, const struct company *c)
     }
 }
 
-/* The same for the entry: without it this process sends the address of its memory to ranks of other nodes, and takes its lock for them. */
+/* Registers the window's entry. Otherwise this process sends the address of its memory to ranks of other nodes, and
+ * takes its lock for them. */
 static void register_entry(struct win *w)
 {
     struct win_target *mine = w->mine;
@@ -183,7 +185,8 @@ static MPI_Aint shared_stride(const struct win *w, int rank)
     return info_get_bool(w->info, "alloc_shared_noncontig", false) ? ALIGN_UP(size, align) : size;
 }
 
-/* The first rank allocates one piece of the node's memory for all; every rank maps the whole. */
+/* Maps shared windows: the first rank allocates one piece of the node's memory for all members, and every rank maps
+ * the whole. */
 int win_memory_meet(struct win *w, struct comm *parent)
 {
     struct dtype *byte = dtype_from(MPI_BYTE);

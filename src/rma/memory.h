@@ -9,7 +9,7 @@
 
 /* Allocates the memory or uses the program's, and publishes its description in the directory. */
 int win_memory_open(struct win *w);
-/* When all have done so: maps the memory of MPI_Win_allocate_shared. */
+/* Called when all members have called win_memory_open: maps the memory of MPI_Win_allocate_shared. */
 int win_memory_meet(struct win *w, struct comm *parent);
 /* Waits for all ranks; returns the error class of a rank that failed, or 0. */
 int win_agree(struct win *w, struct comm *parent, int rc);

@@ -84,7 +84,7 @@ int move_start(const struct rma_call *c, struct win_peer *to)
     return c->kind == RMA_IS_PUT ? put_start(c, to, offset) : get_start(c, to, offset);
 }
 
-/* One piece of a run, checked: NULL and a note for the origin when it lies outside of the window. */
+/* The address of one piece of a run. Outside of the window: NULL, and the error is recorded for the origin. */
 static char *piece_at(struct win *w, struct win_peer *from, const struct rma_run *run, uint64_t i)
 {
     char *at = win_at(w, run->offset + i * run->stride, run->length);

@@ -80,7 +80,8 @@ void op_fault(struct rma_op *o, int status)
         to->fault = o->error = win_lost(to->win, to);
 }
 
-/* Its transport has ended its transfers. Answers will not come. */
+/* A process has died: completes its operations with an error. Its transport has ended its transfers, and no replies
+ * will come. */
 void rma_member_died(struct proc *p, uint32_t number)
 {
     struct rma *r = p->rma;

@@ -51,7 +51,7 @@ static void pscw_unexpose(struct win *w)
     w->exposed = false;
 }
 
-/* Notes whose counters may say that they have completed. */
+/* Records the ranks whose completion counters end the exposure epoch. */
 static int pscw_expose(struct win *w, const int *ranks, int n)
 {
     w->nposted = 0;

@@ -82,7 +82,7 @@ static void stores_unlock(void)
     atomic_store(&watch.busy, 0);
 }
 
-/* By the system call: libc's mprotect is replaced by the hooks of the registration cache. */
+/* Calls mprotect by its system call number: libc's function is replaced by the hooks of the registration cache. */
 static void stores_protect(uintptr_t lo, uintptr_t hi, bool writable)
 {
     raw_syscall(SYS_mprotect, (long)lo, (long)(hi - lo), PROT_READ | (writable ? PROT_WRITE : 0), 0, 0, 0);
@@ -93,7 +93,7 @@ static uintptr_t page_of(uintptr_t address)
     return address & ~((uintptr_t)sysconf(_SC_PAGESIZE) - 1);
 }
 
-/* Windows may overlap: one that is still watched is preferred. */
+/* The watched window that contains the address. Windows may overlap: one that is still watched is preferred. */
 static struct stores *stores_find(uintptr_t address)
 {
     struct stores *found = NULL;
@@ -137,7 +137,8 @@ static enum whose whose_is(uintptr_t place)
     return watch.places[i].whose;
 }
 
-/* The place in the program: what memcpy and its like store, their caller stores. 0: it is not the program. */
+/* The place in the program that is responsible for a store. For memcpy and other functions of libc that is their
+ * caller. 0: not in the program. */
 static uintptr_t program_place(uintptr_t place)
 {
     void *frames[32];
@@ -197,7 +198,8 @@ static void pass_on(const struct sigaction *to, int sig, siginfo_t *info, void *
         sigaction(sig, to, NULL); /* it happens again, and is not ours then */
 }
 
-/* Between the two signals no other may come: its handler would run with the page open. */
+/* Executes one instruction with the page writable. All signals but SIGTRAP and SIGSEGV are blocked meanwhile: a
+ * handler would run with the page open. */
 static void stores_step(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uint64_t all = ~(uint64_t)0;
@@ -211,7 +213,8 @@ static void stores_step(struct stores *s, uintptr_t address, ucontext_t *u)
     step_begin(u);
 }
 
-/* A store that has stopped here. True: the handler keeps `busy` until the instruction is done. */
+/* Records a store that has trapped. Returns true if the instruction still has to be executed, and `busy` be kept until
+ * then. */
 static bool stores_has_stopped(struct stores *s, uintptr_t address, ucontext_t *u)
 {
     uintptr_t to;
@@ -333,7 +336,7 @@ struct stores *stores_open(void *base, size_t size, bool whole)
     return s;
 }
 
-/* Inside of a call: its pages are open. */
+/* Only called inside an MPI call, when the pages are writable. */
 void stores_close(struct stores *s)
 {
     const bool mine = stores_lock();

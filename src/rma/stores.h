@@ -20,17 +20,18 @@ struct store {
 
 struct stores;
 
-/* Watches the whole pages of this memory, and the pages at its ends too when nothing else is in them. NULL: it cannot be done here. */
+/* Watches the whole pages of this memory, and with `whole` also those at its ends. Returns NULL if the system does not
+ * permit it. */
 struct stores *stores_open(void *base, size_t size, bool whole);
 void stores_close(struct stores *s);
 
-/* A call of MPI begins and ends: in between nothing is watched. */
+/* Enclose every MPI call: inside of it nothing is watched. */
 void stores_pause(void);
 void stores_resume(void);
 uint64_t stores_calls(void);          /* calls so far that may have notified other processes */
 void stores_call_notifies_none(void); /* the present one does not */
 
-/* The window is synchronised: more stores are worth looking at. */
+/* Called when the window is synchronised: resets the number of stores that are recorded. */
 void stores_renew(struct stores *s);
 
 /* Stores are numbered; the last STORES_KEPT are kept. stores_at gives NULL for others. */

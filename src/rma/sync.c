@@ -12,8 +12,8 @@
 
 #define IDLE_PER_LOOK 16 /* a put by stores and its flush take less than a look at the network */
 
-/* A window does not survive its members: who waits for one of them would wait for ever, in a job that goes on
- * (mpiexec -enable-recovery). */
+/* True if the wait would never end: a process that it depends on has died in a job that continues (mpiexec
+ * -enable-recovery). */
 static bool is_hopeless(const struct rma *r, const struct win *w, const struct win_peer *to)
 {
     if (likely(r->proc->net->lost == NULL))
@@ -21,7 +21,7 @@ static bool is_hopeless(const struct rma *r, const struct win *w, const struct w
     return to ? peer_is_lost(to->peer) : w && w->comm->broken;
 }
 
-/* Of one peer, or (NULL) of all of a window, or (both NULL) of nobody in particular. */
+/* Waits for `to`, or for any member of `w` if `to` is NULL, or for no process in particular if both are NULL. */
 int rma_wait_for(struct rma *r, const struct win *w, const struct win_peer *to, bool (*ready)(void *),
                  void *arg, bool unrung, const struct net_named *what)
 {
@@ -97,7 +97,8 @@ static int peer_fault(struct win_peer *p)
     return win_error(p->win, fault, "an operation on rank %d failed", p->rank);
 }
 
-/* Unless other threads have started something meanwhile, which they will wait for. */
+/* Removes the peer from the busy list unless other threads have started operations meanwhile, which they will wait
+ * for. */
 static void peer_quiet(struct win_peer *p, bool lost)
 {
     if (unlikely(lost)) {
@@ -143,7 +144,7 @@ int peer_finish(struct win_peer *p, bool remotely)
     return rc ? rc : fault;
 }
 
-/* The next peer that has not been waited for since round `round` began. */
+/* The next peer that was not waited for in round `round`. */
 static struct win_peer *next_busy(struct win *w, bool remotely, uint64_t round)
 {
     list_foreach(pos, &w->busy)
@@ -155,7 +156,7 @@ static struct win_peer *next_busy(struct win *w, bool remotely, uint64_t round)
     return NULL;
 }
 
-/* All frames that ask go out before the first answer is waited for. */
+/* All confirmation requests are sent before the first reply is waited for. */
 int peers_finish(struct win *w, bool remotely)
 {
     const uint64_t round = ++w->proc->rma->rounds;
@@ -222,8 +223,9 @@ static int check_passive(const struct win *w, const char *what)
                      "%s is only for epochs of MPI_Win_lock and MPI_Win_lock_all, and none is open", what);
 }
 
-/* A flush or unlock that has nothing to wait for. Programs poll memory by operations and flushes in a loop (a lock or a list of their
- * own): what they wait for may be a frame to this process, or come from a process that needs this core. */
+/* Called for a flush or unlock that has nothing to wait for. Programs poll memory by operations and flushes in a loop
+ * (for a lock or a list of their own): the change that they poll for may arrive in a frame to this process, or come
+ * from a process that needs this core. */
 void win_idle(struct win *w)
 {
     struct proc *p = w->proc;

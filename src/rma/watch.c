@@ -130,7 +130,7 @@ static void watch_report_conflict(const struct win *w, const char *what, int ori
              win_label(w), what, origin, site, name_of(it->kind), it->origin, it->site, it->target);
 }
 
-/* Reports the first of the others that overlaps the operation, and records the operation if `keep`. */
+/* Reports the first of the other operations that overlaps this one, and records this one if `keep`. */
 static void watch_compare(struct win *w, struct list *others, const struct watched *it, bool keep)
 {
     struct watched *copy = keep ? malloc(sizeof(*copy)) : NULL;
@@ -180,7 +180,8 @@ static void compare_passive(const struct win *w, const struct watched *it)
     }
 }
 
-/* Stores since the last epoch began. A rank that has made no call since a store but the one that ends the epoch has notified no process of the store. */
+/* Compares stores since the start of the epoch. A rank whose only MPI call since a store is the one that ends the
+ * epoch has not notified any process of the store. */
 static void compare_stores(const struct win *w, const struct watched *it)
 {
     const uint64_t next = stores_next(w->stores);
@@ -243,7 +244,8 @@ static void watch_enter_library(bool begins)
         stores_resume();
 }
 
-/* Called inside a call that has begun without telling. The lock is what makes every call tell. */
+/* From now on every MPI call suspends the watch on entry: the hook is called with the big lock, which is therefore
+ * enabled here. Called from inside a call that has begun without it. */
 static void tell_calls(struct proc *p)
 {
     if (p->within)
@@ -257,8 +259,8 @@ static void tell_calls(struct proc *p)
     watch_enter_library(true);
 }
 
-/* Pages at the ends of memory that MPI has allocated hold nothing else. A progress thread works on windows while the program runs:
- * its system calls would fail. */
+/* Starts watching. Pages at the ends of memory that MPI has allocated hold nothing else. Not with a progress thread:
+ * it works on windows while the program runs, and its system calls on watched pages would fail. */
 void watch_open(struct win *w)
 {
     if (!w->proc->rma->debug || w->size == 0 || w->flavor == MPI_WIN_FLAVOR_DYNAMIC || w->proc->net->thread ||
@@ -315,8 +317,8 @@ void watch_call(const struct rma_call *c, uint64_t offset)
     tell_target(w, to, &it);
 }
 
-/* Operations under a lock are reported when they end, to targets with the same clock; nobody waits for that but MPI_Win_free, since a
- * target may compute all the time. */
+/* Operations under a lock are reported to targets with the same clock when they end. Only MPI_Win_free waits for the
+ * report: a target may compute for a long time. */
 static void tell_passive(struct win *w, struct watched *it)
 {
     struct win_peer *to;
@@ -385,7 +387,7 @@ static void watch_forget_epoch(struct list *all, int target, uint32_t before)
     }
 }
 
-/* Only gets are over when they are complete at their origin. */
+/* After MPI_Win_flush_local only gets are complete. */
 void watch_local(struct win *w, int rank)
 {
     list_foreach_safe(pos, after, &w->watch)

@@ -241,8 +241,9 @@ bool wide_fits(const struct rma_call *c, const struct win_peer *to, uint64_t off
            (!gives || c->result.type == c->type);
 }
 
-/* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2), so what goes by frames waits for what went there by
- * the adapter, and the other way round. Where frames went before the adapter was first used is not known. */
+/* Accumulates of one origin to the same memory keep their order (MPI-5.0, 12.7.2): operations by frames wait for
+ * earlier ones by the adapter, and vice versa. The targets of frames sent before the adapter was first used are not
+ * known, so all are waited for. */
 int wide_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, bool wide)
 {
     struct wide *x = to->wide;
@@ -262,7 +263,7 @@ int wide_order(const struct rma_call *c, struct win_peer *to, uint64_t offset, b
     return rc;
 }
 
-/* The calls that an adapter carries out in one request an element: they do not wait. */
+/* Starts calls that an adapter performs by one request per element, without waiting. */
 static int start_requests(const struct rma_call *c, struct win_peer *to, uint64_t address)
 {
     const bool gives = c->kind != RMA_IS_ACCUMULATE;

@@ -134,7 +134,7 @@ int win_detach(struct win *w, const void *base);
 int win_shared_query(struct win *w, int rank, MPI_Aint *size, MPI_Aint *unit, void **base);
 const char *win_label(const struct win *w);
 
-/* Hints: what the window knows, taken over; and a new info object with all in use. */
+/* Apply the hints of an info object that windows know; and return a new info object with all hints in use. */
 int win_hints_apply(struct win *w, const struct info *info);
 int win_hints_used(const struct win *w, struct info **out);
 
@@ -177,8 +177,8 @@ struct rma_call {
 };
 int rma_run(const struct rma_call *c);
 
-/* For a put or get of one block, without a request: where those bytes of the target are, when nothing stands in the way of loads and
- * stores. NULL: rma_run decides, and finds the errors. */
+/* The target address of a put or get of one block, if this process may access it by loads and stores. NULL: call
+ * rma_run, which also detects errors. */
 char *rma_near(struct win *w, int rank, MPI_Aint disp, uint64_t bytes);
 
 #endif
