@@ -20,7 +20,8 @@ void answer_free(struct answer *a);
 /* Called by the other thread: stores the status in the answer that `ctx` points to and wakes its waiter. */
 void answer_come(int status, void *ctx);
 
-/* False: none came within FISHPLATE_INIT_TIMEOUT. The other thread still has the pointer then: do not free it. */
+/* Waits for the answer. Returns false if there is none within FISHPLATE_INIT_TIMEOUT; the other thread still has the
+ * pointer then, so do not free it. */
 bool answer_wait(struct answer *a);
 
 #endif

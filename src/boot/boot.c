@@ -53,10 +53,8 @@ uint64_t boot_deadline(void)
     return clock_ns() + (uint64_t)init_timeout.value * 1000000000u;
 }
 
-/*
- * A task of `srun` without a PMI server would be one of N singletons that each believe to be rank 0. A
- * batch script also has SLURM_PROCID but no step, and a step of one task is an honest singleton.
- */
+/* True for a task of `srun` without a PMI server, which would otherwise be one of N singletons that each consider
+ * themselves rank 0. A batch script has SLURM_PROCID too, but no step; a step with one task is a real singleton. */
 static bool slurm_task_without_server(void)
 {
     const char *tasks = env_get("SLURM_STEP_NUM_TASKS");
@@ -218,7 +216,7 @@ void boot_close(struct boot *b)
         b->backend->close(b);
 }
 
-/* Output printed before MPI_Abort should be seen; a lock held by another thread must not stop the end. */
+/* Writes buffered output before the job is aborted. Does not wait for a lock that another thread holds. */
 static void flush_stdout(void)
 {
     if (ftrylockfile(stdout) == 0) {

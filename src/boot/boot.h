@@ -62,11 +62,9 @@ int boot_put(struct boot *b, const char *key, const void *val, size_t len);
  */
 int boot_fence(struct boot *b);
 
-/*
- * What `rank` put under `key` before a fence. Most launchers fetch it now, not in the fence: ask for what is
- * needed, when it is needed. The caller frees *val, which is followed by one zero byte that is not counted
- * in *len. A missing key is MPI_ERR_OTHER with the key's name in the detail.
- */
+/* Reads what `rank` published under `key` before a fence. Most launchers transfer the value now, not in the fence:
+ * read only what is needed. The caller frees *val, which is followed by a zero byte that *len does not count. A
+ * missing key is MPI_ERR_OTHER with the key's name in the text. */
 int boot_get(struct boot *b, uint32_t rank, const char *key, void **val, size_t *len);
 
 /*
@@ -93,15 +91,13 @@ struct boot_program {
 
 #define BOOT_SPAWN_ID 64
 
-/*
- * Asks the launcher to start these programs as a job of its own, whose boot->parent will be `port`. id: what to ask for it
- * by. MPI_ERR_SPAWN where the launcher cannot or will not. Returns before the new processes run.
- */
+/* Requests that the launcher start these programs as a new job, whose boot->parent will be `port`. id: the name for
+ * boot_spawn_poll. MPI_ERR_SPAWN if the launcher cannot. Returns before the new processes run. */
 int boot_spawn(struct boot *b, const struct boot_program *programs, int n, const char *port,
                char id[BOOT_SPAWN_ID]);
 
-/* 0 while nothing is known against that job; MPI_ERR_SPAWN and why, when it has come to nothing. A launcher that cannot be
- * asked has FISHPLATE_INIT_TIMEOUT seconds `since` (clock_ns) it was told. */
+/* Returns 0 while the spawn may still succeed, MPI_ERR_SPAWN with the reason when it has failed. A launcher that
+ * cannot be queried fails it FISHPLATE_INIT_TIMEOUT seconds after `since` (clock_ns). */
 int boot_spawn_poll(struct boot *b, const char *id, uint64_t since);
 
 /* The processes of the spawned job `id` have connected to their parents. */
@@ -110,8 +106,7 @@ void boot_spawn_connected(struct boot *b, const char *id);
 /* Frees b and everything it owns, but no mapping of node_fd. */
 void boot_close(struct boot *b);
 
-/* Did boot_open fail in every task of srun with this text, and is this not the first task? One message is
- * enough. */
+/* True if all tasks of srun fail in boot_open with this text and this is not the first task: one message is enough. */
 bool boot_is_reported_elsewhere(const char *detail);
 
 /* MPI_Abort: reports the exit code and the reason (one sentence, may be NULL) to the launcher, then exits. */

@@ -39,7 +39,7 @@ char *chunk_encode(const void *val, size_t len, size_t *text_len)
     return text;
 }
 
-/* "<digits>." at the start of text: the value's length, and where the base64 begins. */
+/* Parses "<digits>." at the start of the text: the length of the value, and the offset of the base64. */
 static bool read_head(const char *text, size_t *len, size_t *head_len)
 {
     size_t v = 0, i = 0;

@@ -10,10 +10,10 @@
 
 #define CHUNK_VALUE_MAX ((size_t)1 << 30)
 
-/* The whole text of a value ("<length>.<base64>"), terminated; the caller frees it. NULL: no memory. */
+/* Encodes a value as text ("<length>.<base64>"), terminated, which the caller frees. NULL: no memory. */
 char *chunk_encode(const void *val, size_t len, size_t *text_len);
 
-/* From the first piece: how long the whole text is. False when it is not the start of a value. */
+/* Reads the length of the whole text from its first piece. Returns false if the piece does not start a value. */
 bool chunk_text_len(const char *first, size_t *text_len);
 
 /* Undoes chunk_encode. *val is allocated, one zero byte longer than *len. False: bad text or no memory. */

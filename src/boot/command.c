@@ -41,7 +41,7 @@ int command_write(char *const *words)
     return -1;
 }
 
-/* The whole file, with a zero byte behind it. */
+/* Reads the whole file and appends a zero byte. */
 static char *read_bytes(int fd, size_t *len)
 {
     struct stat s;

@@ -10,7 +10,8 @@
 /* The only argument of an mpiexec that a singleton starts; its value is the descriptor of the file. */
 #define COMMAND_OPTION "--fishplate-command"
 
-/* A file with the words up to NULL (without a word for the program itself), close-on-exec; -1 with errno. */
+/* Writes the words up to NULL (without the program's own name) to an anonymous file, close-on-exec; a descriptor, or
+ * -1 with errno. */
 int command_write(char *const *words);
 
 /* Reads and closes the file: the name of the program, the arguments, NULL, in allocated memory. NULL with

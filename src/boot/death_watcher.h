@@ -17,8 +17,8 @@ struct death_watcher {
     int end;   /* write end of a pipe: one byte before its end reports that the rank has finished */
 };
 
-/* Where Slurm is the launcher of several ranks; elsewhere nothing happens. pmi: the connection on which PMI-1's abort is
- * sent, -1: scancel ends the job step. A failure to start is not an error. */
+/* Starts the watcher if Slurm has started several ranks; elsewhere does nothing. pmi: the connection for PMI-1's
+ * abort; with -1 scancel ends the job step. A failure to start is not an error. */
 void death_watcher_start(struct death_watcher *h, const struct boot *b, int pmi);
 
 /* Ends the watcher: the rank has finished MPI_Finalize, or another process ends the job. */

@@ -28,7 +28,7 @@ struct keep_book {
     atomic_uchar state[KEEP_SPAWNS];
 };
 
-/* A pidfd of that process, readable when it has ended; -1 on old kernels. */
+/* A pidfd of the process, readable when it has ended; -1 on old kernels. */
 static inline int keep_watch(pid_t pid)
 {
 #ifdef SYS_pidfd_open

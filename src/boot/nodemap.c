@@ -47,7 +47,7 @@ static bool read_block(const char **p, struct block *b)
            read_char(p, ')');
 }
 
-/* Writes one block from rank *r on, stops at size. */
+/* Assigns the ranks of one block from rank *r on; stops at size. */
 static void place_block(const struct block *b, uint32_t size, uint32_t *node_of, uint32_t *r)
 {
     for (uint32_t i = 0; i < b->nodes; i++)
@@ -58,7 +58,7 @@ static void place_block(const struct block *b, uint32_t size, uint32_t *node_of,
         }
 }
 
-/* Dense numbers in order of first use. */
+/* Renumbers nodes densely in order of first use. */
 static bool nodemap_renumber(uint32_t size, uint32_t *node_of, uint32_t *nnodes)
 {
     uint32_t max = 0, used = 0;

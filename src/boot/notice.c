@@ -44,7 +44,7 @@ void notice_wake(struct notice_page *page)
     syscall(SYS_futex, &page->published, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Writers that do this at the same time do not disturb each other: fallocate makes a file longer, never shorter. */
+/* Makes the file longer. Concurrent writers are safe: fallocate never makes a file shorter. */
 static bool make_room(struct notice_page *page, int fd, uint32_t wanted)
 {
     const uint32_t room = (wanted + STEP - 1) / STEP * STEP;

@@ -86,7 +86,7 @@ static void pmi1_close(struct boot *b)
     free(p);
 }
 
-/* PMI_FD is an open socket; PMI_PORT is an address to connect to, and the server sends rank and size. */
+/* Connects to the server: PMI_FD is an open socket; PMI_PORT is an address, and then the server sends rank and size. */
 static int connect_fd(struct pmi1 *p)
 {
     long fd, rank, size;
@@ -132,7 +132,7 @@ static int connect_port(struct pmi1 *p)
     return rc;
 }
 
-/* Is this our own mpiexec, of this version? A different version is spoken to as any PMI-1 server. */
+/* True if the server is mpiexec of this version. Other versions are treated as any PMI-1 server. */
 static bool served_by_ours(const struct pmi1 *p)
 {
     const char *version = env_get(ENV_LAUNCHER);
@@ -234,8 +234,8 @@ static int read_map(struct pmi1 *p)
     return boot_layout_foreign(&p->boot, map, p->kvs);
 }
 
-/* Only a job that was spawned asks: who did it? One whose mpiexec was started by its parents has it in the environment
- * (singleton_spawn.c); so has what such a job spawns, but of its grandparents. */
+/* Reads the port of the processes that have spawned this job. If the parents started an mpiexec of their own, the port
+ * is in the environment (singleton_spawn.c) and must not be used by jobs that this job spawns. */
 static int read_parent(struct pmi1 *p)
 {
     const char *value;
@@ -388,7 +388,8 @@ static int pmi1_get(struct boot *b, uint32_t rank, const char *key, void **val, 
     return rc;
 }
 
-/* A line of a spawn request. Our own mpiexec takes any bytes, escaped; others take what fits into a line. */
+/* Appends a line of a spawn request. Fishplate's mpiexec accepts any bytes, escaped; other servers only what fits in a
+ * line. */
 static void spawn_word(const struct pmi1 *p, FILE *f, const char *key, const char *value)
 {
     size_t size = 3 * strlen(value) + 1;
@@ -512,8 +513,8 @@ static int pmi1_finalize(struct boot *b)
     return pmi1_request(p, "finalize_ack", "cmd=finalize");
 }
 
-/* Before that a death ends the job: other ranks may wait for that rank in a state in which they cannot be
- * notified. */
+/* From now on a launcher may continue the job after a death. Before, a death ends the job: other ranks may wait for
+ * the dead rank where they cannot be notified. */
 static int pmi1_ready(struct boot *b)
 {
     return b->notices ? pmi1_conn_send(&pmi1_of(b)->conn, "cmd=ready quiet=1") : 0;

@@ -97,7 +97,7 @@ static int pmix_error(const char *what, int status)
                    px.Error_string(status), status, px.Get_version());
 }
 
-/* libpmix has macros in place of a function to free what it returned. */
+/* Frees a value: libpmix has only macros for that. */
 static void value_free(struct px_value *v)
 {
     if (v->type == PX_STRING)

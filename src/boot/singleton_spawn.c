@@ -70,7 +70,7 @@ static void words_free(struct words *w)
     free(w->v);
 }
 
-/* The info key env has one variable a line. */
+/* Appends `-env` options for the info key env, which has one variable per line. */
 static void add_variables(struct words *w, const char *lines)
 {
     while (lines && *lines) {
@@ -146,8 +146,8 @@ struct start {
     atomic_uchar *state; /* in the book */
 };
 
-/* Puts files of any numbers to 3 and the numbers behind it; -1: that number is closed. Between fork and exec of a program that may
- * have threads: nothing that allocates or locks. */
+/* Moves the given files to descriptors 3 and up; -1 closes that number. Runs between fork and exec of a program that
+ * may have threads, so it must not allocate or take locks. */
 static void place_files(const int *files, int n)
 {
     int above[KEEP_COMMAND_FD + 1];

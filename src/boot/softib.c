@@ -26,8 +26,8 @@
 #define BASE_RANGE 16384u
 #define BASE_SPAN  1024u
 
-/* Nodes on one machine in one network and one set of process ids can share softib's memory; nothing less
- * will do, and a host's name proves nothing. */
+/* A name for everything that must be common for nodes to share softib's memory: the machine, its network name space
+ * and its process name space. Host names do not prove that. */
 static void machine_name(char *out, size_t size)
 {
     char boot_id[64] = "", net[32] = "", pid[32] = "";
@@ -117,7 +117,7 @@ static int publish_node(struct boot *b)
     return boot_put(b, "softib.node", &me, sizeof(me));
 }
 
-/* That rank did not come here: it found a port of its own, and this one did not. */
+/* Error: rank `rank` found an InfiniBand port of its own and does not use softib, this rank found none. */
 static int softib_error_differs(struct boot *b, uint32_t rank)
 {
     return err_set(
@@ -218,7 +218,7 @@ static int take_key(struct boot *b)
     return rc;
 }
 
-/* The fabric uses TCP, or a file that may select it, and the user gave no key. */
+/* True if the fabric uses TCP, or a file that may select it, and the user gave no key. */
 static bool wants_key(const char *fabric)
 {
     return !env_get(ENV_SOFTIB_KEY) && !env_get(ENV_SOFTIB_KEY "_FILE") &&

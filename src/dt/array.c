@@ -42,7 +42,7 @@ static int array_grow(struct array *a, MPI_Count size)
     return 0;
 }
 
-/* Replaces the type by one made of it. */
+/* Replaces the array's type by a new type of this shape, made from it. */
 static int array_replace(struct array *a, struct dt_shape *shape)
 {
     struct dtype *next;
@@ -210,8 +210,8 @@ static struct share share_of(const struct darray *a, int d)
     return s;
 }
 
-/* My blocks: whole ones one round of all processes apart, then what is left of the last. A block distribution
- * is a cyclic one that ends in its first round. */
+/* Adds this process's blocks: its whole blocks, one in each round over all processes, then its part of the last round.
+ * A block distribution is a cyclic one that ends in the first round. */
 static int array_share(struct array *a, const struct share *s)
 {
     MPI_Count start, round;

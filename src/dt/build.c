@@ -63,7 +63,7 @@ static void range_repeat(struct range *r, MPI_Count n, MPI_Count step)
         r->bad |= !checked_add(r->high, reach, &r->high);
 }
 
-/* Adds the bounds [low, high) of one element of a part to a range. */
+/* Extends a range by the bounds [low, high) of one element of the part, at each of its copies. */
 static void range_add_part(struct range *r, const struct dt_part *part, MPI_Count low, MPI_Count high)
 {
     struct range one = {.any = true};

@@ -28,8 +28,7 @@ struct dt_shape *dt_shape_new(MPI_Count repeat, MPI_Aint stride, MPI_Count count
 /* A new type of this shape, which it takes over (also when it fails); the parts' types are retained. */
 int dtype_new(struct dt_shape *shape, struct dtype **out);
 
-/* `count` blocks of `blocklength` elements at a byte stride, without a recipe: a step on the way to a type.
- */
+/* A type of `count` blocks of `blocklength` elements at a byte stride. It has no recipe: it is an intermediate step. */
 int dtype_strided(MPI_Count count, MPI_Count blocklength, MPI_Aint stride, struct dtype *old,
                   struct dtype **out);
 
@@ -65,8 +64,8 @@ struct darray {
 };
 int dtype_darray(const struct darray *d, struct dtype *old, struct dtype **out);
 
-/* Predefined types without a name, kept for the life of the process: the same arguments give the same type.
- */
+/* Unnamed predefined types (MPI_Type_create_f90_real and the like), kept for the life of the process: the same
+ * arguments return the same type. */
 int dtype_f90_real(int p, int r, struct dtype **out);
 int dtype_f90_complex(int p, int r, struct dtype **out);
 int dtype_f90_integer(int r, struct dtype **out);

@@ -126,8 +126,8 @@ static int make_blocks(const struct blocks *b, struct dtype **out)
     return dtype_new(s, out);
 }
 
-/* The recipe of every constructor with lists. `wide` is of the counts; `bytes`: displacements are
- * addresses in the small form. */
+/* The recipe of all constructors that take lists. `wide`: large-count form; `bytes`: displacements are in bytes, so
+ * that the small form has addresses. */
 static struct dt_recipe *blocks_recipe(const struct blocks *b, int combiner, bool wide, bool bytes)
 {
     MPI_Count n = b->count, lengths = b->blocklengths.p ? n : 1, numbers = 1 + lengths + (bytes ? 0 : n);
@@ -205,7 +205,7 @@ int dtype_struct(MPI_Count count, struct ivec blocklengths, struct ivec displace
     return build_blocks(&b, MPI_COMBINER_STRUCT, blocklengths.wide, true, out);
 }
 
-/* Makes a type of one element of the old type. */
+/* Makes a duplicate: a type of one element of the old type. */
 static int make_same(struct dtype *old, struct dtype **out)
 {
     int rc = dtype_strided(1, 1, 0, old, out);

@@ -14,8 +14,7 @@ void dt_get_count(const struct dtype *t, MPI_Count bytes, MPI_Count *count)
         *count = bytes % t->size ? MPI_UNDEFINED : bytes / t->size;
 }
 
-/* Walks `in` units (bytes or elements) into a sequence of t and returns the number of the other unit; -1
- * when it ends inside a basic element. */
+/* Converts bytes of a sequence of t to basic elements (to_elements), or elements to bytes; -1 if `in` ends inside of one. */
 static MPI_Count count_convert(const struct dtype *t, MPI_Count in, bool to_elements);
 
 static MPI_Count convert_shape(const struct dtype *t, MPI_Count in, bool to_elements)

@@ -6,10 +6,11 @@
 
 #include "dt/dtype.h"
 
-/* Whole elements of the type in `bytes` bytes; MPI_UNDEFINED when they do not come out even. */
+/* The number of whole elements of the type in `bytes` bytes; MPI_UNDEFINED if the bytes are not a multiple of its
+ * size. */
 void dt_get_count(const struct dtype *t, MPI_Count bytes, MPI_Count *count);
 
-/* Basic elements in `bytes` bytes; MPI_UNDEFINED when the last one is cut. */
+/* The number of basic elements in `bytes` bytes; MPI_UNDEFINED if the last one is incomplete. */
 void dt_get_elements(const struct dtype *t, MPI_Count bytes, MPI_Count *elements);
 
 /* Bytes of the first `elements` basic elements of a sequence of this type. MPI_ERR_ARG when it has none. */

@@ -93,7 +93,7 @@ static const struct dt_node *run_node(const struct walk *w)
     return w->node ? w->node : &w->top;
 }
 
-/* Descends from the top to the node whose blocks hold packed byte `at`. */
+/* Descends from the root of the layout to the node whose blocks contain packed byte `at`. */
 static void run_open(struct walk *w, char *base, uint64_t at)
 {
     const struct dt_node *n = &w->top;

@@ -25,14 +25,14 @@ static int move_block(const struct device_move *m, char *device, char *dense, si
     return m->unpacks ? gpu_copy(device, dense, size) : gpu_copy(dense, device, size);
 }
 
-/* Rows of equal length at equal distances. */
+/* Copies rows of equal length at equal distances by a strided copy. */
 static int move_rows(const struct device_move *m, char *device, int64_t stride, size_t width, size_t rows)
 {
     return m->unpacks ? gpu_copy_rows(device, (size_t)stride, m->dense, width, width, rows)
                       : gpu_copy_rows(m->dense, width, device, (size_t)stride, width, rows);
 }
 
-/* Block by block, where kernels cannot be used. */
+/* Copies block by block, for memory that the kernels cannot access. */
 static int move_segments_singly(const struct device_move *m, char *base, char *dense, size_t count)
 {
     int rc = 0;
@@ -80,7 +80,7 @@ static int move_blocks(const struct device_move *m, struct dt_cursor *c, size_t 
     return rc;
 }
 
-/* True if the range consists of whole rows; *device is where the first one lies. */
+/* True if the range consists of whole rows of equal distance; *device is the address of the first one. */
 static bool is_rows(const struct dt_cursor *c, size_t len, char **device, int64_t *stride, size_t *width)
 {
     struct dt_node top;
@@ -96,7 +96,7 @@ static bool is_rows(const struct dt_cursor *c, size_t len, char **device, int64_
            *stride < INT32_MAX;
 }
 
-/* Memory of several kinds: each block by a copy of its own. */
+/* Copies memory of several kinds: each block separately. */
 static int move_mixed(const struct device_move *m, struct dt_cursor *c, size_t len)
 {
     int rc = 0;

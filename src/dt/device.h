@@ -16,16 +16,17 @@ static inline bool dt_is_device(const void *buffer, MPI_Count count, const struc
     return gpu_may_have_memory() && dt_device_holds(t, count, buffer);
 }
 
-/* The next `len` packed bytes of a cursor over device memory, to or from dense memory of any kind. 0, or an error class; the
- * cursor has advanced if it is 0. There are at least `len` bytes left. */
+/* Copies the next `len` packed bytes of a cursor over device memory to or from dense memory of any kind. Returns 0 or
+ * an error class; the cursor advances only on success. At least `len` bytes must be left. */
 int dt_device_pack(struct dt_cursor *c, void *out, size_t len);
 int dt_device_unpack(struct dt_cursor *c, const void *in, size_t len);
 
-/* dt_cursor_pack and dt_cursor_unpack: `len` bytes count as moved even if the copy fails, and c->error is set. */
+/* The device forms of dt_cursor_pack and dt_cursor_unpack: `len` bytes count as moved even if the copy fails, and
+ * c->error is set. */
 size_t dt_device_pack_some(struct dt_cursor *c, void *out, size_t len);
 size_t dt_device_unpack_some(struct dt_cursor *c, const void *in, size_t len);
 
-/* dt_pack_all, dt_unpack_all and dt_copy (`len` bytes) if a buffer is in device memory. */
+/* The device forms of dt_pack_all, dt_unpack_all and dt_copy (`len` bytes). */
 int dt_device_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out);
 int dt_device_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len);
 int dt_device_copy(const void *from, MPI_Count from_count, const struct dtype *from_type, void *to,

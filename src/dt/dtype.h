@@ -70,7 +70,7 @@ static inline void dtype_retain(struct dtype *t)
     if (!t->obj.predefined)
         t->obj.refs++;
 }
-/* Frees when the last user is gone; attributes were deleted by obj before. */
+/* Releases one reference; frees the type with the last one. The attributes must have been deleted before. */
 void dtype_free(struct dtype *t);
 static inline void dtype_release(struct dtype *t)
 {
@@ -78,8 +78,7 @@ static inline void dtype_release(struct dtype *t)
         dtype_free(t);
 }
 
-/* True when `count` elements at a buffer are one block of memory: then *offset is where it starts relative to
- * the buffer. */
+/* True if `count` elements at a buffer are one contiguous block; *offset is its start relative to the buffer. */
 static inline bool dt_is_block(const struct dtype *t, MPI_Count count, MPI_Aint *offset)
 {
     *offset = t->true_lb;
@@ -98,16 +97,17 @@ struct dt_cursor {
     int error;          /* of the first copy of GPU memory that failed, an error class; else 0 */
 };
 void dt_cursor_init(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
-/* The same for a walk that moves no data: `buffer` need not be memory of this process. */
+/* A cursor for a walk that moves no data: `buffer` need not be memory of this process. */
 void dt_cursor_open(struct dt_cursor *c, const struct dtype *t, MPI_Count count, const void *buffer);
 void dt_cursor_seek(struct dt_cursor *c, uint64_t position);
-/* Both return the bytes moved: len, or less at the end of the data. `out` and `in` are host memory. */
+/* Both return the number of bytes moved, less than len only at the end of the data. `out` and `in` are host memory. */
 size_t dt_cursor_pack(struct dt_cursor *c, void *out, size_t len);
 size_t dt_cursor_unpack(struct dt_cursor *c, const void *in, size_t len);
 /* The next contiguous piece (up to max bytes) without moving it; 0 at the end. */
 size_t dt_cursor_next(struct dt_cursor *c, size_t max, void **piece);
 
-/* Whole messages in one go. An error class is returned only if `buffer` is in GPU memory; packed data is in host memory. */
+/* Pack and unpack whole messages. An error class is returned only if `buffer` is in GPU memory; packed data is in host
+ * memory. */
 int dt_pack_all(const struct dtype *t, MPI_Count count, const void *buffer, void *out);
 int dt_unpack_all(const struct dtype *t, MPI_Count count, void *buffer, const void *in, size_t len);
 
@@ -132,7 +132,7 @@ static inline bool dt_span_checked(const struct dtype *t, MPI_Count count, MPI_A
     return checked_add(t->true_extent, reach, span);
 }
 
-/* The same for memory that exists, which is smaller than 2^63 bytes. */
+/* The same for existing memory, whose span is less than 2^63 bytes. */
 static inline MPI_Count dt_span(const struct dtype *t, MPI_Count count, MPI_Aint *gap)
 {
     MPI_Count span;

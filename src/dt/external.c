@@ -24,7 +24,7 @@ MPI_Count dt_external_size(const struct dtype *t, MPI_Count count)
     return count * t->shape->repeat * sum;
 }
 
-/* Copies n bytes, most significant first on the outside. */
+/* Copies n bytes in reverse order on little-endian machines: external32 stores the most significant byte first. */
 static void external_swap_bytes(char *to, const char *from, size_t n)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -35,7 +35,7 @@ static void external_swap_bytes(char *to, const char *from, size_t n)
 #endif
 }
 
-/* Integers that are narrower outside. */
+/* Converts integers to a narrower external32 form. */
 static int external_shrink_int(char *to, size_t narrow, const char *from, size_t wide, bool is_signed)
 {
     int64_t value = 0;

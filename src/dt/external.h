@@ -8,7 +8,7 @@
 
 MPI_Count dt_external_size(const struct dtype *t, MPI_Count count);
 
-/* MPI_ERR_CONVERSION when a value does not fit its external form. */
+/* MPI_ERR_CONVERSION if a value does not fit its external form. */
 int dt_external_pack(struct dtype *t, MPI_Count count, const void *buffer, void *out);
 int dt_external_unpack(struct dtype *t, MPI_Count count, void *buffer, const void *in);
 

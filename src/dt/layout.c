@@ -52,8 +52,8 @@ static void node_release(struct dt_node *n)
     free(n);
 }
 
-/* Fills *n with count repetitions of child, simplified; returns whether child became part of it (or its own
- * child did, which *held then names). */
+/* Fills *n with `count` repetitions of child, simplified. Returns whether child was merged into it; *held is then the
+ * node that *n refers to. */
 static void loop_fill(struct dt_node *n, uint64_t count, int64_t stride, struct dt_node *child,
                       struct dt_node **held)
 {
@@ -119,7 +119,8 @@ static void collect_add(struct collect *c, int64_t offset, uint64_t size, struct
     c->item[c->count++] = (struct placed){offset, size, node};
 }
 
-/* The last piece's node when it is the same loop, with a reference: long lists of alike parts share one. */
+/* The node of the previous piece, with a reference, if it describes the same loop: long lists of equal parts share one
+ * node. */
 static struct dt_node *share_last(const struct collect *c, const struct dt_node *loop)
 {
     struct dt_node *last = c->count ? c->item[c->count - 1].node : NULL;
@@ -130,7 +131,7 @@ static struct dt_node *share_last(const struct collect *c, const struct dt_node 
     return last;
 }
 
-/* Adds `count` copies of a node, written out as blocks where they are few. */
+/* Adds `count` copies of a node; a few are added as single blocks. */
 static void collect_loop(struct collect *c, int64_t offset, uint64_t count, int64_t stride, struct dt_node *n)
 {
     struct dt_node loop = *n, *held = NULL;
@@ -278,7 +279,7 @@ static struct dt_node *collect_node(const struct collect *c)
     return make_list(c, s.size);
 }
 
-/* Works out where the data of a type with any lies: a node and its offset. */
+/* Computes the layout of a type that has data: a node and its offset. */
 static struct dt_node *layout_build(const struct dt_shape *shape, int64_t *offset)
 {
     struct collect c = {0};

@@ -203,8 +203,8 @@ FORCE_INLINE void range_index(const struct dt_node *n, char *mem, uint64_t from,
         move_bytes(mem + offset[first + whole], buf + whole * len, tail, unpack);
 }
 
-/* The entry that holds packed byte `at`, by bisection. `start` is that of the first of `count` entries, which lie `stride`
- * bytes apart; entries may be of zero length nowhere. */
+/* The entry that contains packed byte `at`, by bisection. `start` points to the start offset of the first of `count`
+ * entries, which are `stride` bytes apart. No entry is empty. */
 static uint64_t entry_find(const uint64_t *start, size_t stride, uint64_t count, uint64_t at)
 {
     uint64_t low = 0, high = count;

@@ -9,7 +9,7 @@
 
 #define WINDOW 8192
 
-/* One element needs no node around its layout. */
+/* The root of the layout of `count` elements. One element needs no loop node around its layout. */
 static const struct dt_node *top_of(const struct dtype *t, MPI_Count count, struct dt_node *space,
                                     int64_t *offset)
 {

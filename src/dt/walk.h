@@ -8,7 +8,7 @@
 
 #include "dt/dtype.h"
 
-/* Sees `count` elements of a predefined type, one extent apart; returns non-zero to stop the walk. */
+/* Called with `count` elements of a predefined type, one extent apart; a non-zero result stops the walk. */
 typedef int dt_visit(void *context, struct dtype *basic, MPI_Count count, char *address);
 
 /* Where a walk stops to visit. */

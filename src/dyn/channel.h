@@ -24,18 +24,19 @@ struct channel {
     uint64_t sent, received; /* messages */
 };
 
-/* poll(2) for at most a millisecond, with progress: less if something happened. The caller ends the waiter (net_wait_end). Another thread may have the big lock meanwhile. */
+/* Runs poll(2) for at most a millisecond and makes progress; returns earlier if something happened. The caller ends
+ * the waiter (net_wait_end). Another thread may take the big lock meanwhile. */
 int channel_poll(struct proc *p, struct pollfd *fds, unsigned n, struct net_waiter *w);
 
-/* Waits until the file is ready for these events of poll(2). deadline in ns of clock_ns(), UINT64_MAX: none.
- * 0, or MPI_ERR_PORT if the time is over. */
+/* Waits until the file is ready for these events of poll(2). deadline: in ns of clock_ns(), UINT64_MAX for none.
+ * Returns 0, or MPI_ERR_PORT after the deadline. */
 int channel_wait(struct proc *p, int fd, short events, uint64_t deadline);
 
-/* A message is written in pieces: TCP would keep the second until the other side acknowledges the first, which it delays for
- * 40 ms. Not for a user's socket (MPI_Comm_join). */
+/* Switches Nagle's algorithm off: messages are written in parts, and TCP would delay the second until the first is
+ * acknowledged (40 ms). Not for a user's socket (MPI_Comm_join). */
 void channel_send_at_once(int fd);
 
-/* A channel over a connected socket, which must not block, whose handshake is done. */
+/* Makes a channel of a connected, nonblocking socket whose handshake is complete. */
 void channel_adopt(struct channel *c, struct proc *p, int fd, bool own_fd, const struct handshake *h);
 
 /* As channel_adopt, with the handshake first. */
@@ -43,7 +44,7 @@ int channel_open(struct channel *c, struct proc *p, int fd, bool own_fd, bool ac
                  const uint8_t key[HANDSHAKE_KEY]);
 void channel_close(struct channel *c);
 
-/* The other end is closed or broken, and sent nothing that was not received. Does not wait. */
+/* True if the other end is closed or broken and no received data is left. Does not wait. */
 bool channel_is_lost(const struct channel *c);
 
 /* Send or receive one message. A received one is allocated and has at most CHANNEL_MAX bytes. */

@@ -75,7 +75,7 @@ static bool take_greeting(struct handshake *h)
     return h->has_greeting;
 }
 
-/* Handles a message that has arrived completely. False: the sender does not know the key. */
+/* Handles a complete message. Returns false if the sender does not know the key. */
 static bool handle_input(struct handshake *h)
 {
     const uint8_t *code = h->in;

@@ -47,7 +47,7 @@ enum handshake_result handshake_advance(struct handshake *h, int fd);
 /* The events of poll(2) that the handshake waits for. */
 short handshake_events(const struct handshake *h);
 
-/* The MPI error class, with its sentence, of a handshake that failed. */
+/* Sets the error text for a failed handshake and returns its MPI error class. */
 int handshake_error(enum handshake_result result);
 
 #endif

@@ -76,7 +76,7 @@ static int first_error(const struct entry *all, int n)
     return 0;
 }
 
-/* At the root: sends a verdict to the other root and receives the other's. their_cards: allocated; NULL: none are expected. */
+/* At the root: exchanges verdicts with the other root. their_cards: allocated; NULL if none are expected. */
 static int meet_swap_verdicts(struct channel *c, const struct verdict *mine, const struct net_card *cards,
                               struct verdict *theirs, struct net_card **their_cards)
 {
@@ -132,8 +132,8 @@ static int swap_cards(struct comm *comm, struct channel *c, const struct entry *
     return rc ? verdict_error(&mine) : swapped;
 }
 
-/* The new guests are held until the communicator does it: another thread may disconnect meanwhile, and part from those that
- * nobody holds. */
+/* Adds the other group's processes to the peers and holds them until the communicator does: another thread may
+ * disconnect meanwhile and remove processes that nothing holds. */
 static int learn_cards(struct comm *comm, const struct verdict *v, const struct net_card *cards,
                        uint32_t *numbers)
 {
@@ -171,7 +171,8 @@ static int build_met(struct creation *c)
     return creation_make(c, group_retain(c->agree.round.gang.members), group_retain(c->group));
 }
 
-/* At the root: until the agreement is over. If the channel ends before, the agreement fails, for all of this side. */
+/* At the root, until the agreement is complete: if the channel closes before, the agreement fails for all ranks of
+ * this side. */
 static void watch_channel(struct creation *c, struct channel *channel)
 {
     struct assembly *round = &c->agree.round;
@@ -193,8 +194,8 @@ static void watch_channel(struct creation *c, struct channel *channel)
     net_wait_end(net, &w);
 }
 
-/* The last message on the channel, without content: this side needs the other no more. A user's socket (MPI_Comm_join) must be empty
- * afterwards. */
+/* Sends the last, empty message on the channel: this side no longer needs the other. A user's socket (MPI_Comm_join)
+ * must be empty afterwards. */
 static void take_leave(struct channel *channel)
 {
     struct verdict theirs;
@@ -202,7 +203,7 @@ static void take_leave(struct channel *channel)
     meet_swap_verdicts(channel, &mine, NULL, &theirs, NULL);
 }
 
-/* Both groups know each other's processes; agrees on the context as for any intercommunicator. */
+/* Agrees on the context as for any intercommunicator, once both groups know each other's processes. */
 static int meet_agree_groups(struct comm *comm, int root, struct channel *channel, const struct verdict *v,
                              const uint32_t *numbers, const char *how, struct comm **out)
 {

@@ -20,7 +20,7 @@ int meet_connect(struct comm *comm, int root, const char *port, const struct inf
                  struct comm **out);
 int meet_join(struct proc *p, int fd, struct comm **out);
 
-/* The ranks of a communicator get `len` bytes, and 0 or an error with its sentence, from the root. */
+/* Broadcasts `len` bytes and an error class with its text from the root to all ranks of the communicator. */
 int share_bytes(struct comm *comm, int root, void *data, size_t len);
 int share_error(struct comm *comm, int root, int error);
 

@@ -52,8 +52,9 @@ static void folder_path(char *path, size_t size)
         snprintf(path, size, "/tmp/fishplate-names-%u", (unsigned)geteuid());
 }
 
-/* Returns a descriptor or -1 with errno. Everything else refers to files by this descriptor: the folder that was checked and the
- * folder that is used are the same one, whatever other users rename. */
+/* Opens the user's folder of published names; a descriptor, or -1 with errno. All other functions refer to files
+ * relative to this descriptor, so that the folder that was checked is the one that is used, whatever other users
+ * rename. */
 static int folder_open(bool create)
 {
     char path[PATH_MAX];
@@ -102,7 +103,7 @@ static void this_machine(char *out, size_t size)
         fclose(f);
 }
 
-/* When a process was started, in ticks; 0: there is no such process. */
+/* The start time of a process in ticks; 0 if there is no such process. */
 static unsigned long long start_of(long pid)
 {
     char path[64], line[1024] = "";
@@ -117,7 +118,7 @@ static unsigned long long start_of(long pid)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* A process of another machine counts as running: only that machine can check it. */
+/* True if the publisher may still run. A process of another machine counts as running: only that machine can check. */
 static bool owner_lives(const struct owner *o)
 {
     char machine[64];
@@ -169,8 +170,9 @@ static bool is_same_file(int fd, int folder, const char *file)
            a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Removes the file of a process that has ended. False: the process that it names runs. Two processes may do this for one name: the
- * lock, and looking again under the lock, keep the second one from removing the file that the first one has made since. */
+/* Removes the file of a publisher that has ended. Returns false if it runs. Two processes may do this for the same
+ * name: each takes the lock and checks again, so that the second does not remove a file that the first has created
+ * since. */
 static bool file_remove_stale(int folder, const char *file)
 {
     char port[MPI_MAX_PORT_NAME];

@@ -14,7 +14,7 @@ int name_unpublish(struct proc *p, const char *service, const char *port);
 /* port has room for MPI_MAX_PORT_NAME characters. */
 int name_lookup(struct proc *p, const char *service, char *port);
 
-/* Takes back what this process has published and not taken back. */
+/* Unpublishes all names that this process has published. */
 void names_close(struct dyn *d);
 
 #endif

@@ -77,7 +77,7 @@ struct dyn *dyn_of(struct proc *p)
 
 /* ---- listening ---- */
 
-/* A descriptor, or -1 with errno. */
+/* Opens a listening socket; a descriptor, or -1 with errno. */
 static int listen_at(const void *address, socklen_t len)
 {
     const struct sockaddr *a = address;
@@ -119,8 +119,8 @@ static uint16_t number_of(int fd)
     return getsockname(fd, (struct sockaddr *)&address, &len) == 0 ? ntohs(address.sin_port) : 0;
 }
 
-/* Listens at all addresses under one number, which the kernel chooses for the first. An address that vanished is left out. False
- * with errno EADDRINUSE: the number is in use at another address. */
+/* Listens at all addresses with one port number, which the kernel chooses for the first. Addresses that no longer
+ * exist are skipped. Returns false with EADDRINUSE if the number is in use at another address. */
 static bool listen_at_all(struct port *port, struct port_name *name, const struct in_addr *addresses, int n)
 {
     name->port = 0;
@@ -141,7 +141,7 @@ static bool listen_at_all(struct port *port, struct port_name *name, const struc
     return true;
 }
 
-/* At the addresses of this machine that others may reach, not at the loopback address. */
+/* Listens at the addresses of this machine that other machines may reach, without the loopback address. */
 static int listen_to_network(struct port *port, struct port_name *name)
 {
     struct in_addr addresses[PORT_ADDRESSES];
@@ -213,7 +213,7 @@ static void caller_advance(struct caller *c)
     }
 }
 
-/* Everything that can be done without waiting. */
+/* Makes all progress that is possible without waiting. */
 static int port_advance(struct port *port)
 {
     const uint64_t now = clock_ns() / 1000000;
@@ -246,7 +246,7 @@ static void port_wait(struct proc *p, struct port *port, struct net_waiter *w)
 
 /* ---- ports ---- */
 
-/* The last of those who accept at a port that was closed meanwhile frees it. */
+/* Frees a port that was closed while threads accepted at it; called by the last of them. */
 static void port_free(struct port *port)
 {
     if (!port->closed)

@@ -152,7 +152,7 @@ static void add_lines(struct connector *c)
     }
 }
 
-/* The line that has proved itself, or NULL. *alive: there are lines that may do so later. */
+/* Returns a connection whose handshake has succeeded, or NULL. *alive: other attempts are still under way. */
 static struct line *connector_advance(struct connector *c, bool *alive)
 {
     *alive = false;

@@ -31,7 +31,7 @@ uint64_t port_name_this_network(void);
 /* The Unix socket, in the abstract name space. Returns the length of the address. */
 socklen_t port_name_local_address(uint64_t local, struct sockaddr_un *out);
 
-/* True: the process at the other end of a Unix socket belongs to this user. */
+/* True if the process at the other end of a Unix socket belongs to this user. */
 bool port_name_peer_is_own(int fd);
 
 #endif

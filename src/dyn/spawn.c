@@ -138,7 +138,7 @@ static int spawn_poll_answer(void *arg)
     return boot_spawn_poll(w->proc->boot, w->id, w->since);
 }
 
-/* The children run on this machine. The key file may name a host. */
+/* True if all children will run on this machine; the info key file may name other hosts. */
 static bool spawns_here(const struct proc *p, const struct spawn_program *programs, int n)
 {
     static const char *const keys[] = {"host", "hosts", "file"};

@@ -23,10 +23,11 @@ int spawn_programs(struct comm *comm, int root, const struct spawn_program *prog
 /* In MPI_Init of a spawned job: connects to the parents. p->parent is the result. */
 int spawn_meet_parents(struct proc *p);
 
-/* The `soft` info key, "1,4:10:2,16": the largest number it names that is at most `most`; 0: none; -1: not such a list. */
+/* Evaluates the info key soft, such as "1,4:10:2,16": the largest listed number that is at most `most`; 0 if there is
+ * none; -1 for a malformed list. */
 int spawn_soft(const char *text, int most);
 
-/* A copy of a program's info without `file`, whose keys it has instead, and `arch`, which is as it should be. NULL for NULL. */
+/* A copy of a program's info in which the keys of its `file` replace that key, and without `arch`. NULL for NULL. */
 int spawn_info(const struct info *given, struct info **out);
 
 #endif

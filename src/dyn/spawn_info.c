@@ -22,7 +22,7 @@ static char *spawn_info_trim(char *text)
     return text;
 }
 
-/* "wdir = /tmp"; a key that the program has set counts more. */
+/* Adds a line of the key file, such as "wdir = /tmp". Keys that the program has set take precedence. */
 static int take_line(struct info *info, char *line, const char *path, int number)
 {
     char *key = spawn_info_trim(line), *equals = strchr(key, '=');

@@ -20,14 +20,15 @@ struct verdict {
     char sentence[VERDICT_SENTENCE];
 };
 
-/* error: 0, or an error class whose sentence is the last one of this thread. */
+/* error: 0, or an error class whose text is the last one that this thread has set. */
 struct verdict verdict_of(int error);
 
-/* The error of a verdict, with its sentence. */
+/* Sets the text of a verdict's error and returns its class. */
 int verdict_error(const struct verdict *v);
 
-/* Reads what the other root sent, which is checked: with a group (at least one card, the root among them) or without cards.
- * *cards points into the bytes. 0, the error that the other root reports, or MPI_ERR_PORT: it is no verdict. */
+/* Decodes and checks the bytes that the other root sent, with a group (at least one card, the root's among them) or
+ * without. *cards points into the bytes. Returns 0, the error that the other root reports, or MPI_ERR_PORT for
+ * malformed bytes. */
 int verdict_decode(const void *bytes, size_t len, bool with_group, struct verdict *out,
                    const struct net_card **cards);
 

@@ -107,7 +107,7 @@ static uint32_t rank_at(struct agree *a, uint32_t place)
     return a->n;
 }
 
-/* Places [place, place + span) are the subtree of a place: those with its bits and more below its lowest one. */
+/* The number of places in the subtree of `place`: those that have its bits and more below its lowest one. */
 static uint32_t span_of(uint32_t place, uint32_t n)
 {
     return place ? place & -place : n;
@@ -177,7 +177,7 @@ static void try_to_decide(struct agree *a)
     agree_decide(a);
 }
 
-/* Does whatever is possible now. */
+/* Makes all progress that is possible without further messages. */
 static void agree_advance(struct agree *a, const struct agree_out *out)
 {
     const uint32_t place = place_of(a, a->me);
@@ -209,7 +209,7 @@ static void agree_contribute(struct agree *a)
     a->dirty = true;
 }
 
-/* No process with a lower number is alive: this one leads the next epoch. */
+/* Called when no process with a lower number is alive: this one leads the next epoch. */
 static void enter_epoch(struct agree *a, uint32_t epoch)
 {
     for (uint32_t i = a->epoch; i < epoch; i++)

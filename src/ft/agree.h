@@ -49,11 +49,12 @@ struct agree {
 
 size_t agree_size(uint32_t n, uint32_t nwords);
 void agree_init(struct agree *a, uint32_t n, uint32_t me, uint32_t nwords);
-/* Before anything else, the same at all processes. */
+/* Sets how many words are combined by maximum. Called before anything else, with the same value at all processes. */
 void agree_most(struct agree *a, uint32_t nmost);
 size_t agree_message_size(const struct agree *a);
 
-/* Where messages go, in this order; a process that dies may have sent only the first of them. */
+/* Sends one message. Messages must leave in the order of the calls; a process that dies may have sent only the first
+ * of them. */
 typedef void agree_send(void *arg, uint32_t to, const struct agree_message *m);
 struct agree_out {
     agree_send *send;
@@ -66,7 +67,7 @@ void agree_receive(struct agree *a, uint32_t from, const struct agree_message *m
                    const struct agree_out *out);
 void agree_died(struct agree *a, uint32_t rank, const struct agree_out *out);
 
-/* Once decided. */
+/* The agreed words; valid once decided. */
 const uint64_t *agree_words(const struct agree *a);
 bool agree_gone(const struct agree *a, uint32_t rank);
 

@@ -60,7 +60,7 @@ static bool set_has_bit(const uint64_t *set, uint32_t i)
     return set[i / 64] >> i % 64 & 1;
 }
 
-/* words[0]: the flag; then the processes whose death all members have learned. */
+/* Completes an agreement. words[0] is the flag; the others list processes whose deaths all members have learned of. */
 static void agree_over(struct ft_round *round, void *arg)
 {
     struct ft_request *r = arg;
@@ -190,16 +190,17 @@ static int shrink_hook(struct net_hook *hook)
     return 1;
 }
 
-/* Inside progress, where the other communicator is being made: a process that is the only one left would try for ever here.
- * In front of the other hooks: net_progress walks the list from there, so that a hook that was appended while another one
- * runs would run in the same walk, which would not end. */
+/* Tries the shrink again from a progress hook: a process that is alone would otherwise loop inside progress, where the
+ * other communicator is being made. The hook is put in front of the others because net_progress would run an appended
+ * one in the same walk, which would not end. */
 static void shrink_later(struct ft_request *r)
 {
     r->again.progress = shrink_hook;
     list_prepend(&r->comm->proc->net->hooks, &r->again.link);
 }
 
-/* No id is free everywhere: another communicator was being made at some process, or ids that wait have to be used again. */
+/* Restarts a shrink for which no context id was free at all processes: another communicator was being made somewhere,
+ * or retired ids have to be reused first. */
 static int shrink_again(struct ft_request *r, bool offered)
 {
     if (offered && r->scraped)
@@ -308,7 +309,7 @@ static void comm_born(struct comm *c)
     ft_revoke_born(c->proc->ft, c);
 }
 
-/* MPI_Finalize: a process stays as long as others may need its answers. */
+/* Waits in MPI_Finalize until no other process can need this one's replies. */
 static int ft_quiesce(struct proc *p)
 {
     int flag = 1, rc = ft_agree(p->world, &flag);

@@ -9,18 +9,18 @@
 #include "obj/comm.h"
 #include "p2p/request.h"
 
-/* Once communicators exist. */
+/* Called after the predefined communicators exist. */
 int ft_open(struct proc *p);
 
 /* Notifies all members; each notified member notifies others, so that all living members are reached although some die. */
 void ft_revoke(struct comm *c);
 
-/* *flag becomes the AND of everyone's. MPIX_ERR_PROC_FAILED at all of them when a member has died that not all have
- * acknowledged; *flag is agreed on all the same. */
+/* *flag becomes the AND of all members' flags. Returns MPIX_ERR_PROC_FAILED at all of them if a member has died that
+ * not all have acknowledged; *flag is agreed on nevertheless. */
 int ft_agree(struct comm *c, int *flag);
 int ft_agree_start(struct comm *c, int *flag, struct request **out);
 
-/* A communicator of the living members. start: *made is set when the request is complete. */
+/* Starts a communicator of the living members; *made is set when the request completes. */
 int ft_shrink(struct comm *c, struct comm **made);
 int ft_shrink_start(struct comm *c, MPI_Comm *made, struct request **out);
 

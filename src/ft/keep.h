@@ -9,13 +9,13 @@
 
 #include "ft/agree.h"
 
-/* The last word of a contribution, of which the greatest is taken: the complement makes it the least. */
+/* The last word of a contribution. Words are combined by maximum; the complement makes it a minimum. */
 static inline uint64_t keep_word(uint32_t first_open)
 {
     return ~(uint64_t)first_open;
 }
 
-/* Once decided: no process needs the agreements below this one any more. */
+/* The first agreement that some process may still need; valid once decided. */
 static inline uint32_t keep_from(const struct agree *a)
 {
     return (uint32_t)~agree_words(a)[a->nwords - 1];

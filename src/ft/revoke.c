@@ -50,7 +50,7 @@ static bool is_member(const struct comm *c, uint32_t number)
            (c->remote && group_find(c->remote, number) != MPI_UNDEFINED);
 }
 
-/* Removes revocations of communicators that this process has freed meanwhile. */
+/* Removes revocations of communicators that this process has freed since. */
 static void revoke_remove_departed(struct proc *p)
 {
     struct ft *ft = p->ft;
@@ -82,7 +82,7 @@ void ft_revoke_arrived(struct proc *p, struct comm *c, uint32_t context, uint32_
     grown[2 * ft->nrevoked++ + 1] = from;
 }
 
-/* A new communicator: applies a revocation that arrived before this process had created it. */
+/* Applies a revocation that arrived before this process had created the communicator. */
 void ft_revoke_born(struct ft *ft, struct comm *c)
 {
     for (uint32_t i = 0; i < ft->nrevoked; i++)

@@ -22,7 +22,8 @@ static size_t words_size(const struct assembly *a)
     return a->nwords * sizeof(uint64_t);
 }
 
-/* A head is the number of members on the sender's (or, going down, the other) side, then the words. */
+/* The size of a message's head: the number of members of the sender's side (of the other side, going down), then the
+ * words. */
 static size_t head_size(const struct assembly *a)
 {
     return sizeof(uint64_t) + words_size(a);
@@ -178,7 +179,7 @@ static void fill_head(struct assembly *a, uint64_t n)
     memcpy(a->head + sizeof(n), a->words, words_size(a));
 }
 
-/* False, and the error is set, when the sender has failed. */
+/* Reads the head of a message. Returns false, with the error set, if the sender has failed. */
 static bool head_read(struct assembly *a, const char *head)
 {
     uint64_t n;
@@ -238,7 +239,7 @@ static bool allocate_records(struct assembly *a)
     return a->records != NULL;
 }
 
-/* The leader's places are ranks rotated by its own rank. */
+/* Reorders the leader's records by rank: places are ranks rotated by the leader's own rank. */
 static void records_by_rank(struct assembly *a)
 {
     size_t size = (size_t)a->gang.members->size, leader = (size_t)a->gang.leader, each = a->record_size;
@@ -261,7 +262,7 @@ static void swap_records(struct assembly *a)
     bridge_receive(a, a->records + mine, (size_t)a->others * a->record_size);
 }
 
-/* The leader has everything. */
+/* Called when the leader has the records of both sides. */
 static void assembly_swapped(struct assembly *a)
 {
     a->state = SPREAD;
@@ -299,7 +300,8 @@ static void assembly_spread(struct assembly *a)
     spread_head(a, a->record_size > 0);
 }
 
-/* The processes that wait for this one are alive and would not be notified of a death on the other side: this process notifies them. */
+/* Fails the exchange and notifies the processes that wait for this one: they are alive and would not learn of a death
+ * on the other side. */
 static void give_up(struct assembly *a)
 {
     const bool other_side_waits =

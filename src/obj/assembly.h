@@ -62,11 +62,12 @@ struct assembly {
 
 void assembly_start(struct assembly *a);
 
-/* The other leader will send nothing more: its process or its connection has ended. The assembly fails on this side. */
+/* Called when the other leader will send nothing more, because its process or its connection has ended. The exchange
+ * fails on this side. */
 void assembly_lose_other(struct assembly *a);
 
-/* Whether a message that one of them waits for will never come, since a process has died or is lost: an error class, or 0. For contexts
- * that belong to no communicator. */
+/* Returns an error class if a message on this context will never arrive because a process has died, else 0. For
+ * contexts that belong to no communicator. */
 int assembly_judge(const struct proc *p, uint32_t context, int tag);
 
 #endif

@@ -180,7 +180,7 @@ static int set_append(struct attr_set **set, struct keyval *k, void *value)
     return MPI_SUCCESS;
 }
 
-/* The user's functions, through the types they were given with. */
+/* Calls the user's delete function with the signature of the keyval's kind. */
 static int call_delete(const struct keyval *k, void *handle, void *value)
 {
     switch (k->kind) {
@@ -206,7 +206,7 @@ static int call_copy(const struct keyval *k, void *handle, void *value, void **c
     }
 }
 
-/* Runs the delete function of one attribute, which stays visible to it, and takes the attribute out. */
+/* Runs the delete function of one attribute and then removes it; the function can still read the attribute. */
 static int remove_attribute(struct proc *p, void *handle, struct attr_set **set, struct attribute *a)
 {
     struct keyval *k = a->keyval;

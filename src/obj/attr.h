@@ -14,7 +14,7 @@ struct proc;
 
 enum attr_kind { ATTR_COMM, ATTR_TYPE, ATTR_WIN, ATTR_KINDS };
 
-/* copy and delete are the user's functions of the kind's type, or the ABI's small integers
+/* Creates a keyval. copy and del have the types of the kind's callbacks, or are the ABI's small integers
  * (MPI_COMM_NULL_COPY_FN = 0, MPI_COMM_DUP_FN = 1, ...), which are never called. */
 int attr_keyval_create(struct proc *p, enum attr_kind kind, void (*copy)(void), void (*del)(void),
                        void *extra, int *keyval);

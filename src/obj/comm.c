@@ -15,7 +15,7 @@
 #include "obj/info.h"
 #include "obj/topo.h"
 
-/* Finds out whether a member belongs to another job; an error when that job has disconnected. */
+/* Finds out whether a member belongs to another job. Returns an error if that job has disconnected. */
 static int comm_find_remote_jobs(struct proc *p, const struct group *g, bool *found)
 {
     for (int i = 0; g && i < g->size; i++) {
@@ -145,8 +145,8 @@ int comm_peer_connect(struct comm *c, int rank, struct peer **out)
     return rc;
 }
 
-/* The creation of communicators speaks on collective contexts with numbers of its own as sources, and so do
- * partitioned messages, on contexts that are nobody's: their receives are not looked up. */
+/* The sender of an envelope, or NULL. Contexts for creating communicators and for partitioned messages use numbers of
+ * their own as sources, which are not ranks: NULL for them. */
 struct peer *comm_peer_of(void *proc, struct envelope env)
 {
     struct proc *p = proc;

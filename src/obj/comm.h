@@ -50,13 +50,13 @@ struct comm {
     bool guests;              /* processes of other worlds are in it (net/guest.h) */
 };
 
-/* Ranks that messages can be addressed to. */
+/* The number of ranks that messages can be addressed to. */
 static inline int comm_peers(const struct comm *c)
 {
     return c->remote ? c->remote->size : c->size;
 }
 
-/* A communicator with its groups (references are taken over, also on failure), no context yet. */
+/* Allocates a communicator with its groups, without a context. References are taken over, also on failure. */
 int comm_alloc(struct proc *p, struct group *group, struct group *remote, struct comm **out);
 /* Assigns the context numbers; an intercommunicator takes a second one for its private local communicator. */
 int comm_activate(struct comm *c, const uint32_t ids[2]);
@@ -74,7 +74,7 @@ static inline const char *comm_label(const struct comm *c)
 }
 void comm_set_label(struct comm *c, const char *how, const struct comm *parent);
 
-/* From now on its context is known to be its own. */
+/* Declares the context in use, so that messages on it are found to belong to this communicator. */
 void comm_speaks(struct comm *c, uint32_t context_id);
 
 int comm_peer_connect(struct comm *c, int rank, struct peer **out);
@@ -93,7 +93,7 @@ static inline int comm_peer(struct comm *c, int rank, struct peer **out)
     return comm_peer_connect(c, rank, out);
 }
 
-/* Envelopes of point-to-point messages and of internal collective traffic. */
+/* The envelope of a point-to-point message and that of internal collective traffic. */
 static inline struct envelope comm_envelope(const struct comm *c, int source, int tag)
 {
     return (struct envelope){.context = c->context, .source = source, .tag = tag};

@@ -77,8 +77,8 @@ bool context_pick(const uint64_t *mask, int first_word, int last_word, uint32_t 
     return found == wanted;
 }
 
-/* Where to look for shared ids: leaders draw a number, the others agree to any. Creations beside each other
- * then seldom meet, and if they do, they part on the next attempt. */
+/* The bit from which to search for shared ids. Leaders draw it at random and the others accept any: concurrent
+ * creations then seldom choose the same ids, and if they do, they differ in the next attempt. */
 static uint64_t context_draw_start(const struct agreement *g)
 {
     const struct gang *gang = &g->round.gang;

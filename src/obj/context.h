@@ -35,10 +35,10 @@ static inline uint32_t context_id_of(uint32_t context)
 }
 
 void context_ids_init(struct proc *p);
-/* Nothing of this number is under way: its id is free. */
+/* Frees the id of a number on which no message is under way. */
 void context_id_put(struct proc *p, uint32_t number);
 void context_id_take(struct proc *p, uint32_t number);
-/* Ids become numbers. */
+/* Converts ids to context numbers of this epoch. */
 void context_numbers(uint32_t *ids, int n, uint64_t epoch);
 /* The communicator that this context belongs to, or NULL. */
 struct comm *comm_of_context(const struct proc *p, uint64_t context);

@@ -160,7 +160,7 @@ int creation_make(struct creation *c, struct group *group, struct group *remote)
     return MPI_SUCCESS;
 }
 
-/* The group is known before the agreement; processes outside it get MPI_COMM_NULL. */
+/* Builds the communicator of a group that is known before the agreement; processes outside of it get MPI_COMM_NULL. */
 static int build_for_group(struct creation *c)
 {
     if (c->group->rank == MPI_UNDEFINED)
@@ -173,7 +173,7 @@ static int build_dup(struct creation *c)
     return comm_activate(c->made, c->agree.ids);
 }
 
-/* Everything of a duplicate but its context, so that the handle can be given out at once. */
+/* Creates a duplicate except for its context, so that its handle can be returned at once. */
 static int dup_prepare(struct comm *parent, struct info *info, struct comm **out)
 {
     struct comm *made;
@@ -269,8 +269,7 @@ int comm_create_group(struct comm *parent, struct group *group, int tag, struct 
     return creation_run(c, out);
 }
 
-/* Each side of an intercommunicator learns from the records who is in the other side's new group, and in
- * which order. */
+/* The other side's new group: the records tell which of its processes belong to it, and in which order. */
 static int members_by_place(const struct group *from, const int32_t *places, uint32_t me, struct group **out)
 {
     uint32_t *table = malloc(((size_t)from->size + 1) * sizeof(*table));

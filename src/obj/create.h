@@ -24,13 +24,13 @@ struct creation {
     bool mixed; /* an intercommunicator between worlds: to be tried again, with cards (inter.c) */
 };
 
-/* A creation that all of `parent` takes part in; both sides of it when it is an intercommunicator. */
+/* Opens a creation in which all processes of `parent` take part (both sides of an intercommunicator). */
 int creation_open(struct comm *parent, const char *how, int (*build)(struct creation *c),
                   struct creation **out);
-/* A creation by a group of its own, over a context and tag that it alone uses. */
+/* Opens a creation among `members`, over a context and tag that only this creation uses. */
 int creation_open_among(struct proc *p, struct group *members, uint32_t context, int tag, const char *how,
                         int (*build)(struct creation *c), struct creation **out);
-/* The same without a parent communicator: identified by the user's string, on a context reserved for this. */
+/* The same without a parent communicator: identified by the user's string, on a context reserved for that. */
 int creation_open_from(struct proc *p, struct group *members, const char *stringtag,
                        struct errhandler *errhandler, int (*build)(struct creation *c),
                        struct creation **out);
@@ -64,7 +64,7 @@ int intercomm_create_from_groups(struct proc *p, struct group *local, int local_
                                  struct errhandler *errhandler, struct comm **out);
 int intercomm_merge(struct comm *inter, bool high, struct comm **out);
 
-/* Waits until everyone in the communicator has come here. */
+/* Waits until all processes of the communicator have called it. */
 int comm_quiesce(struct comm *c);
 
 #endif

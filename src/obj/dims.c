@@ -38,7 +38,7 @@ static void find_divisors(struct search *s, int n)
         s->divisors[s->ndivisors++] = large[--nlarge];
 }
 
-/* base^exponent compared with n: -1, 0 or 1, without overflow. */
+/* Compares base^exponent with n without overflow: -1, 0 or 1. */
 static int compare_power(int64_t base, int exponent, int64_t n)
 {
     int64_t power = 1;
@@ -59,14 +59,14 @@ static void search_record_best(struct search *s)
     }
 }
 
-/* Can factors that all lie within the best gap below `largest` still have this product? */
+/* True if `left` factors between `largest` minus the best gap and `largest` cannot have the product `rest`. */
 static bool search_is_hopeless(const struct search *s, int64_t largest, int left, int64_t rest)
 {
     int64_t least = largest - s->best_gap;
     return least > 1 && compare_power(least, left, rest) > 0;
 }
 
-/* Chooses the factors from number `depth` on, none above the one before, so that their product is `rest`. */
+/* Chooses the factors from number `depth` on, in descending order, so that their product is `rest`. */
 static void search_choose_factors(struct search *s, int depth, int rest)
 {
     int left = s->factors - depth;

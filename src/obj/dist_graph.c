@@ -115,7 +115,7 @@ int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sou
     return hints_apply(&(*out)->info, info);
 }
 
-/* Both ends of every edge that this process declared. */
+/* Collects both ends of every edge that this process declared. */
 static int graph_collect_edges(struct comm *c, int n, const int *sources, const int *degrees,
                                const int *destinations, const int *weights, struct ends *declared)
 {
@@ -156,7 +156,7 @@ static struct dtype *byte_type(void)
     return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
 }
 
-/* Takes every message that has arrived. */
+/* Receives every message that has arrived. */
 static int take_arrived(struct comm *c, int tag, struct ends *mine)
 {
     struct p2p *p2p = c->proc->p2p;

@@ -17,16 +17,16 @@
 
 #include "obj/context.h"
 
-/* A process gives up the number of a communicator of which messages may be under way. */
+/* Retires the number of a communicator for which messages may still be under way. */
 void context_retire(struct proc *p, uint32_t number);
 
-/* Before ids are offered: those that wait become free again, if few others are left, or if all of them are needed. */
+/* Called before ids are offered: makes retired ids free again if few others are left, or if `needed`. */
 void contexts_return(struct proc *p, bool needed);
 
-/* Has this process retired the communicator that this context belongs to? Then nobody will receive the message. */
+/* True if this process has retired the communicator of this context: nothing will receive the message. */
 bool context_is_gone(const struct proc *p, uint32_t context);
 
-/* May this process use this number? Not when the epoch is one that it has seen the end of. */
+/* True unless the number belongs to an epoch whose end this process has seen. */
 bool context_is_fresh(const struct proc *p, uint32_t number);
 
 #endif

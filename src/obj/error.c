@@ -56,7 +56,7 @@ const char *error_class_name(int errclass)
     return i < 0 ? NULL : classes[i].name;
 }
 
-/* The user's error code; NULL: it was never added. Requires the lock. */
+/* The record of a user-defined error code; NULL if there is none. Requires the lock. */
 static struct user_code *user_find(int code)
 {
     int64_t index = (int64_t)code - FIRST_USER_CODE;
@@ -68,7 +68,7 @@ static int error_unknown_code(int code)
     return err_set(MPI_ERR_ARG, "%d is not an error class or code", code);
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static int user_text(int code, char *out, int *len)
 {
     struct user_code *u = user_find(code);
@@ -153,8 +153,8 @@ static int user_take(int *index)
     return MPI_SUCCESS;
 }
 
-/* MPI_LASTUSEDCODE is the largest number in use, so free ones at the end are forgotten. With the lock held.
- */
+/* Releases an index. MPI_LASTUSEDCODE is the largest number in use, so free numbers at the end are removed. Requires
+ * the lock. */
 static void user_give_back(int index)
 {
     user.codes[index].used = false;
@@ -163,7 +163,7 @@ static void user_give_back(int index)
         free_unlink(user.count - 1);
 }
 
-/* errclass 0: a new class. With the lock held. */
+/* Adds an error code; errclass 0: adds a new class. Requires the lock. */
 static int user_add(int errclass, int *code)
 {
     int index;
@@ -186,7 +186,7 @@ int error_add_class(int *errclass)
     return rc;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static bool is_user_class(int code)
 {
     struct user_code *u = user_find(code);
@@ -202,7 +202,7 @@ int error_add_code(int errclass, int *code)
     return rc;
 }
 
-/* NULL takes the text away. With the lock held. */
+/* Sets the text of a user-defined code; NULL removes it. Requires the lock. */
 static int user_set_text(int code, const char *text)
 {
     struct user_code *u = user_find(code);
@@ -231,7 +231,7 @@ int error_remove_string(int code)
     return error_add_string(code, NULL);
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static int user_remove(int code, bool a_class)
 {
     if (!user_find(code) || is_user_class(code) != a_class)

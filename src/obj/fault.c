@@ -53,7 +53,8 @@ static struct comm_fault *fault_of(struct comm *c)
     return c->fault;
 }
 
-/* Collectives find no state and ask why (coll_state_open): the others pay nothing for the question. */
+/* Ends the collectives in progress with this error. Later ones find no collective state and get the error from
+ * coll_state_open, so that intact communicators need no check. */
 static void break_collectives(struct comm *c, int error)
 {
     fault_of(c);

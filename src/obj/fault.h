@@ -15,27 +15,28 @@ struct comm_fault {
     bool revoked;
 };
 
-/* For p2p_on_fault; arg is the process. */
+/* Returns an error class if a receive with this envelope can no longer be matched, else 0. Passed to p2p_on_fault;
+ * proc is the process. */
 int comm_judge(void *proc, struct envelope env);
 void comm_member_died(void *proc, uint32_t number);
 
-/* A communicator has its context: members may have died before. */
+/* Called when a communicator gets its context: takes into account members that died before. */
 void comm_fault_check(struct comm *c);
 void comm_fault_free(struct comm *c);
 
-/* From now on nothing is sent or received on it. True when it was not revoked before. */
+/* Revokes the communicator: nothing is sent or received on it any more. Returns true if it was not revoked before. */
 bool comm_revoke(struct comm *c);
 static inline bool comm_is_revoked(const struct comm *c)
 {
     return c->fault && c->fault->revoked;
 }
 
-/* The failed members, and those of them that were acknowledged. */
+/* The group of failed members, or of those that were acknowledged. */
 int comm_failed_group(struct comm *c, bool acked, struct group **out);
-/* The first n are known to the program; returns how many are. */
+/* Acknowledges the first n failures; returns how many are acknowledged now. */
 int comm_acknowledge(struct comm *c, int n);
 
-/* The error of a call that needs all members: 0 while all are well. */
+/* Returns the error of a call that needs all members, 0 if none has failed. */
 int comm_whole(struct comm *c);
 
 #endif

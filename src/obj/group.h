@@ -25,15 +25,15 @@ static inline uint32_t group_job_rank(const struct group *g, int rank)
     return g->table ? g->table[rank] : g->first + (uint32_t)rank;
 }
 
-/* All makers take `me`, the job rank of the calling process, to know its place; the caller owns the result.
- */
+/* The constructors need `me`, the job rank of the calling process, to find its rank in the group. The caller owns the
+ * result. */
 int group_from_range(uint32_t me, uint32_t first, int size, struct group **out);
 /* Makes a group from a table, which is copied unless it is a dense range. */
 int group_from_table(uint32_t me, const uint32_t *table, int size, struct group **out);
 struct group *group_retain(struct group *g);
 void group_release(struct group *g); /* NULL is allowed */
 
-/* The place of a process in the group, or MPI_UNDEFINED. Linear unless the group is dense. */
+/* The rank of a process in the group, or MPI_UNDEFINED. Linear time unless the group is dense. */
 int group_find(const struct group *g, uint32_t job_rank);
 
 /* An index for many lookups in one group: sorted once, then a binary search each. */

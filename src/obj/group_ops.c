@@ -172,7 +172,7 @@ static int group_include_ranks(uint32_t me, const struct group *g, int n, const 
     return gathering_finish(&s, me, out);
 }
 
-/* Checks the list of ranks and makes the group of them, or of all others. */
+/* Checks the list of ranks and makes the group of these ranks, or of all others. */
 static int by_list(uint32_t me, struct group *g, int n, const int *ranks, bool include, struct group **out)
 {
     bool *named = calloc((size_t)g->size + 1, sizeof(*named));

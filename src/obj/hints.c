@@ -35,7 +35,7 @@ const char *hints_memory_kinds(void)
                           "cuda:managed";
 }
 
-/* True if each kind of the list is one of ours; an assertion about other memory is not used. */
+/* True if all memory kinds of the list are known; an assertion about other kinds is ignored. */
 static bool hints_know_kinds(const char *list)
 {
     const char *const known = hints_memory_kinds();

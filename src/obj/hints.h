@@ -14,8 +14,7 @@
 #define HINT_ASSERTED_KINDS "mpi_assert_memory_alloc_kinds"
 const char *hints_memory_kinds(void);
 
-/* Takes over the hints in `info` (may be NULL) that communicators know; *kept is made when there is something
- * to keep. */
+/* Applies the hints in `info` (may be NULL) that communicators know; *kept is created when there is something to keep. */
 int hints_apply(struct info **kept, const struct info *info);
 
 /* A new info object with the value of every hint in use. */

@@ -22,7 +22,8 @@ struct info {
     uint32_t handle;         /* predefined value (MPI_INFO_ENV), or 0 */
 };
 
-/* p may be NULL before MPI_Init. NULL for MPI_INFO_NULL and for what is not an info object. */
+/* Resolves a handle; NULL for MPI_INFO_NULL and for anything that is not an info object. p may be NULL before
+ * MPI_Init. */
 static inline struct info *info_from(struct proc *p, MPI_Info handle)
 {
     if (handle_is_predefined(handle))

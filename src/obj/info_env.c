@@ -12,7 +12,7 @@
 #include "obj/errhandler.h"
 #include "obj/info.h"
 
-/* A value that may have to be cut: telling the beginning is better than telling nothing. */
+/* Sets a value, truncated if it is too long for an info value. */
 static int set_cut(struct info *i, const char *key, const char *value)
 {
     char cut[MPI_MAX_INFO_VAL];
@@ -60,7 +60,7 @@ static int set_machine(struct info *i)
     return rc;
 }
 
-/* From the launcher's variables, which are there before MPI_Init as well: the answer does not change with
+/* Sets keys from the launcher's variables. They exist before MPI_Init as well, so that the result does not change with
  * time. */
 static int set_job(struct info *i)
 {

@@ -22,7 +22,8 @@ static int check_disjoint(const struct group *local, const struct group *remote)
 /* Names that this process cannot resolve by itself: there is more than one world in the game. */
 #define NEED_CARDS ERR_AGAIN
 
-/* Records are names of processes, or where worlds meet their cards: those of the other side are its group. */
+/* Fills the table of the other side's group from the records: names of processes, or cards (names with addresses) if
+ * the groups belong to different worlds. */
 static int remote_table(const struct creation *c, uint32_t *table)
 {
     const struct assembly *round = &c->agree.round;
@@ -69,7 +70,8 @@ static int build_inter(struct creation *c)
     return creation_make(c, group_retain(gang->members), remote);
 }
 
-/* A name is short; the addresses of a process are exchanged only when worlds connect. */
+/* Prepares the records. Names are short; addresses of processes are exchanged only if the groups belong to different
+ * worlds. */
 static void inter_prepare(struct creation *c, int leader, bool cards)
 {
     struct proc *p = c->agree.round.gang.proc;
@@ -138,7 +140,7 @@ static int group_concatenate(const struct group *first, const struct group *seco
     return rc;
 }
 
-/* Which side is first when the user gives no order; both sides must compute the same. */
+/* Whether this side comes first in a merge for which the user gives no order. Both sides compute the same. */
 static bool comes_first(const struct comm *inter)
 {
     struct net *net = inter->proc->net;

@@ -50,8 +50,7 @@ const char *machine_level_name(int level)
     return NULL;
 }
 
-/* The first number in a file: an id, or the first processor of a list, which names the piece as well as an
- * id. */
+/* Reads the first number in a file: an id, or the first processor of a list, which identifies the resource as well. */
 static int read_number(int cpu, const char *file)
 {
     char path[128];
@@ -66,7 +65,7 @@ static int read_number(int cpu, const char *file)
     return number;
 }
 
-/* The directory of a processor has a link named node<N>. */
+/* The NUMA node of a processor: its directory in sysfs has a link named node<N>. */
 static int numa_node(int cpu)
 {
     char path[64];
@@ -96,7 +95,7 @@ static int piece_of(int cpu, int level)
     }
 }
 
-/* The piece that holds all processors of the mask, or -1. */
+/* The resource that contains all processors of the mask, or -1. */
 static int common_piece(const cpu_set_t *mask, int level)
 {
     int piece = -1;

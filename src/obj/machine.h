@@ -12,11 +12,11 @@ struct boot;
 /* From large to small. */
 enum { MACHINE_NODE, MACHINE_PACKAGE, MACHINE_NUMA, MACHINE_L3, MACHINE_CORE, MACHINE_LEVELS };
 
-/* Fills in which one of each kind this process is bound to, numbered over the whole job, or -1 where its
- * processors belong to several. */
+/* Fills in which resource of each kind this process is bound to, numbered over the whole job; -1 if its processors
+ * belong to several. */
 void machine_places(const struct boot *boot, int32_t place[MACHINE_LEVELS]);
 
-/* The level behind a resource type ("mpi_shared_memory", "hwloc://NUMANode", ...), or -1. */
+/* The level of a resource type ("mpi_shared_memory", "hwloc://NUMANode", ...), or -1. */
 int machine_level(const char *type);
 
 /* The names that machine_level knows, one for each level. */

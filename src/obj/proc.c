@@ -45,8 +45,7 @@ static struct {
     bool left;             /* the launcher knows that this process has called MPI_Finalize */
 } parked;
 
-/* A launcher wants to hear it when MPI_Finalize is called: whatever happens to the program afterwards is its
- * own affair. */
+/* Notifies the launcher that MPI_Finalize was called: the program may fail afterwards without ending the job. */
 static int take_leave(struct boot *boot)
 {
     if (parked.left)
@@ -55,7 +54,7 @@ static int take_leave(struct boot *boot)
     return boot_finalize(boot);
 }
 
-/* together: the other ranks close theirs at the same time. */
+/* Closes the layers. together: the other ranks close theirs at the same time. */
 static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p, bool together)
 {
     if (p2p) {
@@ -72,22 +71,23 @@ static void layers_close(struct boot *boot, struct net *net, struct p2p *p2p, bo
     }
 }
 
-/* At exit. A forked child must not take leave in its parent's name. */
+/* Runs at exit, but not in a forked child, which must not notify the launcher in its parent's name. */
 static void parked_close(void)
 {
     if (parked.boot && parked.owner == getpid())
         layers_close(parked.boot, parked.net, parked.p2p, false);
 }
 
-/* A rank that another rank's failure ends loses what is in its buffers: lines that it has printed are written at once. A program
- * that wants large buffers calls setvbuf after MPI_Init. One that has chosen not to buffer at all keeps that. */
+/* Makes standard output line-buffered: if another rank's failure ends this one, printed lines are not lost. A program
+ * that wants a large buffer calls setvbuf after MPI_Init. An unbuffered stream stays unbuffered. */
 static void buffer_lines(const struct boot *b)
 {
     if (strcmp(b->launcher, "singleton") != 0 && !isatty(STDOUT_FILENO) && __fbufsize(stdout) != 1)
         setvbuf(stdout, NULL, _IOLBF, 0);
 }
 
-/* GPU memory comes into use: the cache of host memory needs to know what is unmapped. Without hooks every buffer is queried. */
+/* Called when GPU memory comes into use: the cache of host memory ranges needs to know what is unmapped. Without the
+ * hooks every buffer is queried. */
 static void watch_unmapped_memory(void)
 {
     const char *why = "";

@@ -79,19 +79,19 @@ extern struct proc *the_proc;
 /* Opens the process: tunables, boot, net, p2p, then the objects (world, self, ...). */
 int proc_open(int thread_level, struct proc **out);
 
-/* After proc_open failed: the connection to the launcher, for boot_abort; NULL without one. A process that continues without MPI
- * closes it by proc_leave_unopened(). */
+/* The connection to the launcher after proc_open failed, for boot_abort; NULL if there is none. A process that
+ * continues without MPI closes it with proc_leave_unopened(). */
 struct boot *proc_unopened(void);
 void proc_leave_unopened(void);
-/* Takes the lock itself. The layers below stay open for the next session and close when the program exits,
- * except after MPI_Finalize on several nodes. */
+/* Takes the lock itself. The layers below stay open for the next session and are closed at exit, except after
+ * MPI_Finalize on several nodes. */
 int proc_close(struct proc *p);
 
-/* What MPI_Finalize does first: the delete functions of MPI_COMM_SELF's attributes. proc_close does it if
- * nobody did. */
+/* Runs the delete functions of MPI_COMM_SELF's attributes, the first step of MPI_Finalize. proc_close runs them
+ * otherwise. */
 int proc_end_world(struct proc *p);
 
-/* Waits until what this process has to send for requests that the program has given up has left. */
+/* Waits until the sends of requests that the program has freed are complete. */
 void proc_drain(struct proc *p);
 
 /* The level's name as info objects contain it, "MPI_THREAD_MULTIPLE". */

@@ -18,7 +18,7 @@ struct box {
     double surface, best_surface;
 };
 
-/* Tries every box of this volume whose edges divide the grid's. */
+/* Tries every box of this volume whose edges divide those of the grid. */
 static void box_search(struct box *b, int dim, int volume)
 {
     if (dim == b->ndims) {
@@ -54,7 +54,7 @@ static int compare_seats(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Processes by node; the number on each when it is the same everywhere and more than one, else 0. */
+/* Sorts the processes by node. Returns the number per node if it is the same on all nodes and more than one, else 0. */
 static int seats_by_node(const struct comm *c, struct seat *seats)
 {
     for (int i = 0; i < c->size; i++)
@@ -72,7 +72,7 @@ static int seats_by_node(const struct comm *c, struct seat *seats)
     return each;
 }
 
-/* The rank in the grid of place `inside` of box number `which`. */
+/* The rank in the grid of position `inside` of box number `which`. */
 static int grid_rank(const struct box *b, int which, int inside)
 {
     int rank = 0, stride = 1;

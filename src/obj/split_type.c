@@ -31,7 +31,7 @@ static int make_from(struct creation *c, const struct split_record *records, int
     return rc ? rc : info_set(c->made->info, HINT_HARDWARE, hardware);
 }
 
-/* The first level at which the processes are not all in one place; -1 when there is none. */
+/* The first level at which the processes are bound to different resources; -1 if there is none. */
 static int dividing_level(const struct place_record *all, int n)
 {
     for (int level = 0; level < MACHINE_LEVELS; level++)
@@ -64,7 +64,7 @@ static int build_split_type(struct creation *c)
     return rc;
 }
 
-/* The colour when the info key names a kind of hardware: the resource that this process is bound to. */
+/* The colour for a split by an info key that names a kind of hardware: the resource that this process is bound to. */
 static int hardware_color(struct place_record *r, const char *kind)
 {
     r->level = kind ? machine_level(kind) : -1;
@@ -100,7 +100,7 @@ static int choose_color(struct comm *parent, int type, struct info *info, struct
     return err_set(MPI_ERR_ARG, "split_type is %d, which is not one of MPI_COMM_TYPE_...", type);
 }
 
-/* Places are numbered within a job: the same number in another job is another place. */
+/* Makes resource numbers of different jobs different: they are counted within a job. */
 static void split_separate_worlds(const struct proc *p, int32_t *place)
 {
     for (int i = 0; i < MACHINE_LEVELS; i++)

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "obj/comm.h"
 
-/* The object and its tables in one block: `words` ints follow the structure. */
+/* Allocates the object with room for `words` ints of tables behind it. */
 static int topology_alloc(int kind, size_t words, struct topology **out, int **table)
 {
     struct topology *t = malloc(sizeof(*t) + words * sizeof(int));
@@ -23,7 +23,7 @@ static int topology_alloc(int kind, size_t words, struct topology **out, int **t
     return MPI_SUCCESS;
 }
 
-/* Copies n ints to *at, moves it on, and returns where they went. */
+/* Copies n ints to *at, advances *at, and returns the copy. */
 static int *topo_copy_ints(int **at, const int *from, int n)
 {
     int *to = *at;
@@ -119,8 +119,7 @@ int cart_rank_of(const struct topology *t, const int *coords)
     return rank;
 }
 
-/* Who is `disp` further along one dimension. Only that coordinate moves, so its stride is all that is needed.
- */
+/* The rank `disp` further along one dimension. Only that coordinate changes, so its stride is sufficient. */
 static int topo_rank_along(const struct topology *t, int rank, int direction, int64_t disp)
 {
     int extent = t->u.cart.dims[direction], stride = 1;

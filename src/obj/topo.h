@@ -48,13 +48,13 @@ void cart_coords_of(const struct topology *t, int rank, int maxdims, int *coords
 int cart_rank_of(const struct topology *t, const int *coords);
 void cart_shift(const struct topology *t, int rank, int direction, int disp, int *source, int *dest);
 
-/* Neighbours in the order that neighbourhood collectives use; entries may be MPI_PROC_NULL in cartesian
- * topologies. MPI_ERR_TOPOLOGY when the communicator has none. */
+/* The numbers of neighbours, and the neighbours in the order that neighbourhood collectives use; they may be MPI_PROC_NULL in cartesian
+ * topologies. MPI_ERR_TOPOLOGY if the communicator has none. */
 int topology_degrees(const struct comm *c, int *indegree, int *outdegree);
 int topology_neighbors(const struct comm *c, int *sources, int *destinations);
 
-/* Fills the zeros of dims so that the product is nodes and the dimensions are as close to each other as can
- * be, in descending order. */
+/* Fills the zeros of dims so that the product is `nodes` and the dimensions are as close to each other as possible, in
+ * descending order. */
 int dims_create(int nodes, int ndims, int *dims);
 
 #endif

@@ -8,8 +8,8 @@
 
 #include "obj/create.h"
 
-/* Makes a communicator of the first `size` processes (in the given order, or their own) and gives it the
- * topology, which is taken over. */
+/* Creates a communicator of the first `size` processes (in the given order, or their own) with this topology, which is
+ * taken over. */
 static int create_with(struct comm *parent, int size, const int *order, struct topology *t, struct comm **out)
 {
     struct group *g = NULL;

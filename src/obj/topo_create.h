@@ -19,12 +19,12 @@ int cart_check(const struct comm *parent, int ndims, const int *dims, const int 
 int dist_graph_create_adjacent(struct comm *parent, int indegree, const int *sources,
                                const int *source_weights, int outdegree, const int *destinations,
                                const int *destination_weights, struct info *info, struct comm **out);
-/* Any edges, each given once by any process. weights may be NULL. */
+/* Creates the graph from edges that each are given once, by any process. weights may be NULL. */
 int dist_graph_create(struct comm *parent, int n, const int *sources, const int *degrees,
                       const int *destinations, const int *weights, struct info *info, struct comm **out);
 
-/* Who should be where in a grid, so that processes of one node are neighbours: order[new rank] = old rank.
- * False when the layout gives no reason to move anybody. */
+/* Reorders the ranks of a grid so that neighbours are on the same node: order[new rank] = old rank. False if nothing
+ * is gained by that. */
 bool cart_reorder(const struct comm *parent, int ndims, const int *dims, int *order);
 
 #endif
