@@ -56,7 +56,7 @@ int impl_Comm_connect(const char *port_name, struct info *info, int root, struct
 {
     struct comm *made = NULL;
     int rc = need_intra(comm);
-    rc = rc ? rc : meet_connect(comm, root, port_name, info, "server of", &made);
+    rc = rc ? rc : meet_connect(comm, root, port_name, info, &meet_servers, &made);
     return dynamic_return_handle(rc, made, newcomm);
 }
 

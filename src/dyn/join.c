@@ -46,9 +46,10 @@ static int draw_lots(struct proc *p, int fd, bool *accepts)
 
 int meet_join(struct proc *p, int fd, struct comm **out)
 {
+    static const struct meet_kind kind = {"joined with", true};
     struct channel channel = {.fd = -1};
     bool accepts;
     int rc = draw_lots(p, fd, &accepts);
     rc = rc ? rc : channel_open(&channel, p, fd, false, accepts, no_key);
-    return rc ? rc : meet_connect_groups(p->self, 0, &channel, 0, "joined with", out);
+    return rc ? rc : meet_connect_groups(p->self, 0, &channel, 0, &kind, out);
 }

@@ -2,7 +2,8 @@
  * and distributed; every process checks whether it can reach the others, and the roots exchange the result;
  * only then do the two groups agree on context ids, over the network. So no process waits for a message that
  * cannot arrive. The channel stays open until both roots have agreed: a root that finds it closed before knows that the other
- * side has failed, although no launcher reports deaths of another job.
+ * side has failed, although no launcher reports deaths of another job. Afterwards the end of a process of another job is learned
+ * from the kernel (net_guest_watch) or from the transport.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
@@ -135,7 +136,7 @@ static int swap_cards(struct comm *comm, struct channel *c, const struct entry *
 /* Adds the other group's processes to the peers and holds them until the communicator does: another thread may
  * disconnect meanwhile and remove processes that nothing holds. */
 static int learn_cards(struct comm *comm, const struct verdict *v, const struct net_card *cards,
-                       uint32_t *numbers)
+                       bool independent, uint32_t *numbers)
 {
     struct net *net = comm->proc->net;
     int rc = 0;
@@ -144,6 +145,8 @@ static int learn_cards(struct comm *comm, const struct verdict *v, const struct 
         if (rc)
             break;
         net_guest_hold(net, numbers[i]);
+        if (independent)
+            net_guest_watch(net, numbers[i]);
         rc = net_guest_reach(net, numbers[i]);
     }
     return rc;
@@ -205,14 +208,14 @@ static void take_leave(struct channel *channel)
 
 /* Agrees on the context as for any intercommunicator, once both groups know each other's processes. */
 static int meet_agree_groups(struct comm *comm, int root, struct channel *channel, const struct verdict *v,
-                             const uint32_t *numbers, const char *how, struct comm **out)
+                             const uint32_t *numbers, const struct meet_kind *kind, struct comm **out)
 {
     struct creation *c;
     struct group *remote;
     int rc = group_from_table(comm->proc->rank, numbers, (int)v->count, &remote);
     if (rc)
         return rc;
-    rc = creation_open(comm, how, build_met, &c);
+    rc = creation_open(comm, kind->how, build_met, &c);
     if (rc) {
         group_release(remote);
         return rc;
@@ -237,26 +240,26 @@ static int meet_agree_groups(struct comm *comm, int root, struct channel *channe
 }
 
 static int meet_others(struct comm *comm, int root, struct channel *channel, struct verdict *v,
-                       struct net_card *cards, const char *how, struct comm **out)
+                       struct net_card *cards, const struct meet_kind *kind, struct comm **out)
 {
     /* 0 where there is none yet: a process of this world, which needs no reference */
     uint32_t *numbers = calloc((size_t)v->count + 1, sizeof(*numbers));
     int rc = share_bytes(comm, root, cards, v->count * sizeof(*cards));
     if (!rc)
-        rc = numbers ? learn_cards(comm, v, cards, numbers)
+        rc = numbers ? learn_cards(comm, v, cards, kind->independent, numbers)
                      : err_set(MPI_ERR_NO_MEM, "out of memory for %u processes", v->count);
     KILL_POINT(meet_cards_learned);
     rc = meet_check_reachable(comm, root, channel, rc);
     KILL_POINT(meet_settled);
-    rc = rc ? rc : meet_agree_groups(comm, root, channel, v, numbers, how, out);
+    rc = rc ? rc : meet_agree_groups(comm, root, channel, v, numbers, kind, out);
     for (uint32_t i = 0; numbers && i < v->count; i++)
         net_guest_drop(comm->proc->net, numbers[i]);
     free(numbers);
     return rc;
 }
 
-int meet_connect_groups(struct comm *comm, int root, struct channel *channel, int root_error, const char *how,
-                        struct comm **out)
+int meet_connect_groups(struct comm *comm, int root, struct channel *channel, int root_error,
+                        const struct meet_kind *kind, struct comm **out)
 {
     struct entry mine;
     struct entry *all = NULL;
@@ -285,18 +288,21 @@ int meet_connect_groups(struct comm *comm, int root, struct channel *channel, in
         cards = malloc(((size_t)v.count + 1) * sizeof(*cards));
         CHECK_MEMORY(cards, "the processes of another job");
     }
-    rc = rc ? rc : meet_others(comm, root, channel, &v, cards, how, out);
+    rc = rc ? rc : meet_others(comm, root, channel, &v, cards, kind, out);
     free(cards);
     if (is_root)
         channel_close(channel);
     return rc;
 }
 
+static const struct meet_kind meet_clients = {"clients of", true};
+const struct meet_kind meet_servers = {"server of", true};
+
 int meet_accept(struct comm *comm, int root, const char *port, struct comm **out)
 {
     struct channel channel = {.fd = -1};
     int rc = comm->rank == root ? port_accept(comm->proc, port, NULL, &channel) : 0;
-    return meet_connect_groups(comm, root, &channel, rc, "clients of", out);
+    return meet_connect_groups(comm, root, &channel, rc, &meet_clients, out);
 }
 
 static int connect_root(struct comm *comm, const char *port, const struct info *info, struct channel *channel)
@@ -312,10 +318,10 @@ static int connect_root(struct comm *comm, const char *port, const struct info *
     return port_connect(comm->proc, port, (unsigned)seconds, channel);
 }
 
-int meet_connect(struct comm *comm, int root, const char *port, const struct info *info, const char *how,
-                 struct comm **out)
+int meet_connect(struct comm *comm, int root, const char *port, const struct info *info,
+                 const struct meet_kind *kind, struct comm **out)
 {
     struct channel channel = {.fd = -1};
     int rc = comm->rank == root ? connect_root(comm, port, info, &channel) : 0;
-    return meet_connect_groups(comm, root, &channel, rc, how, out);
+    return meet_connect_groups(comm, root, &channel, rc, kind, out);
 }

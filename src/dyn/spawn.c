@@ -174,9 +174,10 @@ int spawn_programs(struct comm *comm, int root, const struct spawn_program *prog
                    struct comm **out, int *errcodes)
 {
     struct channel channel = {.fd = -1};
+    static const struct meet_kind kind = {.how = "children of"};
     bool is_root = comm->rank == root;
     int rc = is_root ? spawn_start(comm->proc, programs, n, &channel) : 0;
-    rc = meet_connect_groups(comm, root, &channel, rc, "children of", out);
+    rc = meet_connect_groups(comm, root, &channel, rc, &kind, out);
     if (!errcodes)
         return rc;
     /* Only the root knows how many there are. */
@@ -194,9 +195,10 @@ int spawn_programs(struct comm *comm, int root, const struct spawn_program *prog
 
 int spawn_meet_parents(struct proc *p)
 {
+    static const struct meet_kind kind = {.how = "parents of"};
     if (!p->boot->parent || p->parent)
         return 0;
-    int rc = meet_connect(p->world, 0, p->boot->parent, NULL, "parents of", &p->parent);
+    int rc = meet_connect(p->world, 0, p->boot->parent, NULL, &kind, &p->parent);
     if (!rc)
         strcpy(p->parent->name, "MPI_COMM_PARENT");
     return rc;

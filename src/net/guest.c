@@ -16,12 +16,14 @@
 #include "net/lost.h"
 #include "net/net.h"
 #include "net/registry.h"
+#include "net/shm/shm.h"
 
 #define GUEST_NUMBERS ((uint32_t)INT32_MAX) /* of both worlds: numbers are signed in some tables */
 
 struct guest {
     struct net_card card;
-    struct peer *peer; /* NULL: not connected */
+    struct peer *peer;         /* NULL: not connected */
+    struct inbox_watch *watch; /* NULL: its end is not reported by the kernel */
     uint32_t number;
     uint32_t holders;
     bool dead;
@@ -244,6 +246,27 @@ bool net_guest_is_shared(const struct net *net, uint32_t number)
     return guest && guest->holders > 1;
 }
 
+void net_guest_watch(struct net *net, uint32_t number)
+{
+    struct guest *guest = guest_at(net, number);
+    if (guest && !guest->watch && guest->card.machine == net->guests->machine && guest->card.inbox_fd >= 0)
+        guest->watch = inbox_watch(net->guests->inbox, &guest->card, number);
+}
+
+bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank)
+{
+    uint32_t number;
+    const struct guest *guest = net_guest_find(net, world, rank, &number) ? guest_at(net, number) : NULL;
+    return guest && guest->watch && inbox_watch_has_ended(guest->watch);
+}
+
+static void guest_free(struct guests *g, struct guest *guest)
+{
+    if (guest->watch)
+        inbox_unwatch(g->inbox, guest->watch);
+    free(guest);
+}
+
 static void peer_close(struct net *net, struct peer *peer)
 {
     if (!peer)
@@ -283,7 +306,7 @@ void net_guests_part(struct net *net)
         if (g->list[i]->holders == 0 && !g->list[i]->parting && peer && peer->ops->part)
             peer->ops->part(peer->transport, peer, true);
     }
-    for (struct guest *guest; g && (guest = one_to_part(g)) != NULL; free(guest)) {
+    for (struct guest *guest; g && (guest = one_to_part(g)) != NULL; guest_free(g, guest)) {
         guest->parting = true;
         if (guest->peer && guest->peer->ops->part)
             guest->peer->ops->part(guest->peer->transport, guest->peer, false);
@@ -300,7 +323,7 @@ void net_guests_close(struct net *net)
         if (peer)
             peer->ops->disconnect(peer->transport, peer);
         free(peer);
-        free(g->list[i]);
+        guest_free(g, g->list[i]);
     }
     if (g)
         free(g->list);

@@ -70,6 +70,12 @@ void net_guest_hold(struct net *net, uint32_t number);
 void net_guest_drop(struct net *net, uint32_t number);
 bool net_guest_is_shared(const struct net *net, uint32_t number); /* by more than one holder */
 
+/* From now on this process learns if the guest's process ends, as far as the kernel can report it: on the same machine. For guests of
+ * a job that another mpiexec started; the launcher reports deaths in jobs that were spawned. */
+void net_guest_watch(struct net *net, uint32_t number);
+/* Has a guest that is watched ended? It writes nothing any more. */
+bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank);
+
 /* Parts from guests that nobody holds any more; connections are closed together with their other end. Waits. */
 void net_guests_part(struct net *net);
 

@@ -235,6 +235,13 @@ void net_lost_guest(struct net *net, uint32_t number)
         lost_remove_peer(net, number);
 }
 
+void net_lost_ended(struct net *net, uint32_t number)
+{
+    lost_drain_frames(net);
+    if (number >= net->size && note_dead(net, number))
+        lost_remove_peer(net, number);
+}
+
 /* Number `number` stands for a process of another job, which may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
 {

@@ -33,6 +33,9 @@ bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank);
 /* A guest that has no other connection than the one that has failed is given up, also where a death ends the job. */
 void net_lost_guest(struct net *net, uint32_t number);
 
+/* The kernel has reported that the process of this guest ended, in the middle of MPI. Frames that it sent are delivered first. */
+void net_lost_ended(struct net *net, uint32_t number);
+
 /* Number `number` stands for this process of another job from now on; it may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number);
 

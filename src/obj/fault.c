@@ -108,7 +108,7 @@ static void fault_check_members(struct comm *c, const struct group *g)
 
 void comm_fault_check(struct comm *c)
 {
-    if (likely(!c->proc->net->lost))
+    if (likely(c->proc->net->ndead == 0))
         return;
     fault_check_members(c, c->group);
     fault_check_members(c, c->remote);

@@ -23,8 +23,7 @@ for point in spawn_port_open spawn_requested spawn_accepted port_caller_proved p
     cells=$((cells + 1))
 done
 
-# Of a server and its client, one dies. A server whose client died before it was accepted waits for the next one. After
-# meet_settled the groups are connected: a job does not learn of deaths in a job of another mpiexec (docs/dynamic.md).
+# Of a server and its client, one dies. A server whose client died before it was accepted waits for the next one.
 for who in serve ask; do
     for point in port_caller_proved port_connector_proved meet_verdict_sent meet_cards_learned meet_settled; do
         last="kill point $point of $who"

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/err.h"
+#include "base/log.h"
 #include "base/shared_memory.h"
 #include "base/tunable.h"
 #include "boot/boot.h"
@@ -25,6 +26,7 @@
 #include "net/lost.h"
 #include "net/registry.h"
 #include "net/shm/cma.h"
+#include "net/shm/process_end.h"
 #include "net/shm/shm.h"
 
 #define INBOX_NAME  "fishplate-inbox"
@@ -49,7 +51,8 @@ struct inbox_place {
 };
 
 struct inbox_head {
-    uint64_t check; /* must equal the number on the card */
+    uint64_t check;             /* must equal the number on the card */
+    _Atomic uint32_t is_closed; /* the process has finished MPI: its end is no failure */
     struct inbox_place places[RING_SENDERS];
     _Alignas(CACHE_LINE) struct doorbell doorbell;
     _Alignas(CACHE_LINE) struct ring ring; /* its data and intents follow */
@@ -63,6 +66,14 @@ struct inbox {
     int fd;
     uint64_t check;
     bool naps; /* shm_recover */
+    struct process_ends ends;
+    bool refused_watch; /* and the user was warned */
+};
+
+struct inbox_watch {
+    struct process_end end;
+    struct inbox_head *page; /* the first page of its inbox, which outlives the process */
+    bool has_ended;
 };
 
 /* A sender's view of another process's inbox. The part that shm.c uses comes first. */
@@ -121,6 +132,8 @@ static int inbox_open(struct net *net, struct boot *boot, struct transport **out
 static void inbox_close(struct transport *t)
 {
     struct inbox *in = (struct inbox *)t;
+    process_ends_close(&in->ends);
+    atomic_store(&in->head->is_closed, 1);
     if (t->net->doorbell == &in->head->doorbell)
         t->net->doorbell = &t->net->own_doorbell;
     munmap(in->head, inbox_size());
@@ -267,13 +280,80 @@ static __attribute__((noinline)) struct peer *sender_at(struct inbox *in, uint32
     return in->peers[place] = peer;
 }
 
+/* ---- the end of guests ---- */
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void watch_failed(struct inbox *in, int error)
+{
+    if (!in->refused_watch)
+        log_warn("the end of processes of another job will not be noticed (%s): a call that waits for such a "
+                 "process does not end",
+                 err_reason(error));
+    in->refused_watch = true;
+}
+
+struct inbox_watch *inbox_watch(struct transport *t, const struct net_card *card, uint32_t number)
+{
+    struct inbox *in = (struct inbox *)t;
+    struct inbox_watch *w = calloc(1, sizeof(*w));
+    int error = w ? 0 : ENOMEM;
+    if (w) {
+        w->end = (struct process_end){.number = number, .owner = w};
+        error = process_ends_add(&in->ends, t->net, card->pid, &w->end);
+    }
+    /* After the process was opened: if the inbox can still be found, its number was not given to another process before. */
+    if (!error && !(w->page = map_shared(card, card->inbox_fd, INBOX_NAME, 0, page_size()))) {
+        error = errno;
+        process_ends_remove(&in->ends, &w->end);
+    }
+    if (!error)
+        return w;
+    free(w);
+    watch_failed(in, error);
+    return NULL;
+}
+
+void inbox_unwatch(struct transport *t, struct inbox_watch *w)
+{
+    struct inbox *in = (struct inbox *)t;
+    if (!w->has_ended)
+        process_ends_remove(&in->ends, &w->end);
+    munmap(w->page, page_size());
+    free(w);
+}
+
+bool inbox_watch_has_ended(const struct inbox_watch *w)
+{
+    return w->has_ended;
+}
+
+/* Frames that a process sent before its end are delivered before it is reported. Those frames may need poll, too. */
+static int inbox_take_ends(struct inbox *in)
+{
+    struct process_end *end;
+    int events = 0;
+    while ((end = process_ends_take(&in->ends)) != NULL) {
+        struct inbox_watch *w = end->owner;
+        w->has_ended = true;
+        if (!atomic_load(&w->page->is_closed))
+            net_lost_ended(in->base.net, end->number);
+        events++;
+    }
+    return events;
+}
+
 static bool is_dead(void *arg, uint32_t sender)
 {
     const struct inbox *in = arg;
     const struct inbox_place *place = &in->head->places[sender];
     const uint32_t state = atomic_load(&place->state);
     return state == PLACE_DEPARTED ||
-           (state == PLACE_NAMED && net_lost_is_reported(in->base.net, place->world, place->rank));
+           (state == PLACE_NAMED && (net_lost_is_reported(in->base.net, place->world, place->rank) ||
+                                     net_guest_has_ended(in->base.net, place->world, place->rank)));
 }
 
 static int inbox_recover(struct inbox *in)
@@ -304,6 +384,8 @@ static int inbox_poll(struct transport *t)
         ring_idle(&in->receiver);
         if (unlikely(t->net->ndead != 0))
             events = inbox_recover(in);
+        if (unlikely(process_ends_has_news(&in->ends)))
+            events += inbox_take_ends(in);
     }
     return events;
 }
@@ -313,7 +395,7 @@ static bool inbox_arm(struct transport *t)
 {
     const struct inbox *in = (struct inbox *)t;
     atomic_thread_fence(memory_order_seq_cst);
-    return ring_empty(&in->receiver);
+    return ring_empty(&in->receiver) && !process_ends_has_news(&in->ends);
 }
 
 static void inbox_disarm(struct transport *t)

@@ -35,6 +35,13 @@ struct shm {
 int shm_recover(struct net *net, struct ring_receiver *r, uint32_t senders,
                 bool (*is_dead)(void *arg, uint32_t sender), void *arg, bool *naps);
 
+/* The end of a guest on this machine is reported to net_lost_ended, unless it has finished MPI before. NULL: it cannot be watched, and
+ * the user was warned. For guest.c. */
+struct inbox_watch;
+struct inbox_watch *inbox_watch(struct transport *t, const struct net_card *card, uint32_t number);
+void inbox_unwatch(struct transport *t, struct inbox_watch *w);
+bool inbox_watch_has_ended(const struct inbox_watch *w);
+
 /* Shared with inbox.c, where peer->endpoint also begins with a struct shm_endpoint. */
 bool shm_cma_wanted(void);
 void shm_caps(struct transport_caps *caps, bool cma);

@@ -1,0 +1,50 @@
+/* process_end.h: reports the end of processes of other jobs on this machine. No launcher reports deaths to a job that another mpiexec
+ * started; the kernel does, by a descriptor of the process (pidfd) that becomes readable. A thread waits for these descriptors,
+ * rings the doorbell and blocks until the ends have been taken.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FP_NET_SHM_PROCESS_END_H
+#define FP_NET_SHM_PROCESS_END_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "net/net.h"
+
+struct process_end;
+
+struct process_ends {
+    struct net *net;
+    struct list list; /* process_end.link */
+    pthread_t thread;
+    int set;           /* epoll: the processes */
+    int turn;          /* eventfd: the thread goes on */
+    _Atomic bool news; /* set by the thread, cleared by process_ends_take */
+    _Atomic bool stop;
+    bool is_open;
+};
+
+/* A process that is watched. The caller fills in the first two members. */
+struct process_end {
+    uint32_t number; /* of the guest */
+    void *owner;     /* the caller's */
+    struct list link;
+    int pidfd;
+};
+
+/* Returns 0, ESRCH (the process has ended) or another errno: its end will not be reported. The first call starts the thread. */
+int process_ends_add(struct process_ends *e, struct net *net, int32_t pid, struct process_end *p);
+void process_ends_remove(struct process_ends *e, struct process_end *p);
+
+/* A process that has ended, no longer in the list; NULL: none. Calls until NULL make the thread go on. */
+struct process_end *process_ends_take(struct process_ends *e);
+
+static inline bool process_ends_has_news(const struct process_ends *e)
+{
+    return atomic_load_explicit(&e->news, memory_order_acquire);
+}
+
+/* All processes have been removed. */
+void process_ends_close(struct process_ends *e);
+
+#endif
