@@ -64,7 +64,7 @@ static void lat_pin_core(int cpu)
     sched_setaffinity(0, sizeof(s), &s);
 }
 
-/* One side serves, the other returns; both pinned. */
+/* Forks the two processes of the benchmark, a server and a client, each pinned to a core. Both return. */
 static int lat_fork_pair(int pair[2])
 {
     lat_require(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");

@@ -85,7 +85,7 @@ static bool first_of(uint32_t node, struct softib_address *out)
     return found;
 }
 
-/* An address of an interface of this machine, whether or not a port has it. */
+/* True if the address belongs to an interface of this machine, whether or not a port of the fabric has it. */
 static bool of_machine(const struct in6_addr *ip)
 {
     struct ifaddrs *all = NULL;
@@ -121,7 +121,7 @@ bool address_of_gid(const uint8_t gid[16], uint16_t lid, uint32_t gid_index, str
     return false;
 }
 
-/* Whether packets can go from one to the other: same kind of network, and entries of one version. */
+/* True if packets can travel from one to the other: same kind of network, and GIDs of the same version. */
 static bool same_network(const struct softib_address *a, const struct softib_address *b)
 {
     return a->ethernet == b->ethernet && a->vlan == b->vlan &&
@@ -129,7 +129,8 @@ static bool same_network(const struct softib_address *a, const struct softib_add
                                 IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)(const void *)b->gid));
 }
 
-/* The lower the better: a port that is up, the port itself, one of the same number. */
+/* Rates a local port for reaching `there`; lower is better: a port that is up, the destination port itself, a port
+ * with the same number. */
 static unsigned distance(const struct softib_address *a, const struct softib_address *there)
 {
     return (address_port_up(a) ? 0 : 8) + (there && a->lid != there->lid ? 4 : 0) +

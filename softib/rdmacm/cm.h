@@ -126,7 +126,7 @@ struct cm_id {
 extern pthread_mutex_t cm_lock;
 extern pthread_cond_t cm_acked;
 
-/* Sets errno; the value that calls of this library return on errors. */
+/* Sets errno and returns -1. */
 int cm_fail(int error);
 
 /* device.c */
@@ -147,7 +147,7 @@ void address_write(struct sockaddr_storage *out, int family, const struct in6_ad
 bool address_local(const struct in6_addr *ip, struct softib_address *out);
 bool address_remote(const struct in6_addr *ip, struct softib_address *out);
 bool address_of_gid(const uint8_t gid[16], uint16_t lid, uint32_t gid_index, struct softib_address *out);
-/* A port of this node from which `there` is reached; NULL: any that is up. */
+/* Finds a port of this node from which `there` is reached, or any port that is up if `there` is NULL. */
 bool address_toward(const struct softib_address *there, struct softib_address *out);
 bool address_port_up(const struct softib_address *a);
 void id_bind_device(struct cm_id *p, const struct softib_address *here);
@@ -178,7 +178,7 @@ void listen_close(struct cm_id *p);
 void listen_ready(struct cm_watch *w);
 void listen_forget_unproved(struct cm_id *p); /* takes it out of its listener's list */
 
-/* connect.c: what a socket or a timer that is ready means */
+/* connect.c: handlers for a socket that is ready and for a timer that has expired */
 void connect_link_ready(struct cm_id *p);
 void connect_timeout(struct cm_id *p);
 

@@ -10,7 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-/* How long a request or a reply waits for its answer. */
+/* The time limit for the answer to a request or reply, in ms. */
 static unsigned answer_ms(void)
 {
     const char *text = getenv("SOFTIB_CM_SECONDS");
@@ -34,7 +34,7 @@ static void copy_private(struct cm_event *e, const struct message *m, const void
     *length = (uint8_t)limit;
 }
 
-/* The peer's message as an event: its resources are seen from the other end. */
+/* Fills the event from the peer's message; resource limits are swapped, as seen from this end. */
 static void report_peer(struct cm_id *p, struct cm_event *e, const struct message *m)
 {
     struct rdma_conn_param *conn = &e->e.param.conn;
@@ -127,7 +127,7 @@ static void reject(struct cm_id *p, uint32_t reason, const void *data, uint8_t l
     end(p);
 }
 
-/* Our parameters, limited to what the adapter has. False: the program requests more. */
+/* Sets the connection parameters, limited to what the adapter has. Returns false if the program requests more. */
 static bool set_param(struct cm_id *p, const struct rdma_conn_param *given,
                       const struct rdma_conn_param *fallback)
 {
@@ -147,7 +147,8 @@ static bool set_param(struct cm_id *p, const struct rdma_conn_param *given,
     return true;
 }
 
-/* The next place at which the service may be: first as the program named the address, then at all addresses. */
+/* Tries the next Unix socket at which the service may listen: first the address that the program named, then any
+ * address. */
 static bool attempt_unix(struct cm_id *p, const struct cm_address *to)
 {
     for (; p->attempt < 2;) {
@@ -205,7 +206,7 @@ static struct message *request_of(struct cm_id *p)
     return &p->peer; /* until the reply comes */
 }
 
-/* False with errno: there is nowhere else to try. */
+/* Starts the next connection attempt. Returns false with errno if no address is left. */
 static bool attempt(struct cm_id *p)
 {
     struct cm_address to;
@@ -377,7 +378,7 @@ static enum ibv_qp_type type_of_peer(unsigned type)
     return type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
 }
 
-/* A request makes the connection known to the program. */
+/* Reports a connection request to the program, with a new identifier. */
 static void take_request(struct cm_id *p, const struct message *m)
 {
     struct cm_id *l = p->listener;
@@ -448,7 +449,7 @@ static void take_reject(struct cm_id *p, const struct message *m)
         report_peer(p, e, m);
 }
 
-/* What the loss of the connection means in each state. */
+/* Handles the loss of the connection, by state. */
 static void link_down(struct cm_id *p, int error)
 {
     const enum cm_state was = p->state;

@@ -67,7 +67,7 @@ static int look_up(const char *node, const char *service, const struct rdma_addr
     return copy ? 0 : EAI_MEMORY;
 }
 
-/* Addresses that the hints name and the look-up did not find. */
+/* Adds the addresses that are in the hints and that the look-up did not find. */
 static int take_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo *r)
 {
     if (!r->ai_src_addr && hints->ai_src_len) {
@@ -194,7 +194,8 @@ SOFTIB_API void rdma_destroy_ep(struct rdma_cm_id *id)
     rdma_destroy_id(id);
 }
 
-/* The event stays with the new identifier, which may live longer than the one that listens. */
+/* Makes the new identifier of a connection request independent of the listening one; it keeps the event, which may
+ * outlive the listener. */
 static int adopt(struct rdma_cm_event *e)
 {
     struct cm_event *event = (struct cm_event *)(void *)e;

@@ -102,7 +102,7 @@ static int set_id_option(struct cm_id *p, int name, const void *value, size_t le
     return p->state == CM_IDLE ? 0 : EINVAL;
 }
 
-/* The paths of softib are computed: any that a program names stands for the one there is. */
+/* Accepts any path that the program sets: softib computes paths itself. */
 static int set_path(struct cm_id *p, size_t length)
 {
     if (!length || length % sizeof(struct ibv_path_data) || p->state != CM_ADDR_RESOLVED || !p->has_there)

@@ -100,7 +100,7 @@ bool link_send(struct cm_link *l, const struct message *m)
     return send(l->fd, out, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
 }
 
-/* The bytes of what comes next. */
+/* The number of bytes of the next message part. */
 static size_t expected(const struct cm_link *l)
 {
     if (l->state == LINK_GREETING)

@@ -163,7 +163,7 @@ void listen_forget_unproved(struct cm_id *p)
     p->listener = NULL;
 }
 
-/* Without descriptors the caller must be turned away all the same, or the channel would stay readable. */
+/* Closes a pending connection when no descriptors are left; otherwise the channel would stay readable. */
 static void turn_away(struct cm_channel *c, int listener)
 {
     close(c->spare);

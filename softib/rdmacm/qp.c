@@ -44,7 +44,8 @@ static uint8_t smaller(uint8_t a, uint8_t b)
     return a < b ? a : b;
 }
 
-/* How many reads of the peer we serve, and how many we may have under way: the reply decides. */
+/* The number of the peer's RDMA READs that this end serves, and the number that it may have outstanding; the reply
+ * decides both. */
 static uint8_t reads_served(const struct cm_id *p)
 {
     return p->peer.type == MESSAGE_REPLY ? smaller(p->peer.initiator_depth, p->param.responder_resources)
@@ -180,7 +181,7 @@ static int fill_cqs(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
     return 0;
 }
 
-/* The domains and queues that the program left out. */
+/* Creates the protection domain and the queues that the program did not pass. */
 static int complete(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
 {
     if (a->qp_type == IBV_QPT_XRC_RECV) {

@@ -94,18 +94,18 @@ void softib_switch_tick(struct softib_switch *s, uint64_t now_ns, softib_emit em
  */
 struct softib_barrier;
 
-/* Rank 0 asks the switch for a barrier and gives *id to the others; -1 with errno EAGAIN when all are used.
- */
+/* Rank 0 requests a barrier from the switch and sends *id to the other ranks; -1 with errno EAGAIN if all barriers are
+ * in use. */
 int softib_barrier_get_id(uint32_t *id);
-/* Every rank, rank 0 too, takes part; returns after the switch said so. */
+/* Joins the barrier; every rank calls it, rank 0 too. Returns when the switch has acknowledged. */
 struct softib_barrier *softib_barrier_join(uint32_t id);
-/* Enters the barrier; softib_barrier_test then says whether all are there. wait does both. */
+/* Enters the barrier; softib_barrier_test then returns whether all ranks have entered. softib_barrier_wait does both. */
 int softib_barrier_enter(struct softib_barrier *b);
 int softib_barrier_test(struct softib_barrier *b);
 int softib_barrier_wait(struct softib_barrier *b);
-/* Takes no part any more; returns after the switch said so. The barrier is free when the last one has left. */
+/* Leaves the barrier; returns when the switch has acknowledged. The barrier is free when the last rank has left. */
 void softib_barrier_leave(struct softib_barrier *b);
-/* Gives back a barrier in which nobody takes part. */
+/* Frees a barrier that no rank has joined. */
 int softib_barrier_free(uint32_t id);
 
 /* A barrier network of its own [Hoefler05 3.2]: two wires lead from each host to a hub, `arrive` out and `released` back. The
@@ -122,7 +122,7 @@ struct softib_hub {
     uint64_t plugged[SOFTIB_SWITCH_PORTS / 64], arrive[SOFTIB_SWITCH_PORTS / 64];
 };
 
-/* The hub alone, a pure state machine. */
+/* The hub's state machine, pure. */
 void softib_hub_wire(struct softib_hub *h, uint32_t port, bool plugged);
 void softib_hub_level(struct softib_hub *h, uint32_t port, bool up);
 
@@ -138,7 +138,7 @@ int softib_wires_give_back(struct ibv_context *device, uint32_t job); /* nobody 
 struct softib_wires *softib_wires_plug(struct ibv_context *device, uint32_t job);
 int softib_wires_enter(struct softib_wires *w);
 int softib_wires_test(struct softib_wires *w); /* 1: all are there */
-/* The hub is free when the last one has pulled its plug. */
+/* Leaves the hub, which is free when the last process has left. */
 void softib_wires_unplug(struct softib_wires *w);
 
 #ifdef __cplusplus

@@ -5,7 +5,7 @@
 #include "base/base.h"
 #include "barrier/barrier_logic.h"
 
-/* Bit (i, N): every port has reached the barrier or takes no part. */
+/* True if every port has reached barrier i or does not participate (bit (i, N) of the paper's state). */
 bool switch_all_reached(const struct softib_switch *s, unsigned i)
 {
     for (unsigned w = 0; w < WORDS; w++)

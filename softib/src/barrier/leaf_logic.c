@@ -14,7 +14,7 @@ SOFTIB_API void softib_leaf_init(struct softib_switch *s, uint32_t ports, uint16
     s->up_port = up_port;
 }
 
-/* Sends what this state waits for an answer to. */
+/* Sends, or repeats, the packet whose answer the current state waits for. */
 static void send_up(struct softib_switch *s, unsigned id, uint64_t now, softib_emit up, void *arg)
 {
     static const uint8_t type[] = {[SOFTIB_UP_JOINING] = SOFTIB_WANT_PARTICIPATE,

@@ -5,7 +5,7 @@
 #include "barrier/switch.h"
 #include "hca/wire.h"
 
-/* Never 0: an empty mailbox is 0. */
+/* Packs a packet into one word, never 0: 0 is an empty mailbox. */
 static uint64_t switch_pack_packet(const struct softib_packet *p)
 {
     return (uint64_t)p->type << 48 | (uint64_t)p->id << 32 | p->round;
@@ -28,7 +28,7 @@ uint64_t switch_read(uint32_t row, int box)
     return atomic_load_explicit(&proc.reg->sw_mail[proc.slot][row][box], memory_order_acquire);
 }
 
-/* The switch that a host is at: nodes are divided among the lower ones in order. */
+/* The lower switch of a host: nodes are divided among the lower switches in order. */
 static struct softib_switch *switch_find_leaf(uint32_t port)
 {
     const uint32_t node = wire_far ? proc.reg->sw_host[port] >> 16 : proc.reg->member[port].node;
@@ -56,7 +56,7 @@ static void switch_send_down(void *arg, const struct softib_packet *p)
         softib_leaf_answer(&proc.reg->leaf[p->port], p, now_ns(), switch_deliver, switch_send_up, arg);
 }
 
-/* The upper switch numbers the barriers. */
+/* True for packets that the upper switch must answer: it assigns the numbers of barriers. */
 static bool is_for_top(const struct softib_packet *p)
 {
     return proc.fab.switches == 1 || p->type == SOFTIB_GET_ID || p->type == SOFTIB_FREE_BARRIER;

@@ -23,7 +23,7 @@ SOFTIB_API int softib_wires_hosts(struct ibv_context *device)
     return has_wires(device) ? MEMBERS - 1 : -1;
 }
 
-/* A job whose processes have all died has left its plugs in. */
+/* True if all processes that use the hub have died without leaving it. */
 static bool is_abandoned(const struct registry *r)
 {
     if (r->hub_taker && member_alive(r->hub_taker))

@@ -70,7 +70,8 @@ static void *slab_map(size_t size)
     return p;
 }
 
-/* With the lock held. What is left of the last chunk, less than LONG_FROM, is given up; it was never touched. */
+/* Cuts a block off the current chunk. Requires the lock. The rest of a chunk, less than LONG_FROM, is wasted; it was
+ * never touched. */
 static void *slab_cut_block(size_t size)
 {
     if ((size_t)(slab.end - slab.at) < size) {
@@ -114,7 +115,8 @@ void slab_free(void *p, size_t size)
     lock_drop(&slab.lock);
 }
 
-/* Another thread may have been inside: the lock is free again, and a list it was changing is forgotten. */
+/* Resets the allocator in a forked child: another thread may have held the lock, so it is released, and a list that
+ * was being changed is dropped. */
 void slab_after_fork(void)
 {
     if (atomic_load(&slab.lock.held))

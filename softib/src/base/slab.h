@@ -6,12 +6,12 @@
 
 #include <stddef.h>
 
-/* Zeroed, at the beginning of a cache line; NULL when memory is out. Any thread may call. */
+/* Allocates zeroed memory at a cache-line boundary; NULL if memory is out. Thread-safe. */
 void *slab_new(size_t size);
 /* `size` is the requested size; NULL is allowed. */
 void slab_free(void *p, size_t size);
 
-/* In a forked child, where no other thread can be inside. */
+/* Called in a forked child, which has no other threads. */
 void slab_after_fork(void);
 
 #endif

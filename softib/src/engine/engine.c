@@ -176,7 +176,7 @@ void engine_armed(void)
             attendants[i]->armed();
 }
 
-/* How long all of them let the thread sleep, in ms. */
+/* The time that all tasks permit the thread to sleep, in ms. */
 static int may_sleep(void)
 {
     unsigned least = ~0u; /* as -1 is: for ever */

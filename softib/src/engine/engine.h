@@ -50,9 +50,9 @@ static inline bool engine_deferred(const struct task *t)
     return atomic_load_explicit(&t->queued, memory_order_relaxed);
 }
 
-/* For threads that poll: runs what is due. Cheap when there is nothing. */
+/* Called by threads that poll completion queues: runs the tasks that are due. Cheap if there are none. */
 void engine_poll(void);
-/* A completion queue was armed. */
+/* Called when a completion queue was armed. */
 void engine_armed(void);
 void engine_wake(void);
 

@@ -91,7 +91,7 @@ struct fab_place {
     uint32_t node, hca, port, linear, path;
 };
 
-/* Parses text into *f; on failure returns false and a sentence in err. */
+/* Parses the text into *f; on failure returns false with a message in err. */
 bool fabric_parse(const char *text, struct fabric *f, char *err, size_t errlen);
 void fabric_free(struct fabric *f);
 
@@ -99,14 +99,14 @@ void fabric_free(struct fabric *f);
  */
 char *fabric_text(char *err, size_t errlen);
 
-/* Wires between machines would be packets that can be lost. */
+/* True if the fabric has the wired barrier hub: only on one machine, since packets between machines can be lost. */
 static inline bool fabric_has_hub(const struct fabric *f)
 {
     return f->hub && f->wire == WIRE_SHM;
 }
 
 uint32_t fabric_linear(const struct fabric *f, uint32_t node, uint32_t hca, uint32_t port);
-/* The first port of a port's adapter: what is booked on the bus is kept there. */
+/* The first port of the adapter, which keeps the bookings of the adapter's bus. */
 static inline uint32_t fabric_bus(const struct fabric *f, uint32_t linear)
 {
     return linear - linear % f->ports;
@@ -123,7 +123,7 @@ uint64_t fabric_node_guid(uint32_t node, uint32_t hca);
 uint64_t fabric_port_guid(uint32_t node, uint32_t hca, uint32_t port);
 /* The addresses a node's sockets are bound to, each once; returns how many. */
 unsigned fabric_addrs(const struct fabric *f, uint32_t node, struct in_addr out[FAB_NODE_ADDRS]);
-/* Transit time of a packet between two ports: their wire has one latency, given by the slower port. */
+/* The transit time of a packet between two ports: the latency of the slower port. */
 uint64_t fabric_latency(const struct fabric *f, uint32_t from, uint32_t to);
 /* From a port GUID back to its LID, 0 when it names no port. */
 uint16_t fabric_guid_lid(const struct fabric *f, uint64_t guid);

@@ -14,7 +14,7 @@
 
 static const uint8_t v4_prefix[12] = {[10] = 0xff, [11] = 0xff};
 
-/* The last three bytes number the port. */
+/* The MAC address of a port; its last three bytes are the port's number. */
 void gid_mac(uint32_t linear, uint8_t mac[MAC_BYTES])
 {
     const uint32_t n = linear + 1;
@@ -141,7 +141,7 @@ static bool add_address(struct fab_port *p, struct in_addr a)
     return true;
 }
 
-/* The IPv4 addresses that an interface of this machine has; its index is 0 when there is no such interface. */
+/* Reads the IPv4 addresses of a port's interface; the index is 0 if this machine has no such interface. */
 static void read_interface(struct fab_port *p, const struct ifaddrs *all)
 {
     p->interface_index = if_nametoindex(p->netdev);

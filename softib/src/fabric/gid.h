@@ -29,7 +29,7 @@ bool gid_table_entry(const struct fabric *f, uint32_t linear, uint32_t index, st
 uint16_t gid_resolve(const struct fabric *f, uint32_t from, uint32_t sgid_index, const uint8_t dgid[16]);
 
 bool gid_is_v4(const uint8_t raw[16]); /* it stands for an IPv4 address */
-/* On RoCE groups of IPv4 have GIDs too. */
+/* True for a multicast GID, also that of an IPv4 group on RoCE. */
 bool gid_is_multicast(const uint8_t raw[16]);
 
 /* The nth IP address under which a connection manager finds the port, IPv4 as ::ffff:a.b.c.d, and the entry of the GID

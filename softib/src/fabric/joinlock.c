@@ -138,7 +138,7 @@ static int bind_first(struct wait *w, unsigned *n)
     return -1;
 }
 
-/* Whether a process of ours listens on another name of the lock. */
+/* True if a process of this user listens on another name of the lock. */
 static bool joinlock_has_rival(uint64_t key, unsigned mine)
 {
     char line[512], want[64];

@@ -27,7 +27,8 @@ static int arena_open(const struct peer *p)
     return shared_open(p->pid, p->arena_fd, ARENA_BYTES);
 }
 
-/* A process that ends has no files any more before it is gone. One that is hidden (hidepid=) shows nothing in /proc at all. */
+/* True if the process is ending: its files are closed before it disappears. With hidepid= /proc shows nothing of it at
+ * all. */
 static bool is_ending(pid_t pid)
 {
     return process_born(pid) != 0 || (kill(pid, 0) != 0 && errno == ESRCH);
@@ -132,7 +133,8 @@ static void watch_death(struct peer *p)
         atomic_fetch_sub(&p->refs, 1);
 }
 
-/* False with errno: it lives and cannot be reached; or 0: there is none. */
+/* Maps the arena of the process. False: with errno set, the process lives but cannot be accessed; with errno 0 it does
+ * not exist. */
 static bool peer_attach(struct peer *p)
 {
     struct reg_member *m = &proc.reg->member[p->slot];

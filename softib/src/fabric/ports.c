@@ -8,7 +8,7 @@
 
 static uint32_t seen_down[FAB_MAX_PORTS / 32];
 
-/* Each change of the plan is made once, by whichever member comes first. */
+/* Applies the planned changes (fail=) of a port that are due; whichever member comes first makes each change, once. */
 static void follow_plan(const struct fab_port *f, struct reg_port *r, uint64_t since)
 {
     unsigned planned = atomic_load(&r->plan);

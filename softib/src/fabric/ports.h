@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Does what the plan says up to this moment and reports ports of our own HCAs that changed. Returns when the plan goes on,
- * NEVER: it does not. One thread at a time. */
+/* Applies the planned changes up to now and reports ports of our own HCAs that changed. Returns the time of the next
+ * change, or NEVER. One thread at a time. */
 uint64_t ports_check(void (*changed)(uint32_t linear, bool up));
 
 /* Reports adapters of our own that were taken out, each once. One thread at a time. */

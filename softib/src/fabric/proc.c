@@ -59,7 +59,7 @@ static bool arena_create(void)
     return false;
 }
 
-/* Under the join lock. Slots of the dead are free; a slot whose port number is taken cannot be used. */
+/* Claims a free slot, or that of a dead member, under the join lock. A slot whose port number is in use is skipped. */
 static bool slot_claim(void)
 {
     for (uint32_t s = 1; s < MEMBERS; s++) {
@@ -158,7 +158,7 @@ static bool join_locked(void)
     return true;
 }
 
-/* A forked child has the memory and the descriptors but not the threads: it is no member until it joins
+/* Forgets the membership in a forked child: it has the memory and the descriptors, but no threads. It may join by
  * itself. */
 static void forget_after_fork(void)
 {
@@ -181,11 +181,9 @@ bool proc_joined(void)
     return atomic_load(&joined) && proc.pid == getpid();
 }
 
-/*
- * Members copy from and to each other's memory, which the kernel treats like tracing. Where Yama restricts
- * that to descendants, SOFTIB_PTRACER names the process all members of the fabric descend from, and nobody
- * else gets in; without it every process of the user may.
- */
+/* Permits the members to copy from and to this process's memory, which the kernel treats like tracing. Where Yama
+ * restricts that to descendants, SOFTIB_PTRACER names the common ancestor of all members, and no other process gets
+ * access; without it every process of the user may. */
 static void open_to_members(void)
 {
     const char *v = getenv("SOFTIB_PTRACER");

@@ -70,12 +70,12 @@ bool proc_fabric(void); /* reads SOFTIB_FABRIC without joining */
 
 /* The member in that slot, attached and referenced; NULL when there is none or it is dead. */
 struct peer *peer_get(uint32_t slot);
-/* The same; when it is alive but cannot be reached, which was said, *why is the reason (errno), else 0. */
+/* The same; *why is the errno if the member lives but cannot be accessed (which was logged), else 0. */
 struct peer *peer_find(uint32_t slot, int *why);
 void peer_put(struct peer *p);
 
 uint64_t process_born(pid_t pid);
-/* A pidfd of the process born then. -1 with ESRCH: it is gone (a zombie is gone). */
+/* A pidfd of the process with this start time. -1 with ESRCH if it has ended (a zombie counts as ended). */
 int process_watch(pid_t pid, uint64_t born);
 bool process_ended_message(void); /* errno tells why; any other error means only that the check failed */
 
@@ -84,18 +84,18 @@ void member_ring(uint32_t slot);
 bool member_alive(uint32_t slot);
 bool member_runs(uint32_t slot); /* its process does, although it may have left */
 
-/* A token on a completion channel: makes its descriptor readable. */
+/* Sends a token to a completion channel, so that its descriptor becomes readable. */
 void chan_ring(uint32_t slot, uint32_t chan);
 int chan_open(uint32_t chan);
 
 /* Queues an event for the owner of `p` and rings it. */
 void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail);
 
-/* Memory of the own arena, by offset from its start; 0 when there is none left. */
+/* Allocates memory of the own arena; the offset from its start, or 0 if none is left. */
 uint64_t arena_alloc(size_t bytes);
 void arena_free(uint64_t off, size_t bytes);
 
-/* Which part of an arena an offset beyond ARENA_FIRST is in; no block of memory lies in two. */
+/* The extent of an arena that contains this offset (beyond ARENA_FIRST); no block spans two extents. */
 static inline unsigned arena_extent(uint64_t off)
 {
     return 64u - (unsigned)__builtin_clzll(off / ARENA_FIRST);
@@ -104,7 +104,7 @@ static inline unsigned arena_extent(uint64_t off)
 bool peer_extend(struct peer *p); /* maps what its owner uses by now */
 void *peer_at_far(struct peer *p, uint64_t off);
 
-/* Memory in a member's arena; NULL when that part of a peer's cannot be mapped. */
+/* The address of an offset in a member's arena; NULL if that extent cannot be mapped. */
 static inline void *peer_at(struct peer *p, uint64_t off)
 {
     return LIKELY(off < ARENA_FIRST || p->self) ? (char *)p->arena + off : peer_at_far(p, off);

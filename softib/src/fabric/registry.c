@@ -65,7 +65,7 @@ int shared_create(const char *name, uint64_t bytes)
 
 #define BOTH (S_IRUSR | S_IWUSR)
 
-/* A regular file of this user that has `from` + `length` bytes. */
+/* True for a regular file of this user with at least `from` + `length` bytes. */
 static bool registry_file_is_valid(int fd, uint64_t from, uint64_t length, uint64_t *size)
 {
     struct stat st;
@@ -113,7 +113,8 @@ static bool word_is(int fd, size_t at, uint32_t least, uint32_t most)
     return pread(fd, &v, sizeof(v), (off_t)at) == sizeof(v) && v >= least && v <= most;
 }
 
-/* Any process can bind such a name and pass a file of its own: the file itself must prove its creator. */
+/* Opens the registry that process `pid` passes. Any process can bind the socket name and pass a file, so the file
+ * itself must prove its creator. */
 static int registry_open(int pid, int fd)
 {
     int r = shared_open(pid, fd, sizeof(struct registry));
@@ -127,7 +128,7 @@ static int registry_open(int pid, int fd)
     return -1;
 }
 
-/* A number as we write it: digits, at most nine. */
+/* Parses a number as softib writes it: at most nine digits. */
 static const char *registry_parse_number(const char *p, int *out)
 {
     const char *from = p;

@@ -233,7 +233,7 @@ struct sh_mr {
 #define WINDOW_SHIFT 30
 #define MR_ON_DEMAND (1u << 6) /* IBV_ACCESS_ON_DEMAND */
 
-/* enum ibv_mw_type; 0: a region. */
+/* The type of the memory window (enum ibv_mw_type), 0 for a region. */
 static inline unsigned mr_window_type(const struct sh_mr *s)
 {
     return s->access >> WINDOW_SHIFT;

@@ -279,7 +279,7 @@ static const struct local *find_local(const char *name)
     return NULL;
 }
 
-/* Nothing has that name: names the one that was probably meant. */
+/* Fails with an error that suggests the most similar known name. */
 static bool fail_unknown(struct parse *p, const char *kind, struct nearest best, const char *word)
 {
     char what[96];
@@ -323,7 +323,7 @@ static bool unknown_word(struct parse *p, const char *word)
     return text_fail(p, what, word);
 }
 
-/* The sizes are fixed by the first use of a port, a node or the end of the text. */
+/* Allocates the ports. Sizes are final from the first use of a port or node on, or at the end of the text. */
 static bool text_allocate_ports(struct parse *p, const char *word)
 {
     struct fabric *f = p->f;
@@ -456,7 +456,7 @@ static void strip_comments(char *s)
     }
 }
 
-/* What an adapter shares among its ports: the bus, and the features that it lacks. */
+/* Copies to all ports of an adapter what they share: the bus, and the missing features. */
 static void share_in_adapters(struct fabric *f)
 {
     for (uint32_t i = 0; i < f->nports; i++) {
@@ -472,7 +472,7 @@ static void share_in_adapters(struct fabric *f)
     }
 }
 
-/* InfiniBand has MTUs that are powers of two; an Ethernet's holds the largest of them that fits beside the headers. */
+/* Computes each port's MTU: InfiniBand's are powers of two; over Ethernet the largest one that fits with the headers. */
 static bool finish_mtu(struct parse *p)
 {
     struct fabric *f = p->f;
@@ -492,7 +492,7 @@ static bool finish_mtu(struct parse *p)
     return true;
 }
 
-/* One machine has each interface once, and each of its GIDs must name one port. */
+/* Checks that each interface is used once and each of its GIDs names one port. */
 static bool finish_links(struct parse *p)
 {
     struct fabric *f = p->f;

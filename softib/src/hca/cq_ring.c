@@ -11,8 +11,8 @@ static bool is_solicited(const struct sh_cqe *e)
     return e->solicited || e->status != IBV_WC_SUCCESS;
 }
 
-/* The token is sent after the entry is visible and `armed` was read; the program arms, then polls once more.
- * `upto`: number of completions pushed up to this event. */
+/* Notifies the owner of an armed queue. The token is sent after the entry is visible and after `armed` was read; the
+ * program arms, then polls once more. `upto`: the number of completions pushed up to this event. */
 static void cq_notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool solicited)
 {
     unsigned armed = atomic_load(&s->armed);

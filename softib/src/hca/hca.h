@@ -188,7 +188,7 @@ static inline struct ibv_qp *qp_ibv(struct qp *q)
     return &q->ex.qp_base;
 }
 
-/* Acknowledged and retried: RC and both ends of XRC. */
+/* True for transports with acknowledgements and retries: RC and both ends of XRC. */
 static inline bool type_reliable(unsigned type)
 {
     return type != IBV_QPT_UC && type != IBV_QPT_UD;
@@ -199,13 +199,13 @@ static inline bool qp_reliable(struct qp *q)
     return type_reliable(qp_ibv(q)->qp_type);
 }
 
-/* The type of the QP at the other end. */
+/* The QP type that the other end must have. */
 static inline unsigned type_peer(unsigned type)
 {
     return type == IBV_QPT_XRC_SEND ? IBV_QPT_XRC_RECV : type == IBV_QPT_XRC_RECV ? IBV_QPT_XRC_SEND : type;
 }
 
-/* A receive queue of its own: XRC QPs have none, other QPs may use an SRQ instead. */
+/* True if the QP has a receive queue of its own: XRC QPs have none, other QPs may use an SRQ instead. */
 static inline bool qp_has_rq(struct qp *q)
 {
     return !qp_ibv(q)->srq && qp_ibv(q)->qp_type != IBV_QPT_XRC_SEND &&
@@ -248,7 +248,7 @@ int rq_resize(struct sh_rq *rq, uint32_t max_wr); /* what is posted stays in ord
 int rq_post(struct sh_rq *rq, const struct ibv_recv_wr *wr);
 bool rq_pop(struct peer *owner, uint32_t rq, bool is_srq, struct rwqe *out);
 
-/* An address that is this thread's alone. */
+/* An address that is unique to the calling thread, to mark the owner of a lock. */
 static inline void *thread_mark(void)
 {
     static _Thread_local char mark;
@@ -265,7 +265,7 @@ void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg); /* every QP 
 void qp_fence(void); /* returns when every request under way has checked its keys again or has ended */
 extern _Atomic(struct qp *) qp_table[QP_MAX];
 
-/* For the thread that polls its completions: the QP stays as long as there are some. */
+/* The QP without a reference, for the thread that polls its completions: the QP exists as long as there are some. */
 static inline struct qp *qp_peek(uint32_t qpn)
 {
     struct qp *q = atomic_load_explicit(&qp_table[qpn & (QP_MAX - 1)], memory_order_acquire);
@@ -295,7 +295,7 @@ void async_wait(uint32_t *completed, uint32_t *delivered, pthread_mutex_t *m, pt
 
 /* path.c */
 bool path_attr_legal(const struct ibv_ah_attr *a, uint32_t hca);
-/* Of legal attributes. The path's LID is 0 when they name no port that can be reached. */
+/* Computes the path of legal attributes. Its LID is 0 if they name no port that can be reached. */
 void path_from_attr(const struct ibv_ah_attr *a, uint32_t hca, struct path *p);
 
 #endif

@@ -43,7 +43,7 @@ void migrate_on_peer_state(struct qp *q, bool arming)
         migrate_change_state(q->sh, IBV_MIG_REARM, IBV_MIG_ARMED);
 }
 
-/* The alternate path becomes the only one. */
+/* Makes the alternate path the only one. */
 static void take_alternate(struct qp *q)
 {
     struct ibv_qp_attr *a = &q->attr;

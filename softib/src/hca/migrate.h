@@ -6,24 +6,25 @@
 
 #include "hca/send_queue.h"
 
-/* ibv_modify_qp: whether these attributes are possible, and taking them. Takes the locks. */
+/* For ibv_modify_qp: check whether these attributes are possible, and apply them. Both take the locks. */
 bool migrate_attrs_fit(struct qp *q, const struct ibv_qp_attr *a, int mask);
 void migrate_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask);
 void migrate_reset(struct qp *q);
 
-/* A request arrived at a QP whose state is not MIGRATED. False: it came by a path that is neither, drop it. */
+/* Called for a request to a QP whose state is not MIGRATED. Returns false if it came by neither of the two paths and
+ * must be dropped. */
 bool migrate_arrival(struct target *t, const struct request *r);
 
-/* The acknowledgement also carried whether the peer has an alternate path. */
+/* Called with the peer's state, which its acknowledgements carry. */
 void migrate_on_peer_state(struct qp *q, bool arming);
 
-/* The QP takes its alternate path, if it is armed. Both locks are held. */
+/* Switches the QP to its alternate path if that is armed. Requires both locks. */
 bool migrate_to_alternate(struct qp *q);
 
-/* The peer has migrated it, or tried. Takes the locks. */
+/* Reports that the peer has migrated the QP, or has failed to. Takes the locks. */
 void migrate_event(struct qp *q, enum ibv_event_type what);
 
-/* State of the peer, carried by its requests. */
+/* True while this end arms its alternate path; requests carry this to the peer. */
 static inline bool migrate_arming(const struct qp *q)
 {
     return UNLIKELY(q->alternate) &&

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/responder.h"
 
-/* InfiniBand and Ethernet are two networks. */
+/* 0 for the LID of an Ethernet port: InfiniBand and Ethernet are two networks. Other LIDs are returned as they are. */
 static uint16_t infiniband_only(uint16_t lid)
 {
     struct fab_place at;

@@ -17,8 +17,8 @@ void qp_flush_receives(struct qp *q)
     }
 }
 
-/* A delivery by another process ends, or ends with its process; one by our own threads ends, because the wire has given up what was
- * half received. */
+/* Waits until no delivery to the QP is in progress. A delivery by another process ends, at the latest with that
+ * process; one by our own threads ends because the wire has discarded what was partly received. */
 void qp_quiet(const struct qp *q)
 {
     for (unsigned turn = 0; atomic_load(&q->sh->users);)
@@ -26,8 +26,8 @@ void qp_quiet(const struct qp *q)
     hold_wait(HOLD_QP | q->idx);
 }
 
-/* A message that is being delivered has taken its receive request: its completion comes before those of the requests behind it,
- * which are flushed, and nothing arrives when this is over. */
+/* Moves the QP to the error state. A message that is being delivered has taken its receive request and completes
+ * before the requests behind it are flushed; nothing arrives after this function. */
 void qp_to_error(struct qp *q)
 {
     q->attr.qp_state = qp_ibv(q)->state = IBV_QPS_ERR;
@@ -41,7 +41,7 @@ void qp_to_error(struct qp *q)
         qp_report(q, IBV_EVENT_QP_LAST_WQE_REACHED);
 }
 
-/* A peer's engine or this one reports an error of the QP's responder. */
+/* Called by a peer's engine or this one when the QP's responder has detected an error. */
 void qp_fail(struct qp *q, enum ibv_event_type why)
 {
     sq_lock(q);

@@ -10,7 +10,7 @@ static struct lock table_lock;
 static uint32_t table_hint, created;
 static bool taken[QP_MAX]; /* a number is allocated before its QP can be looked up, and freed after that */
 
-/* What repeats with the seed must not hang on a number, so QPs are counted too. */
+/* Allocates a QP number. Faults that repeat with the seed must not depend on it, so QPs are also counted: *nth. */
 uint32_t qp_number_allocate(uint32_t *nth)
 {
     lock_take(&table_lock);
@@ -37,7 +37,7 @@ void qp_table_add(struct qp *q)
     lock_drop(&table_lock);
 }
 
-/* A lookup marks the QP busy under the same lock. */
+/* Removes the QP. A lookup marks the QP busy under the same lock, so no thread starts to use it afterwards. */
 void qp_table_remove(struct qp *q)
 {
     lock_take(&table_lock);
@@ -84,7 +84,7 @@ void qp_each(void (*fn)(struct qp *q, uint32_t arg), uint32_t arg)
         }
 }
 
-/* A thread that works on a QP holds its lock, and checks the keys after acquiring it. */
+/* Waits until threads that hold a QP's lock have released it: a thread checks memory keys only after taking that lock. */
 void qp_fence(void)
 {
     qp_each(qp_fence_builder, 0);

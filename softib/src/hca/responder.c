@@ -34,7 +34,7 @@ static bool right_path(const struct sh_qp *q, const struct request *r)
                (uint32_t)(atomic_load_explicit(&q->dlid, memory_order_relaxed) >> proc.fab.lmc);
 }
 
-/* An alternate path may be taken by this very request. */
+/* Checks the path of a request, which may be the one that migrates the QP to its alternate path. */
 static bool responder_check_path(struct target *t, const struct request *r)
 {
     if (r->type == IBV_QPT_UD)
@@ -45,7 +45,7 @@ static bool responder_check_path(struct target *t, const struct request *r)
     return right_path(t->qp, r);
 }
 
-/* Before the state is read: the owner changes the state and then waits for uses. */
+/* Marks the receiver in use, before its state is read: the owner changes the state first and then waits for users. */
 static _Atomic uint64_t *responder_use_begin(const struct peer *owner, uint32_t index, atomic_uint *users)
 {
     if (!owner->self)
@@ -80,7 +80,8 @@ enum answer target_find(struct peer *owner, uint32_t qpn, const struct request *
     return ANS_DROP;
 }
 
-/* The SRQ that an XRC request names must be of the QP's domain; it may belong to another process of the node. */
+/* Finds the SRQ that an XRC request names. It must belong to the QP's domain, and may belong to another process of the
+ * node. */
 static bool xrc_find(struct target *t, const struct request *r)
 {
     int why;
@@ -103,7 +104,7 @@ static bool xrc_find(struct target *t, const struct request *r)
     return false;
 }
 
-/* False: the request names no SRQ of the domain, and the QP has failed. */
+/* Finds where received data goes. Returns false if the request names no SRQ of the domain; the QP has failed then. */
 static bool memory_found(struct target *t, const struct request *r)
 {
     if (LIKELY(r->type != IBV_QPT_XRC_RECV) || xrc_find(t, r))
@@ -149,7 +150,7 @@ void target_fail(struct target *t, enum ibv_event_type why)
         peer_event(t->owner, SHEV_QP_ERROR, atomic_load(&t->qp->qpn), why);
 }
 
-/* Programs see no LIDs of ports of RoCE. */
+/* The LID that programs see: 0 for ports of RoCE. */
 static uint16_t seen_lid(uint16_t lid)
 {
     struct fab_place at;
@@ -228,7 +229,7 @@ static enum answer land_receive(struct target *t, const struct request *r, struc
     return ANS_OK;
 }
 
-/* What the QP itself does not take is an invalid request, whatever the memory would allow. */
+/* True if the QP's access flags permit the request. If not, it is an invalid request whatever the memory permits. */
 static bool qp_takes(const struct sh_qp *q, uint32_t need)
 {
     return atomic_load_explicit(&q->access, memory_order_relaxed) & need;
@@ -316,7 +317,7 @@ enum answer target_source(struct target *t, const struct request *r, uint64_t le
     return ANS_OK;
 }
 
-/* The requests of this QP that used the window before are over. */
+/* Invalidates the window that a request names; earlier requests of this QP that used it have completed. */
 static void invalidate_named(struct target *t, uint32_t key)
 {
     struct sh_mr *s = window_named(t, key);

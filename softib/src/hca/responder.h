@@ -66,10 +66,10 @@ enum answer target_land(struct target *t, const struct request *r, struct landin
 /* For READ (need = remote read) and atomics. */
 enum answer target_source(struct target *t, const struct request *r, uint64_t len, uint32_t need,
                           struct rseg *s);
-/* The data is there: completes the receive, if one was taken. `ok` false: the copy failed. */
+/* Called when the data has been copied: completes the receive, if one was taken. `ok` false: the copy failed. */
 enum answer target_finish(struct target *t, const struct request *r, struct landing *l, bool ok);
 
-/* The message will not be completed: gives everything back; the receive request is flushed or forgotten. */
+/* Called when the message will not be completed: releases everything; the receive request is flushed or dropped. */
 void target_abandon(struct target *t, const struct request *r, struct landing *l, bool flush);
 
 void target_fail(struct target *t, enum ibv_event_type why);

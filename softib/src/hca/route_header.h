@@ -8,10 +8,10 @@
 #include "fabric/gid.h"
 #include "hca/hca.h"
 
-/* For a datagram of `length` bytes from port `from` along `p`. */
+/* Writes the route header (GRH) of a datagram of `length` bytes from port `from` along `p`. */
 void route_header_write(struct ibv_grh *g, uint32_t from, const struct path *p, uint32_t length);
 
-/* Source and destination of a received header, and on RoCE its type; false: not a valid header. */
+/* Reads source and destination of a received header, on RoCE also its type. False if it is not valid. */
 bool route_header_read(const struct ibv_grh *g, bool ethernet, struct gid *source, struct gid *destination);
 
 #endif

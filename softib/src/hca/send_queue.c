@@ -95,7 +95,7 @@ void sq_complete(struct qp *q, struct wqe *w, uint64_t index, enum ibv_wc_status
     cq_push(proc.self, cq->idx, &e);
 }
 
-/* Every request after the failed one is flushed, signalled or not. */
+/* Flushes every request after the failed one, signalled or not. */
 void sq_flush(struct qp *q)
 {
     for (; q->done != q->posted; q->done++)

@@ -16,7 +16,7 @@ static inline void sq_take_wire(struct qp *q)
         q->wire->lock();
 }
 
-/* Keeps the QP's lock and gives the wire's back for a while. */
+/* Releases the wire's lock for a moment and keeps the QP's. */
 static inline void sq_give_wire(struct qp *q)
 {
     if (UNLIKELY(q->wire->unlock != NULL))
@@ -37,7 +37,7 @@ static inline void sq_unlock(struct qp *q)
 
 void sq_run(struct task *t); /* takes the locks and runs the queue of the QP that the task is part of */
 
-/* Our own buffers as iovecs; -1 when a key does not fit. */
+/* The request's local buffers as iovecs; -1 if a key does not permit the access. */
 int sq_gather(struct qp *q, struct wqe *w, uint32_t need, struct iovec *iov);
 void sq_request(struct qp *q, const struct wqe *w, struct request *r);
 void sq_complete(struct qp *q, struct wqe *w, uint64_t index, enum ibv_wc_status st);
@@ -47,13 +47,15 @@ uint64_t rnr_timer_ns(unsigned code);
 
 /* qp_error.c */
 void sq_error(struct qp *q, enum ibv_wc_status st); /* of the oldest incomplete request */
-/* RNR and silence of an RC peer: wait and try again, or give up. Returns the status to fail with, or SUCCESS. */
+/* Handles a receiver that is not ready, or a silent peer: schedules a retry or gives up. Returns the status to fail
+ * with, or SUCCESS. */
 enum ibv_wc_status sq_retry(struct qp *q, enum answer a, uint32_t arg, uint64_t now);
 
 /* ud.c */
 enum answer ud_execute(struct qp *q, struct wqe *w);
 void ud_deliver(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov, int n);
-/* Deterministic: the same number and QP number give the same result in every process. */
+/* Delivers a datagram with this number. Faults are deterministic: the same datagram number and QP number give the same
+ * result in every process. */
 void ud_deliver_numbered(struct peer *to, uint32_t qpn, const struct request *r, const struct iovec *iov,
                          int n, uint64_t number);
 /* The multicast group's row in the registry; -1: no member. */

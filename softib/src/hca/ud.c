@@ -18,7 +18,7 @@ struct held_datagram {
     char data[];
 };
 
-/* ud_drop: one receiver loses a datagram that others of its group may get. */
+/* True if ud_drop= discards the datagram at this receiver; others of its group may receive it. */
 static bool ud_is_dropped(uint32_t qpn, uint64_t number)
 {
     if (LIKELY(!proc.fab.ud_drop))
@@ -92,7 +92,7 @@ static void send_held(struct qp *q, struct held_datagram *h)
     free(h);
 }
 
-/* Reordering: keeps this one back until the next was sent. True when it did. */
+/* Keeps this datagram back until the next one was sent (ud_reorder=). Returns true if it did. */
 static bool hold_back(struct qp *q, struct wqe *w, const struct request *r, bool mc, const struct iovec *iov,
                       int n)
 {

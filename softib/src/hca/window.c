@@ -46,7 +46,7 @@ void window_unbind(struct sh_mr *s, const struct wire *held)
     s->within = 0;
 }
 
-/* The part of a region that a window is to cover lies in it, and the region allows windows with such access. */
+/* True if the window lies in the region, and the region permits windows with such access. */
 static bool region_allows(const struct sh_mr *s, const struct sh_mr *region, const struct wqe *w)
 {
     const uint64_t length = w->swap;

@@ -21,10 +21,10 @@ static inline bool window_request(uint8_t opcode)
 /* Executes the request exactly once; the locks of the QP and of its wire are held. ANS_OK or ANS_WINDOW. */
 enum answer window_execute(struct qp *q, struct wqe *w);
 
-/* The window can no longer be reached. `wire`: its lock is held, NULL: none is. */
+/* Makes the window unreachable. `wire`: the wire whose lock is held, or NULL. */
 void window_unbind(struct sh_mr *window, const struct wire *wire);
 
-/* Whether the target's QP may reach memory by this key: a window of type 2 belongs to the QP that bound it. */
+/* True if the target's QP may access memory by this key: a window of type 2 belongs to the QP that bound it. */
 static inline bool window_admits(const struct sh_mr *s, const struct target *t)
 {
     return mr_window_type(s) != IBV_MW_TYPE_2 ||

@@ -47,7 +47,7 @@ static inline const struct wire *wire_to(uint32_t node)
     return wire_far && node != proc.fab.node ? wire_far : wire_near;
 }
 
-/* The switch is behind the far wire, where there is one. */
+/* The wire that leads to the barrier switch: the network's wire if there is one. */
 static inline const struct wire *wire_of_switch(void)
 {
     return wire_far ? wire_far : wire_near;

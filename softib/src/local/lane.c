@@ -42,7 +42,7 @@ static bool try_lock(struct shlock *l)
     return atomic_compare_exchange_strong(&l->owner, &zero, shlock_self);
 }
 
-/* The lock is held. If its owner died, releases it. */
+/* Releases a lock whose owner has died. */
 static void release_abandoned(struct shlock *l)
 {
     unsigned owner = atomic_load(&l->owner);
@@ -122,7 +122,7 @@ static void note_sleep(struct reg_lane *l, int i, const struct peer *owner, uint
         set_sleep(l, i, AWAKE);
 }
 
-/* Its process does not live, or it left: it takes nothing. Its lock is held. */
+/* Skips all packets of a member that has died or left. Its lock is held. */
 static void take_nothing(struct reg_lane *l, int i)
 {
     l->taker[i].due = 0;
@@ -130,8 +130,7 @@ static void take_nothing(struct reg_lane *l, int i)
     set_sleep(l, i, AWAKE);
 }
 
-/* Skips packets before `must` that are not yet delivered to a member, to make room for newer ones. Its lock
- * is held. */
+/* Skips undelivered packets of a slow member before number `must`, to make room for newer ones. Its lock is held. */
 static void lane_skip_packets(int row, int i, uint64_t must)
 {
     struct reg_taker *m = &proc.reg->lane[row].taker[i];
@@ -141,7 +140,7 @@ static void lane_skip_packets(int row, int i, uint64_t must)
     }
 }
 
-/* Delivers to another process's member. False: another thread is delivering. */
+/* Delivers packets on behalf of another process's member. Returns false if another thread is delivering to it. */
 static bool take_for(int row, int i, uint64_t must, uint64_t *next)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -179,8 +178,8 @@ static bool has_sleepers(struct reg_lane *l, bool dozing)
     return any != 0;
 }
 
-/* Delivers to at most `most` sleeping members with pending packets. *met: there were some. True: there may be
- * more. */
+/* Delivers to at most `most` sleeping members with pending packets. *met: set if there were some. Returns true if
+ * there may be more. */
 static bool wake_some(int row, int most, bool dozing, bool *met)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -207,9 +206,10 @@ static bool wake_some(int row, int most, bool dozing, bool *met)
     return more;
 }
 
-/* While somebody who was woken has not yet looked for more sleepers, `waking` is 1 and senders leave the sleepers alone: else a sender of
- * many packets would wake all of them. It is set before anybody is woken, who may clear it; and whoever clears it looks once more, for
- * a sender may have seen it set. */
+/* Wakes sleeping members with pending packets. While a woken process has not yet searched for further sleepers,
+ * `waking` is 1 and senders wake nobody: otherwise the sender of many packets would wake all of them. `waking` is set
+ * before a process is woken, which may clear it; whoever clears it searches once more, because a sender may have found
+ * it set. */
 static bool lane_wake_members(int row, int most, bool dozing)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -225,7 +225,7 @@ static bool lane_wake_members(int row, int most, bool dozing)
 
 /* ---- sending ---- */
 
-/* Delivers to a member that has not taken packets before `must`. False: the delivering thread makes no
+/* Delivers to a member that has not taken the packets before `must`. Returns false if the delivering thread makes no
  * progress; its process may be stopped. */
 static bool clear_for(int row, int i, uint64_t must)
 {
@@ -240,7 +240,7 @@ static bool clear_for(int row, int i, uint64_t must)
     return true;
 }
 
-/* Room for one packet more. The lane's lock is held. */
+/* Makes room for one more packet. The lane's lock is held. */
 static bool make_room(int row, uint64_t tail)
 {
     struct reg_lane *l = &proc.reg->lane[row];
@@ -306,7 +306,7 @@ void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, co
 
 /* ---- receiving ---- */
 
-/* Takes new packets for a QP of this process; false: another thread is delivering. */
+/* Delivers new packets to a QP of this process. Returns false if another thread is delivering. */
 static bool take_own(struct membership *m)
 {
     struct reg_lane *l = &proc.reg->lane[m->row];
@@ -354,7 +354,7 @@ void lane_take_all(void)
     }
 }
 
-/* A packet is due to arrive, or a member that should have woken others was slow, stopped or killed. */
+/* Runs when a packet is due to arrive, or when a member that should have woken others was slow, stopped or killed. */
 static void run_later(struct task *t)
 {
     (void)t;

@@ -23,7 +23,7 @@ void lane_reset_after_fork(void);                 /* in a forked child */
 void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, const struct iovec *iov, int n,
                uint32_t not_qpn);
 
-/* For pollers: takes what is new. */
+/* Called by threads that poll: delivers new packets to all QPs of this process. */
 void lane_take_all(void);
 extern _Atomic uint64_t lane_heard;
 extern atomic_uint lane_memberships;

@@ -20,7 +20,7 @@ static uint64_t pace_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint
     return end;
 }
 
-/* One direction of a port, and the bus behind it, which carries both. */
+/* Books one direction of a port, and the adapter's bus, which carries both. */
 static uint64_t book_port(uint32_t linear, bool out, uint64_t bytes, uint64_t now)
 {
     const struct fab_port *f = &proc.fab.port[linear];

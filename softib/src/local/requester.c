@@ -150,7 +150,7 @@ static bool link_up(const struct qp *q)
     return port_up(q->linear) && port_up(to);
 }
 
-/* The acknowledgement of an executed request was lost: it is requested again. */
+/* Requests an acknowledgement again that was lost. */
 static void lost_ack(struct qp *q)
 {
     for (uint64_t i = q->done; i != q->next; i++) {
@@ -161,7 +161,7 @@ static void lost_ack(struct qp *q)
     q->next = q->done;
 }
 
-/* Completes what was executed, in order, as far as its acknowledgements are back. */
+/* Completes, in order, the executed requests whose acknowledgements have arrived. */
 static bool requester_reap(struct qp *q, uint64_t now)
 {
     while (q->done != q->next) {
@@ -179,7 +179,7 @@ static bool requester_reap(struct qp *q, uint64_t now)
     return true;
 }
 
-/* One request. False: stop here, the rest has to wait. */
+/* Executes one request. Returns false if the rest of the queue has to wait. */
 static bool requester_step(struct qp *q, uint64_t *now)
 {
     struct wqe *w = sq_at(q, q->next);

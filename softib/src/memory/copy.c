@@ -39,7 +39,7 @@ static bool copy_is_all_mapped(const struct rseg *s, int n)
     return true;
 }
 
-/* Walks both lists; the last piece is stored with its last byte last. */
+/* Copies between two lists; the last piece is stored with its last byte last, for receivers that poll it. */
 static void direct_out(const struct rseg *dst, const struct iovec *src, uint64_t n)
 {
     uint64_t doff = 0, soff = 0;

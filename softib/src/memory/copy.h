@@ -13,7 +13,7 @@ bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src
 bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct iovec *dst, int nd,
              uint64_t n);
 
-/* Into directly reachable memory, in order. */
+/* Copies into directly accessible memory, in order, the last byte last. */
 void copy_last_last(char *dst, const char *src, size_t n);
 
 /* One 8-byte atomic at s (fetch-add, or compare-swap when cas); the old value in *old. */

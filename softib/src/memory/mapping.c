@@ -31,7 +31,8 @@ static enum kind mapping_kind(bool shared, uint64_t ino, const char *name)
     return shared && ino ? MAP_SHARED_FILE : !shared && !ino && plain ? MAP_PRIVATE_ANON : MAP_OTHER;
 }
 
-/* Opened for each query: in a forked child the parent's descriptor would report the parent's memory. */
+/* Queries the kernel for one mapping. The file is opened each time: a forked child would read the parent's memory map
+ * through an inherited descriptor. */
 int mapping_query(uint64_t addr, uint64_t len, struct mapping *m)
 {
     char name[NAME_SIZE] = "";

@@ -16,13 +16,14 @@ struct mapping {
     enum kind kind;
 };
 
-/* The one mapping that holds all of [addr, addr+len) and can be written to; false: there is none. */
+/* Finds the mapping that contains all of [addr, addr+len) and is writable; false if there is none. */
 bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m);
 
-/* Every page of [addr, addr+len) is in some mapping now. */
+/* True if every page of [addr, addr+len) is mapped. */
 bool mapping_present(uint64_t addr, uint64_t len);
 
-/* The two ways to ask the kernel, for a test. asked: -1 when this kernel cannot be asked for one mapping, else 0 or 1. */
+/* The two methods of querying the kernel, separately for a test. asked: -1 if this kernel cannot query a single
+ * mapping, else 0 or 1. */
 int mapping_query(uint64_t addr, uint64_t len, struct mapping *m);
 bool mapping_read(uint64_t addr, uint64_t len, struct mapping *m);
 

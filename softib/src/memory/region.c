@@ -13,7 +13,7 @@
 #define PAGE_SHIFT 12 /* of what is counted */
 #define STALE_MAX  16 /* mappings of regions that are gone, besides as many as there are of others */
 
-/* Entries whose region was deregistered: the owner waited for all transfers, so the mapping is unused. */
+/* Unmaps regions that were deregistered: the owner has waited for all transfers, so the mapping is unused. */
 static void drop_stale(struct peer *owner, struct mr_map **bucket)
 {
     for (struct mr_map **p = bucket, *m; (m = *p);) {
@@ -30,8 +30,8 @@ static void drop_stale(struct peer *owner, struct mr_map **bucket)
     }
 }
 
-/* The owner of a region that is gone cannot reach the mappings of other processes, and each keeps its memory from being
- * freed. */
+/* Unmaps all stale mappings of the owner's regions: the owner cannot reach them, and each one keeps its memory from
+ * being freed. */
 static void sweep_maps(struct peer *owner)
 {
     for (int i = 0; i < MR_MAPS; i++)
@@ -54,7 +54,7 @@ static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s
         m->base = (char *)m->map + skip;
 }
 
-/* A peer's shared region as mapped here; NULL when it cannot be mapped, which is remembered too. */
+/* Maps a peer's shared region here; NULL if that is impossible, which is recorded as well. */
 static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
 {
     struct mr_map **bucket = &owner->maps[(key >> MR_SHIFT) % MR_MAPS];
@@ -81,13 +81,15 @@ static bool region_permits(const struct sh_mr *s, uint32_t pd, uint64_t addr, ui
            addr - s->iova <= s->length - len;
 }
 
-/* A page of a region that is not pinned may be gone: an adapter would fail the request, and a copy would fail the process. */
+/* True if pages of an unpinned region are missing: an adapter would fail the request, and a copy would crash the
+ * process. */
 static bool region_has_lost_pages(const struct sh_mr *s, uint64_t addr, uint64_t len)
 {
     return UNLIKELY(s->access & MR_ON_DEMAND) && !mapping_present(s->addr + (addr - s->iova), len);
 }
 
-/* Private memory that has moved twice its length will probably move more: its owner is asked to make it faster. */
+/* Counts the bytes moved. Private memory that has moved twice its length will probably move more, so its owner is
+ * asked to move it to huge pages. */
 static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
 {
     if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s) || s->access & MR_ON_DEMAND)

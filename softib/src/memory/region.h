@@ -15,7 +15,7 @@ struct rseg { /* a piece of some process's memory */
     _Atomic uint64_t *hold; /* NULL: our own */
     uint32_t key;
 };
-/* Finds [addr, addr+len) of a region and holds it; false when key, bounds, domain or rights do not fit. */
+/* Finds [addr, addr+len) of a region and holds a reference; false if key, bounds, domain or rights do not match. */
 bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint64_t len, uint32_t need,
              struct rseg *out);
 /* The same for our own lkeys; valid while the QP's lock is held. */

@@ -73,7 +73,7 @@ bool share_wanted(struct peer *p)
     return !n;
 }
 
-/* Help came, or never did, or only took the processor from us. */
+/* Updates the estimate of whether sharing copies with this peer saves time, after one shared copy. */
 static void share_update_estimate(struct peer *p, bool useful, bool late)
 {
     unsigned n = late ? 6 : useful ? 0 : atomic_load_explicit(&p->unhelped, memory_order_relaxed) + 1;
@@ -102,9 +102,9 @@ static void share_encode_pieces(struct sh_piece *out, const struct iovec *iov, i
         out[i] = (struct sh_piece){(uintptr_t)iov[i].iov_base, iov[i].iov_len};
 }
 
-/* Waits for the pieces the other side has taken; it may have been put off the processor with one. Then its
- * help costs more than it brings: late is what takes several times as long as we would have taken. `began`:
- * when our own part was begun. */
+/* Waits for the pieces that the other side has taken. Its process may have lost the processor in the middle of one;
+ * help that takes several times as long as our own copy would have is recorded as late. `began`: when our own part
+ * began. */
 static bool share_wait_helpers(struct peer *p, const struct part *part, uint64_t end, uint64_t began,
                                bool *late)
 {
@@ -192,8 +192,8 @@ static int share_decode_pieces(struct iovec *out, const struct sh_piece *in, uin
     return (int)n;
 }
 
-/* What is read here may be half of the next copy's; then `next` has another number and no piece is taken: the
- * exchange that takes one is ordered after these reads. */
+/* Reads the description of a copy. It may be overwritten by the next copy; `next` then has another number and no piece
+ * is taken, because the exchange that takes one is ordered after these reads. */
 static void job_read(struct sh_copy *c, struct job *j)
 {
     uint64_t word = atomic_load(&c->next);
@@ -215,7 +215,7 @@ static void share_report_done(struct sh_copy *c, uint64_t number, uint64_t len)
         ;
 }
 
-/* Takes at most `most` pieces; true when both sides took turns, that is, worked at the same time. */
+/* Copies at most `most` pieces. Returns true if both sides alternated, that is, worked at the same time. */
 static bool share_help_copy(struct sh_copy *c, unsigned most, uint64_t *got)
 {
     struct job j;

@@ -15,7 +15,7 @@
 
 #define SHARE_MIN (64u << 10) /* below this the sender is done before help comes */
 
-/* The kernel moves bytes between `mine` and the other process's memory; the other processes see that we are at it. */
+/* Copies by the kernel between `mine` and the other process's memory, and announces the copy to the other processes. */
 static inline ssize_t share_move(pid_t pid, bool read, const struct iovec *mine, unsigned long nm,
                                  const struct iovec *theirs, unsigned long nt)
 {
@@ -39,12 +39,12 @@ static inline bool share_open(void)
     return atomic_load_explicit(&proc.arena->copies_open, memory_order_relaxed) != 0;
 }
 
-/* For pollers: takes a piece of each copy that a sender has opened. */
+/* Called by threads that poll: copies one piece of each open shared copy. */
 void share_help(void);
-/* For the engine thread, before it sleeps: helps as long as copies keep coming, but not beyond `due`, when it
- * has other work. True: come again, do not sleep. */
+/* Called by the engine thread before it sleeps: helps while copies keep coming, but not beyond `due`, when it has
+ * other work. Returns true if it should call again instead of sleeping. */
 bool share_attend(uint64_t due);
-/* No thread of ours helps any more with copies whose sender died. */
+/* Stops helping with copies whose sender has died. */
 void share_bury(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "fabric/proc.h"
 
-/* The address a datagram for that port is sent to: the one that answered last, else the first. */
+/* The address for a datagram to that port: the one that answered last, else the first. */
 struct in_addr address_of(uint32_t linear);
 bool address_known(uint32_t linear);
 bool address_is_registered(uint32_t linear, unsigned *n); /* the n-th answered last */

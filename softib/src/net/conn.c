@@ -28,7 +28,7 @@ bool conn_any_broken(void)
     return any;
 }
 
-/* A token bucket that holds half a millisecond, so that a late wake-up costs nothing. */
+/* Books time on a token bucket that holds half a millisecond, so that a late wake-up costs no bandwidth. */
 static uint64_t conn_reserve_time(_Atomic uint64_t *free_at, uint64_t rate, uint64_t bytes, uint64_t now)
 {
     uint64_t need = (uint64_t)((__uint128_t)bytes * NS_S / rate), old = atomic_load(free_at), end;

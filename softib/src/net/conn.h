@@ -126,8 +126,8 @@ extern const struct conn_user *conn_user;
 
 /* conn.c */
 extern struct conn *conns, *conn_hot; /* connection of the last frame: polled first */
-/* Books bytes on one direction of a port and on the bus of its adapter; returns until when the next ones have to
- * wait, 0: not at all. */
+/* Books bytes on one direction of a port and on the bus of its adapter. Returns the time until which the next ones
+ * have to wait, 0 for no wait. */
 uint64_t port_book(uint32_t linear, bool out, uint64_t bytes);
 void conn_received(struct conn *c, uint32_t linear, uint32_t bytes); /* the port's rate may stop reading */
 void conn_break(struct conn *c); /* marks it; freed when nothing uses it */
@@ -141,7 +141,7 @@ static inline uint32_t net_fabric(void)
 
 /* conn_open.c */
 struct conn *conn_open(uint32_t node, uint32_t slot, uint32_t linear, uint32_t to);
-/* A caller proved that it is that process; `linear` is our port, `from` its. */
+/* Accepts a connection from a caller that has proved to be that process; `linear` is our port, `from` the caller's. */
 bool conn_accepted(int fd, uint32_t node, uint32_t slot, uint32_t linear, uint32_t from);
 void conn_bury(void); /* nothing uses one: frees those that broke */
 void conn_tick(uint64_t now);
@@ -161,7 +161,7 @@ void conn_flush_acks(void); /* all that wait */
 void conn_drop_ack(struct conn *c);
 void conn_activate(struct conn *c, struct remote *r);
 void conn_out_free(struct conn *c);
-/* A lazy acknowledgement of q, if there is one, leaves with what `with` sends next. */
+/* Sends a delayed acknowledgement of q, if there is one, together with the next data on `with`. */
 void conn_join_ack(struct qp *q, struct conn *with);
 
 #endif

@@ -21,7 +21,7 @@ static bool read_some(struct conn *c, void *buf, size_t n, size_t *got)
     return false;
 }
 
-/* Bytes into the sink; `last` says that the final one of a message is among them and is to be stored last. */
+/* Stores received bytes at their destination. `last`: they include the final byte of a message, which is stored last. */
 static void sink_put(struct sink *s, const uint8_t *p, size_t n, bool last)
 {
     while (n) {
@@ -48,7 +48,7 @@ static void sink_put(struct sink *s, const uint8_t *p, size_t n, bool last)
     }
 }
 
-/* The bulk of a large payload goes straight to its place; its very last byte comes through the buffer. */
+/* Reads the bulk of a large payload directly to its destination; its very last byte goes through the buffer. */
 static bool read_direct(struct conn *c)
 {
     size_t want = c->in_left - 1, got;
@@ -91,7 +91,7 @@ static void conn_send_pong(struct conn *c)
     conn_reply(c, &f, NULL);
 }
 
-/* One step over what is buffered. False: more bytes are needed. */
+/* Handles the next part of the buffered bytes. Returns false if more bytes are needed. */
 static bool conn_parse_one(struct conn *c)
 {
     if (!c->in_payload) {
@@ -131,7 +131,7 @@ void conn_parse(struct conn *c)
         conn_hot = c;
 }
 
-/* Reading goes on when the answers have left: conn_send sees to that, also if they all do at once. */
+/* Stops reading until the pending answers have been sent; conn_send resumes it. */
 static void stop_reading(struct conn *c)
 {
     if (c->rx_full || c->broken)

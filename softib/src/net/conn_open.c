@@ -27,7 +27,7 @@ static void conn_free(struct conn *c)
     free(c);
 }
 
-/* In use, connections are only marked as closed; here no thread uses one. */
+/* Frees closed connections. While in use they are only marked; here no thread uses one. */
 void conn_bury(void)
 {
     if (LIKELY(!conn_any_broken()))
@@ -73,7 +73,7 @@ static void conn_adopt(struct conn *c, int fd)
     c->fd = fd;
 }
 
-/* The search is over: with a connection and our address of it, or, fd below 0, without. */
+/* Called when the search for an address has ended: with a connected socket and our address on it, or with fd below 0. */
 static void conn_open_on_reached(struct conn *c, int fd, const struct in_addr *me)
 {
     conn_user->routed(c->to, me);

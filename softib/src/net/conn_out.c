@@ -122,7 +122,7 @@ static bool next_job(struct conn *c)
     return true;
 }
 
-/* Requests of the QPs take turns, a piece each. */
+/* Selects the next request to send; the QPs take turns, a piece each. */
 static bool next_request(struct conn *c)
 {
     struct remote *r;
@@ -149,7 +149,7 @@ static bool write_out(struct conn *c, struct iovec *iov, int n, size_t *done)
     return r >= 0;
 }
 
-/* The frame in c->out, as far as the socket takes it. */
+/* Writes as much of the frame in c->out as the socket accepts. */
 static bool push_frame(struct conn *c)
 {
     while (c->out_at < c->out_n) {
@@ -169,7 +169,7 @@ static bool push_frame(struct conn *c)
     return true;
 }
 
-/* The waiting small frames become the beginning of the next message. */
+/* Puts the waiting control frames in front of the next message. */
 static void take_ctrl(struct conn *c)
 {
     if (!c->ctrl_len)

@@ -67,7 +67,7 @@ static bool frame_carries_data(uint8_t opcode)
            opcode == IBV_WR_RDMA_WRITE || opcode == IBV_WR_RDMA_WRITE_WITH_IMM || opcode == IBV_WR_LOCAL_INV;
 }
 
-/* The lengths, types and numbers agree with each other. */
+/* True if the lengths, types and numbers of the frame are consistent. */
 static bool frame_is_consistent(const struct frame *f)
 {
     if (f->seq > 0xffffff || f->dst_qpn > 0xffffff || f->src_qpn > 0xffffff || f->total > MAX_MSG ||

@@ -51,7 +51,7 @@ struct frame {
 };
 
 void frame_encode(const struct frame *f, uint32_t fabric, uint8_t out[FRAME_BYTES]);
-/* False: not a frame of this fabric. */
+/* Decodes a frame header. Returns false if it is not a valid header of this fabric. */
 bool frame_decode(const uint8_t in[FRAME_BYTES], uint32_t fabric, struct frame *f);
 
 #endif

@@ -57,7 +57,7 @@ static void pause_until(uint64_t when)
     net_tick_at(when);
 }
 
-/* Only marked: an event of its may still be in the batch that is being worked on. */
+/* Marks a pending connection as closed; an event for it may still be in the batch that is being handled. */
 static void greet_close_caller(struct caller *k)
 {
     k->fd = -1;
@@ -85,7 +85,7 @@ void greet_bury(void)
         }
 }
 
-/* True: it calls us, and says who it is. */
+/* True if the greeting is addressed to this process and names its sender. */
 static bool for_us(const struct frame *f, struct fab_place *from, struct fab_place *to)
 {
     uint32_t slot = f->src_qpn >> QP_BITS;
@@ -149,7 +149,7 @@ static void greet_on_caller(struct watch *w, uint32_t ev)
     }
 }
 
-/* No descriptor is left: the connection at the head of the queue is taken with the spare one and closed, or it
+/* Rejects a connection when no descriptor is left: accepts it with the spare descriptor and closes it. Otherwise it
  * would be reported again and again. */
 static void greet_reject_caller(int listen_fd)
 {
@@ -166,7 +166,8 @@ static void greet_reject_caller(int listen_fd)
         pause_until(now_ns() + PAUSE_NS);
 }
 
-/* Room for one more: there is, or the oldest has had its time. */
+/* Makes room for one more pending connection. Returns false unless there is a free place or the oldest one has
+ * exceeded its time limit. */
 static bool make_room(uint64_t now)
 {
     struct caller *oldest = NULL;

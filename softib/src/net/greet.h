@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Listens on those addresses of this machine that the fabric names; false: the port number is taken. */
+/* Listens on the addresses of this machine that the fabric names. Returns false if the port number is in use. */
 bool greet_listen(uint16_t port);
 bool greet_start(void);
 void greet_tick(uint64_t now);

@@ -25,7 +25,7 @@ enum greet_answer greet_check(const uint8_t hello[HELLO_BYTES], const uint8_t ac
 void greet_proof(const uint8_t hello[HELLO_BYTES], const uint8_t ack[HELLO_ACK_BYTES],
                  uint8_t out[PROOF_BYTES]);
 
-/* The answer to a HELLO that was for us: out is the HELLO_ACK. */
+/* Writes the HELLO_ACK that answers a HELLO addressed to this process. */
 void greet_answer(const uint8_t hello[HELLO_BYTES], uint8_t out[HELLO_ACK_BYTES]);
 
 #endif

@@ -15,7 +15,7 @@
 #define KEY_BYTES   16
 #define NONCE_BYTES 16
 
-/* Reads SOFTIB_KEY, else the file SOFTIB_KEY_FILE, else ~/.softib.key. False: err contains the remedy. */
+/* Reads SOFTIB_KEY, else the file SOFTIB_KEY_FILE, else ~/.softib.key. On failure returns false; err says what to do. */
 bool key_read(uint8_t key[KEY_BYTES], char *err, size_t errlen);
 bool key_parse(const char *text, uint8_t key[KEY_BYTES]);
 
@@ -24,8 +24,8 @@ void key_use(const uint8_t key[KEY_BYTES], uint64_t fabric);
 
 enum key_side { KEY_CALLER, KEY_CALLED };
 
-/* What one end of a connection proves itself with: a code over the HELLO, which says who calls whom, and over
- * the challenges of both. */
+/* The proof of one end of a connection: a MAC over the HELLO, which names caller and callee, and over the challenges
+ * of both. */
 void key_proof(enum key_side side, const uint8_t *hello, size_t hello_len, const uint8_t caller[NONCE_BYTES],
                const uint8_t called[NONCE_BYTES], uint8_t out[SHA256_SIZE]);
 /* A secret for one purpose, which all members of the fabric compute alike. */

@@ -15,7 +15,7 @@ static void poll_free_closed(void)
     greet_bury();
 }
 
-/* Drains the sockets without waiting. */
+/* Reads everything from the sockets without waiting. */
 static void poll_drain(void)
 {
     conn_flush_acks();
@@ -24,8 +24,8 @@ static void poll_drain(void)
     poll_free_closed();
 }
 
-/* The same for a poller that comes again soon. A frame mostly comes from where the last one came from: one read
- * instead of asking for all sockets first. */
+/* The same for a thread that polls again soon. Frames usually come from the socket of the last one: it is read once,
+ * instead of querying all sockets first. */
 static void poll_peek(void)
 {
     static unsigned turn;

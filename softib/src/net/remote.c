@@ -9,7 +9,7 @@
 /* Every connected QP of this process, as a list and by the index in its number; under the lock of this wire. */
 static struct remote *remotes, *by_index[QP_MAX];
 
-/* The port it arrives at, which may be that of an alternate path, is ours and up. */
+/* True if the destination port, possibly that of an alternate path, belongs to this node and is up. */
 static bool remote_is_destination(uint16_t dlid)
 {
     struct fab_place at;
@@ -98,7 +98,8 @@ static void drop_jobs(struct conn *c, const struct qp *q)
     }
 }
 
-/* A frame half out points into memory the program gets back now: the rest is sent from a copy. */
+/* Detaches a connection: a partly sent frame points to memory that the program gets back now, so the rest is sent from
+ * a copy. */
 static void remote_detach_conn(struct conn *c)
 {
     size_t left = 0;
@@ -152,7 +153,7 @@ static bool points_into(const struct conn *c, const struct sh_mr *s)
     return false;
 }
 
-/* Answers to RDMA READs of it that have not left are refused, as if they had come now. */
+/* Refuses pending answers to RDMA READs of the region, as if they had been requested now. */
 static void refuse_reads(struct conn *c, const struct sh_mr *s)
 {
     for (struct read_job **p = &c->jobs, *j; (j = *p);) {
@@ -173,7 +174,7 @@ static void refuse_reads(struct conn *c, const struct sh_mr *s)
     }
 }
 
-/* What was on its way to or from the region ends here: after this nothing touches its memory. */
+/* Ends all transfers to and from the region; nothing touches its memory afterwards. */
 void remote_retract(struct sh_mr *s)
 {
     for (struct conn *c = conns; c; c = c->next) {
@@ -190,7 +191,7 @@ void remote_retract(struct sh_mr *s)
             conn_send(c);
 }
 
-/* It has nothing to send on any connection. */
+/* Removes the QP from the send lists of all connections. */
 static void remote_deactivate(const struct remote *r)
 {
     for (struct conn *c = conns; c; c = c->next) {
@@ -207,7 +208,8 @@ static void remote_deactivate(const struct remote *r)
     }
 }
 
-/* Another path: what is under way on the old connection may arrive or not, and everything is sent again. */
+/* Called when the QP uses another path: frames on the old connection may or may not arrive, and everything is sent
+ * again. */
 void remote_moved(struct qp *q)
 {
     struct remote *r = q->remote;

@@ -12,7 +12,7 @@
 
 #define SEQ_MASK 0xffffffu
 
-/* How far b is behind a on the circle of sequence numbers. */
+/* The distance from a back to b in modular sequence numbers. */
 static inline uint32_t seq_diff(uint32_t a, uint32_t b)
 {
     return (a - b) & SEQ_MASK;

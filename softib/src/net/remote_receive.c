@@ -48,7 +48,7 @@ static void remote_send_nak(struct conn *c, struct qp *q, const struct frame *f,
     conn_reply(c, &a, NULL);
 }
 
-/* A connection that has stalled with a piece of an earlier attempt must not write any more. */
+/* Stops a stalled connection from writing a piece of an earlier attempt. */
 static void stop_sink(struct remote *r)
 {
     struct conn *c = r->from;
@@ -57,8 +57,9 @@ static void stop_sink(struct remote *r)
     r->from = NULL;
 }
 
-/* An XRC request is delivered when all of its bytes are here: its SRQ may belong to another process of this node, into whose memory no
- * frames can be received, and an SRQ that is being destroyed does not wait for the rest of a message. */
+/* True if the request is received into a buffer first. An XRC request is delivered when all its bytes have arrived:
+ * its SRQ may belong to another process of this node, into whose memory frames cannot be received, and an SRQ that is
+ * being destroyed does not wait for the rest of a message. */
 static bool is_staged(const struct request *r)
 {
     return r->type == IBV_QPT_XRC_RECV;
@@ -72,7 +73,7 @@ static void drop_stage(struct remote *r)
     stop_sink(r);
 }
 
-/* All of the message is here: what a sender on this machine does with its message happens now. */
+/* Delivers a buffered message that is complete. */
 static enum answer deliver_stage(struct remote *r, uint32_t *timer)
 {
     struct iovec iov = {r->stage, r->r.length};
@@ -119,7 +120,7 @@ static void remote_decode_request(const struct frame *f, struct request *r)
     };
 }
 
-/* A message that will not be completed. */
+/* Drops a message that will not be completed. */
 void remote_abandon(struct remote *r, bool flush)
 {
     if (!r->open)
@@ -134,7 +135,7 @@ void remote_abandon(struct remote *r, bool flush)
     target_release(&r->t);
 }
 
-/* The connection broke in the middle and the sender begins again: what was landed is still ours. */
+/* True if the sender repeats a message from its start after the connection broke; its landing place is still valid. */
 static bool remote_is_restart(const struct remote *r, const struct frame *f)
 {
     return r->open && is_reliable(r->q) && f->total == r->r.length && f->opcode == r->r.opcode;
@@ -155,7 +156,7 @@ static void sink_landing(struct conn *c, struct remote *r, const struct frame *f
     c->sink.kind = SINK_REQUEST;
 }
 
-/* The first frame of a message: finds out where it goes. */
+/* Handles the first frame of a message: finds its destination. */
 static enum answer open_message(struct remote *r, const struct frame *f, uint32_t *timer)
 {
     remote_decode_request(f, &r->r);
@@ -206,8 +207,8 @@ static bool remote_lands_in_region(const struct landing *l, const struct sh_mr *
     return false;
 }
 
-/* A message that arrives in a region which is deregistered under it: the QP fails as it does when the key of
- * the first piece is wrong, and the sender hears it with the next one, or at once. */
+/* Handles a region that is deregistered while a message arrives in it: the QP fails as for a wrong key in the first
+ * piece; the sender is notified with the next one, or at once. */
 void remote_data_retract(struct remote *r, const struct sh_mr *s)
 {
     if (!r->open || !remote_lands_in_region(&r->l, s))
@@ -260,7 +261,7 @@ void read_job_free(struct read_job *j)
     free(j);
 }
 
-/* The answer is sent from a copy where the memory is another process's. */
+/* Copies the data of an RDMA READ if it is in another process's memory. */
 static enum answer copy_source(const struct target *t, struct read_job *j, uint32_t length)
 {
     if (t->memory->self || !length)
@@ -315,7 +316,7 @@ static void atomic_reply(struct conn *c, const struct frame *f, uint64_t old)
     conn_reply(c, &a, &be);
 }
 
-/* A repeated atomic gets its first answer again: it must not be done twice. */
+/* Answers a repeated atomic with its first result: it must not be executed twice. */
 static bool remote_repeat_atomic(struct conn *c, struct remote *r, const struct frame *f)
 {
     unsigned n = r->atomics < MAX_RD_ATOM ? r->atomics : MAX_RD_ATOM;
@@ -361,7 +362,7 @@ void remote_atomic_done(struct conn *c, struct remote *r)
     atomic_reply(c, f, old);
 }
 
-/* Is this request the next one, one already done, or one behind a gap? */
+/* Handles a request frame, which is the next in sequence, a repetition, or behind a gap. */
 void remote_request_frame(struct conn *c, struct remote *r, const struct frame *f)
 {
     uint32_t ahead = seq_diff(f->seq, r->expect);

@@ -21,7 +21,7 @@ static bool is_read_like(uint8_t opcode)
            opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* The latency of the link, one way. */
+/* The configured latency of the path, one way. */
 static uint64_t remote_latency(const struct qp *q)
 {
     struct fab_place at;
@@ -30,8 +30,8 @@ static uint64_t remote_latency(const struct qp *q)
     return fabric_latency(&proc.fab, q->linear, at.linear);
 }
 
-/* Completes what is over, in order, and no sooner than its answer would have been here: `now` NEVER waits for
- * no answer. */
+/* Completes acknowledged requests in order, and no earlier than their acknowledgement would have arrived at the
+ * configured latency; with `now` NEVER that is ignored. */
 static void remote_reap(struct remote *r, uint64_t now)
 {
     struct qp *q = r->q;
@@ -53,7 +53,7 @@ static void remote_reap(struct remote *r, uint64_t now)
         qp_drained(q);
 }
 
-/* Everything not completed is to be sent again. */
+/* Prepares to send all incomplete requests again. */
 void remote_go_back(struct remote *r)
 {
     struct qp *q = r->q;
@@ -73,7 +73,7 @@ void remote_arm(struct remote *r, uint64_t now)
         engine_defer(&r->q->task, now + t);
 }
 
-/* May this request start now? Fences, the limit of outstanding READs, the latency of the link. */
+/* True if the request may start now: fences, the limit of outstanding READs, the latency of the link. */
 static bool may_start(struct remote *r, struct wqe *w)
 {
     struct qp *q = r->q;
@@ -222,9 +222,9 @@ bool remote_segment(struct remote *r, struct conn *c)
     return remote_build_frame(r, c, w, iov, n);
 }
 
-/* Whether it is the peer that is silent. A process that is not on its processor answers late and is not gone:
- * as long as the network takes bytes of ours it is waited for, and then it is asked. Frames keep their order,
- * so that an answer to the question without one to the request means that the request was dropped. */
+/* True if the peer is silent. A process that has lost its processor answers late but exists: as long as the network
+ * accepts our bytes it is waited for, and then it is probed. Frames keep their order, so an answer to the probe
+ * without one to the request means that the request was dropped. */
 static bool remote_is_silent(struct remote *r, uint64_t now)
 {
     struct conn *c = r->conn;

@@ -17,7 +17,8 @@
 void seal_make(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,
                uint8_t out[SEAL_BYTES]);
 bool seal_good(const uint8_t seal[SEAL_BYTES], const uint8_t *head, const uint8_t *payload, size_t len);
-/* False: that process has sent this one before, or it is too old to tell. The caller holds the lock of this wire. */
+/* Returns false if the process has sent this frame before, or the frame is too old to decide. The caller holds this
+ * wire's lock. */
 bool seal_fresh(const uint8_t seal[SEAL_BYTES], uint32_t node, uint32_t slot);
 
 #endif

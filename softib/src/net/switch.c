@@ -27,7 +27,7 @@ static void switch_build_frame(const struct softib_packet *p, struct frame *f)
     };
 }
 
-/* Packets that nobody answers are repeated: each to the next address of node 0. */
+/* The next address of node 0, in turn, for packets that were not answered. */
 static struct in_addr next_address(void)
 {
     static unsigned count, turn; /* under the lock of this wire */
@@ -55,7 +55,7 @@ void net_from_switch(const struct softib_packet *p)
     udp_send_head(&proc.reg->sw_addr[p->port], &f);
 }
 
-/* The switch's port of a process, given to it with its first packet; SOFTIB_SWITCH_PORTS: none is left. */
+/* The switch port of a process, assigned with its first packet; SOFTIB_SWITCH_PORTS if none is left. */
 static uint32_t switch_find_port(uint32_t node, uint32_t slot, const struct sockaddr_in *from)
 {
     uint32_t host = node << 16 | slot, i = 0;
@@ -98,7 +98,7 @@ void switch_frame(const struct frame *f, const struct sockaddr_in *from)
     net_tick_at(now_ns() + SOFTIB_SWITCH_REPEAT_NS);
 }
 
-/* The switch's clock is that of the process that took a packet for it last. */
+/* Advances the switch; its clock is that of the process that handled a packet for it last. */
 void switch_net_tick(uint64_t now)
 {
     if (!ticks)

@@ -42,7 +42,7 @@ static void udp_close_sockets(struct udp_socket *list, unsigned *n)
     *n = 0;
 }
 
-/* One socket at each address of the node that this machine has. */
+/* Binds one socket to each address of the node that this machine has. */
 static bool udp_bind_sockets(struct udp_socket *list, unsigned *n, uint16_t port, bool common)
 {
     struct in_addr addrs[FAB_NODE_ADDRS];
@@ -90,7 +90,7 @@ void udp_reset_after_fork(void)
     udp_close_sockets(shared, &nshared);
 }
 
-/* The one from whose address the kernel's routes lead there. Asked once for each address. */
+/* The socket from whose address the kernel's routes lead to `to`; queried once per address. */
 static int udp_socket_to(struct in_addr to)
 {
     static struct {

@@ -31,7 +31,7 @@ void group_route(struct in_addr me)
     }
 }
 
-/* 239.192.0.0/14 is for use inside an organisation. */
+/* Maps a group to an IPv4 multicast address in 239.192.0.0/14, the organisation-local scope. */
 static uint32_t group_addr(const uint8_t gid[16])
 {
     uint64_t h = hash_bytes(gid, 16, proc.fab.id | 1);
@@ -60,7 +60,7 @@ static void udp_group_on_group(struct watch *w, uint32_t ev)
         udp_drain(j->s.fd);
 }
 
-/* On every network the node is on: the sender's choice is not ours. */
+/* Joins the group on every network of the node: the sender chooses which one it uses. */
 static bool join_everywhere(int fd, struct in_addr group)
 {
     struct in_addr addrs[FAB_NODE_ADDRS];
@@ -74,7 +74,7 @@ static bool join_everywhere(int fd, struct in_addr group)
     return ok;
 }
 
-/* A socket of the group's own address, which nothing else can be sent to. */
+/* Opens a socket bound to the group's address, which receives only its datagrams. */
 static bool open_group(struct joined *j)
 {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(proc.fab.base), .sin_addr = j->s.addr};

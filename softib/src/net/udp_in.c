@@ -24,7 +24,7 @@ static void deliver_group(const struct frame *f, const struct request *r, const 
     }
 }
 
-/* A frame of this fabric for a socket like ours, sealed by a member, and not seen before. */
+/* True for a frame of this fabric that a member has sealed and that was not received before. */
 static bool udp_is_authentic(const uint8_t *p, size_t n, struct frame *f)
 {
     struct fab_place from;

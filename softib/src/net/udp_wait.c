@@ -87,7 +87,7 @@ void udp_release(uint32_t port)
     }
 }
 
-/* A connection to the process a datagram is for finds out which address is the right one. */
+/* Opens connections to the destinations of waiting datagrams, to find out which address of each is reachable. */
 void udp_tick(void)
 {
     uint32_t node = 0, port = 0, slot = 0, from = 0;

@@ -35,7 +35,7 @@ SOFTIB_API int ibv_destroy_ah(struct ibv_ah *ah)
     return 0;
 }
 
-/* The entry of our table that a datagram came to. */
+/* The entry of the port's GID table to which a datagram was addressed. */
 static bool find_index(uint32_t linear, const struct gid *gid, uint8_t *index)
 {
     struct gid e;

@@ -12,7 +12,8 @@ static uint32_t table_hint = 1;
 static _Atomic(struct cq *) table[CQ_MAX];
 static bool taken[CQ_MAX]; /* a number is taken before, and given back after, events can find its CQ */
 
-/* A send's slot is free once its completion, or a later one, was polled: as in hardware. */
+/* Frees the send-queue slots up to a polled completion: as in hardware, a slot is free once its completion, or a later
+ * one, was polled. */
 void cq_free_send_slots(const struct sh_cqe *e)
 {
     struct qp *q = qp_peek(e->qp_num);

@@ -114,7 +114,7 @@ static uint8_t read_path_bits(struct ibv_cq_ex *c)
     return ex_of(c)->now.path_bits;
 }
 
-/* Of raw packets and of flow steering, which softib does not have. */
+/* Fields of raw packets and flow steering, which softib does not have. */
 static uint16_t read_cvlan(struct ibv_cq_ex *c)
 {
     (void)c;

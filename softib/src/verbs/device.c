@@ -28,7 +28,7 @@ SOFTIB_API const char *ibv_get_sysfs_path(void)
     return path;
 }
 
-/* The one after the last HCA is the end of the barrier network. */
+/* Makes the device of an HCA; the number after the last HCA is the port to the barrier network. */
 static struct device *device_make(uint32_t hca)
 {
     struct device *d = calloc(1, sizeof(*d));

@@ -35,7 +35,7 @@ static bool dm_contains(const struct dm *dm, uint64_t offset, size_t length)
     return offset <= dm->length && length <= dm->length - offset;
 }
 
-/* Programs must not count on more than adapters do: words of 4 bytes. */
+/* Checks a copy: like adapters, only 4-byte words are accepted. */
 static int copy_check(const struct dm *dm, uint64_t offset, size_t length)
 {
     if ((offset | length) % DM_WORD)
@@ -82,7 +82,7 @@ static uint32_t dm_number(struct dm *dm)
     return handle;
 }
 
-/* Pages of its own: aligned for every request, and a region of it is mapped as others are. */
+/* Allocates whole pages: aligned for every request, and mappable as a region like others. */
 static bool dm_fill(struct dm *dm, struct ibv_context *c, size_t length)
 {
     dm->memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -63,7 +63,7 @@ static void event_notify_contexts(uint32_t hca, const struct ibv_async_event *e)
     lock_drop(&contexts_lock);
 }
 
-/* What was posted is flushed, and nothing more can be done with it but to destroy it. */
+/* Handles the removal of an adapter: posted requests of the QP are flushed, and it can only be destroyed. */
 static void lose_adapter(struct qp *q, uint32_t hca)
 {
     sq_lock(q);

@@ -25,7 +25,7 @@ SOFTIB_API int ibv_query_gid(struct ibv_context *ctx, uint8_t port, int index, u
     return 0;
 }
 
-/* Structures of programs that were built with other versions are longer or shorter. */
+/* Copies an entry into the caller's structure, whose size depends on the rdma-core version of the program. */
 static void copy_entry(struct ibv_context *ctx, uint32_t port, uint32_t index, const struct gid *g, void *out,
                        size_t size)
 {

@@ -41,7 +41,7 @@ SOFTIB_API struct ibv_context *ibv_import_device(int fd)
     return c ? &c->v.context : NULL;
 }
 
-/* A region as its owner describes it just now. */
+/* Reads a region's current description from its owner's arena. */
 static bool read_region(struct peer *owner, uint32_t idx, struct sh_mr *out)
 {
     const struct sh_mr *s = &owner->arena->mr[idx];
@@ -58,7 +58,7 @@ static bool read_region(struct peer *owner, uint32_t idx, struct sh_mr *out)
     return key && atomic_load(&s->rkey) == key;
 }
 
-/* Of this process: the same region, seen through another context. */
+/* Imports a region of this process: the same region, seen through another context. */
 static struct ibv_mr *import_own(struct ibv_pd *pd, const struct sh_mr *s, uint32_t idx)
 {
     struct mr *mr = calloc(1, sizeof(*mr));
@@ -71,7 +71,7 @@ static struct ibv_mr *import_own(struct ibv_pd *pd, const struct sh_mr *s, uint3
     return &mr->ibv;
 }
 
-/* The owner's memory, mapped here. */
+/* Maps the owner's memory here. */
 static bool map_shared(const struct peer *owner, const struct sh_mr *s, struct mr_import *at, char **addr)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->file_off & (page - 1);

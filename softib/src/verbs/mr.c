@@ -29,7 +29,7 @@ static uint32_t window_start, window = WINDOW_LEAST, window_hint, regions;
 static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused entry does not fit */
 static bool taken[MR_MAX];
 
-/* Some bits nobody can guess; the kernel is asked for many at once. The table's lock is held. */
+/* Unpredictable bits for keys, requested from the kernel in bulk. The table's lock is held. */
 static uint16_t some_bits(void)
 {
     static uint16_t pool[256];
@@ -68,7 +68,7 @@ uint32_t mr_number_allocate(void)
     return found;
 }
 
-/* That very entry, if it is free: an imported region has the key of the one that was exported. */
+/* Claims this entry of the table if it is free: an imported region has the key of the exported one. */
 static bool table_claim(uint32_t idx)
 {
     if (!idx || idx >= MR_MAX)
@@ -127,7 +127,8 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
     atomic_store_explicit(&s->rkey, key, memory_order_release);
 }
 
-/* Its memory may go at any time, or be other memory by now: then this changes nothing that the program can see. */
+/* Called when a region was used repeatedly: moves it to huge pages. The memory may be unmapped or reused at any time;
+ * the program cannot observe the change. */
 void mr_reused(uint32_t idx, uint32_t key)
 {
     if (!idx || idx >= MR_MAX)
@@ -144,10 +145,8 @@ void mr_reused(uint32_t idx, uint32_t key)
         atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
 }
 
-/*
- * After this nothing touches the region. First the key: who looks at it from now on finds nothing. Then those
- * who looked before: frames between machines, requests of our own queue pairs, other processes.
- */
+/* Makes the region unreachable and waits for its users. The key is invalidated first, so that no new access finds it.
+ * Then earlier users are waited for: frames between machines, requests of our own queue pairs, other processes. */
 void mr_retract(struct sh_mr *s)
 {
     uint32_t idx = (uint32_t)(s - proc.arena->mr);

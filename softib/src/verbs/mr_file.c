@@ -10,16 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Where a file system shows other devices to fstat than in maps (overlayfs, btrfs) nothing is taken for the
- * mapped file, and its memory is reached like private memory. */
+/* True if the descriptor is that of the mapped file. Some file systems (overlayfs, btrfs) show different devices in
+ * fstat and maps; there the answer is always no, and the memory is accessed like private memory. */
 static bool same_file(int fd, const struct mapping *m)
 {
     struct stat st;
     return !fstat(fd, &st) && st.st_ino == m->ino && st.st_dev == m->dev && S_ISREG(st.st_mode);
 }
 
-/* A region keeps a descriptor. A quarter of those that the process may have are left to the program: regions beyond are reached
- * like private memory. */
+/* Keeps a descriptor for a region. A quarter of the permitted descriptors are left to the program; regions beyond that
+ * are accessed like private memory. */
 static int mr_file_store(int fd)
 {
     struct rlimit most;
@@ -38,7 +38,8 @@ static int copy_if_mapped(int n, const struct mapping *m)
 
 #define OPENED_LAST 8
 
-/* Memory is mostly registered soon after its file was opened: such a descriptor is just below `free`, the lowest that was not used. */
+/* Searches the descriptors just below `free`, the lowest unused one: memory is usually registered soon after its file
+ * was opened. */
 static int find_recent(const struct mapping *m, int free)
 {
     int fd = -1;
@@ -47,7 +48,7 @@ static int find_recent(const struct mapping *m, int free)
     return fd;
 }
 
-/* The mapping itself, which the kernel opens for privileged processes only. */
+/* Opens the mapping through /proc/self/map_files, which the kernel permits to privileged processes only. */
 static int open_itself(const struct mapping *m)
 {
     char path[96];
@@ -61,7 +62,7 @@ static int open_itself(const struct mapping *m)
     return fd;
 }
 
-/* Among all, of which a program may have thousands. */
+/* Searches all descriptors, of which a program may have thousands. */
 static int find_any(const struct mapping *m, DIR *all)
 {
     int fd = -1;

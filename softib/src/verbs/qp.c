@@ -34,7 +34,7 @@ static struct ibv_context *init_context(const struct ibv_qp_init_attr_ex *a)
     return a->qp_type == IBV_QPT_XRC_RECV ? a->xrcd->context : a->pd->context;
 }
 
-/* Each type of QP needs its objects: an XRC receive QP only a domain, an XRC send QP nothing to receive with. */
+/* Checks the objects passed for a type of QP: an XRC receive QP needs only a domain, an XRC send QP no receive queue. */
 static int objects_check(const struct ibv_qp_init_attr_ex *a)
 {
     if (a->qp_type == IBV_QPT_XRC_RECV)
@@ -292,7 +292,7 @@ static void qp_set_attrs(struct qp *q, const struct ibv_qp_attr *a, int mask)
         migrate_set_attrs(q, a, mask);
 }
 
-/* Its peer is known now, and with it the wire that leads there. */
+/* Attaches the wire that leads to the QP's peer, which is known now. */
 static int attach_wire(struct qp *q)
 {
     struct fab_place at;

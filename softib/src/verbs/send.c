@@ -8,7 +8,7 @@
 #include "hca/window.h"
 #include <stdlib.h>
 
-/* Which operations a kind of QP carries. */
+/* True if a type of QP supports the operation. */
 static bool opcode_legal(enum ibv_qp_type t, enum ibv_wr_opcode op)
 {
     static const uint32_t rc = 1u << IBV_WR_RDMA_WRITE | 1u << IBV_WR_RDMA_WRITE_WITH_IMM |

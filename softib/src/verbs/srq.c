@@ -25,7 +25,7 @@ static uint32_t srq_number_allocate(void)
     return found;
 }
 
-/* Events find the queue from here on, or no longer. */
+/* Adds the queue to the table by which events find it, or removes it. */
 static void table_set(uint32_t idx, struct srq *s)
 {
     lock_take(&table_lock);
@@ -79,7 +79,7 @@ SOFTIB_API struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init
     return s ? &s->ibv : NULL;
 }
 
-/* Senders find the queue by its number from here on. */
+/* Adds the queue to its domain, where senders find it by number. */
 static void join_domain(struct srq *s, struct xrcd *x, struct cq *cq)
 {
     s->xrc = &proc.arena->xrc[s->idx];
@@ -93,7 +93,7 @@ static void join_domain(struct srq *s, struct xrcd *x, struct cq *cq)
     atomic_store(&s->xrc->domain, x->key);
 }
 
-/* After this no sender uses the queue. */
+/* Removes the queue from its domain and waits until no sender uses it. */
 static void leave_domain(struct srq *s)
 {
     atomic_store(&s->xrc->domain, 0);

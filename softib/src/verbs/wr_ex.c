@@ -11,7 +11,7 @@ static struct qp *wr_ex_qp(struct ibv_qp_ex *e)
     return CONTAINER_OF(e, struct qp, ex);
 }
 
-/* A request is complete when the next one begins or the batch ends: its setters come in between. */
+/* Completes the open request: the next one begins, or the batch ends, and no further setter can be called for it. */
 static void commit_open(struct qp *q)
 {
     if (q->build_wqe && !q->build_err)

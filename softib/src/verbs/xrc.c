@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-/* The registry counts how often each process has each domain open. Its lock is held. */
+/* True if a live process has the domain open: the registry counts the open handles of each process. Its lock is held. */
 static bool row_live(const struct reg_xrcd *r)
 {
     return r->key && atomic_load(&proc.reg->member[r->slot].gen) == r->gen && member_alive(r->slot);
@@ -21,7 +21,7 @@ static bool row_mine(const struct reg_xrcd *r, uint64_t key)
     return r->key == key && r->slot == proc.slot && r->gen == atomic_load(&proc.reg->member[proc.slot].gen);
 }
 
-/* 0, or why the domain cannot be opened with these flags. */
+/* Opens a row of the registry for the domain. Returns 0, or an errno that says why these flags do not permit it. */
 static int row_open(uint64_t key, int oflags)
 {
     struct reg_xrcd *mine = NULL, *free = NULL;
