@@ -70,17 +70,16 @@ struct p2p_request {
     struct peer *peer;
     char *buf; /* start of the data when `block`, else the user's buffer */
     MPI_Count count;
-    struct dtype *type;   /* retained while the request is on its own */
-    uint64_t length;      /* bytes to send, or room to receive */
-    uint64_t cookie;      /* mine, 0 when peers do not know this request */
-    uint64_t peer_cookie; /* the request at the other side */
-    uint8_t state;        /* enum p2p_state; set by request_turn alone */
-    bool stack;           /* lives in a blocking call: nothing to free, type not retained */
-    bool registered;      /* `mem` and `key` are valid */
-    bool block;           /* the data is one block of memory */
-    bool device;          /* the data is in device memory (device.h) */
-    bool stage_pinned;    /* `stage` is a staging buffer of src/gpu; else it is from malloc */
-    void *stage;          /* host memory with data of device memory, or NULL */
+    struct dtype *type;              /* retained while the request is on its own */
+    uint64_t length;                 /* bytes to send, or room to receive */
+    uint64_t cookie;                 /* mine, 0 when peers do not know this request */
+    uint64_t peer_cookie;            /* the request at the other side */
+    uint8_t state;                   /* enum p2p_state; set by request_turn alone */
+    bool stack;                      /* lives in a blocking call: nothing to free, type not retained */
+    bool registered;                 /* `mem` and `key` are valid */
+    bool block;                      /* the data is one block of memory */
+    bool device;                     /* the data is in device memory (device.h) */
+    struct device_part *device_part; /* what a message of device memory needs (device.c), or NULL */
     struct net_mem mem;
     struct net_key key;
     struct traffic_ticket ticket; /* large receive: for its cost */
@@ -123,11 +122,11 @@ static inline void request_begin(struct p2p_request *r, struct p2p *p, const str
     r->state = (uint8_t)state;
     r->stack = stack;
     r->registered = false;
-    r->stage = NULL;
+    r->device_part = NULL;
 }
 
 /* device.c */
-void request_put_stage(struct p2p_request *r);
+void request_end_device(struct p2p_request *r);
 
 static inline void request_state(struct p2p_request *r, enum p2p_state to)
 {
@@ -147,8 +146,8 @@ static inline void request_turn(struct p2p_request *r, enum p2p_state to)
 static inline void request_done(struct p2p_request *r, int error)
 {
     request_turn(r, STATE_DONE);
-    if (unlikely(r->stage != NULL))
-        request_put_stage(r);
+    if (unlikely(r->device_part != NULL))
+        request_end_device(r);
     request_complete(&r->base, error);
 }
 
@@ -156,8 +155,8 @@ static inline void request_done(struct p2p_request *r, int error)
 static inline void request_fail(struct p2p_request *r, int error)
 {
     request_state(r, STATE_DONE);
-    if (unlikely(r->stage != NULL))
-        request_put_stage(r);
+    if (unlikely(r->device_part != NULL))
+        request_end_device(r);
     request_complete(&r->base, error);
 }
 

@@ -20,10 +20,11 @@ struct hold_part {
 
 /* SEND_PIECES, RECV_PIECES. */
 struct pieces_part {
-    uint64_t moved, bytes;           /* so far; in all */
-    uint64_t copying;                /* receive, where ranks share cores: ns spent on copying */
-    struct dt_cursor cursor;         /* valid when the data is not one block, or in device memory */
-    uint64_t staged_from, staged_to; /* device memory: which bytes the staging buffer holds */
+    uint64_t moved, bytes;   /* so far; in all */
+    uint64_t copying;        /* receive, where ranks share cores: ns spent on copying */
+    struct dt_cursor cursor; /* valid when the data is not one block, or in device memory */
+    uint64_t staged_from;    /* device memory: the first byte that goes through the staging buffer ... */
+    uint64_t staged;         /* ... and how many have entered it */
 };
 
 /* A write into the peer's memory (write.h): SEND_RPUT, SEND_SPLIT*, SEND_PUT. */
