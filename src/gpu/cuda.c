@@ -89,7 +89,8 @@ bool cuda_find_range(uintptr_t address, struct gpu_range *out)
         .kind = managed                      ? GPU_MEMORY_MANAGED
                 : type == CUDA_MEMORY_DEVICE ? GPU_MEMORY_DEVICE
                                              : GPU_MEMORY_HOST,
-        .is_exportable = ipc != 0,
+        .is_exportable = ipc != 0 || handle_types & CUDA_HANDLE_POSIX_FD,
+        .by_descriptor = ipc == 0,
     };
     return true;
 }

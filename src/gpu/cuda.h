@@ -64,11 +64,13 @@ void cuda_free_pinned(void *memory);
 void *cuda_find_context(const void *memory);
 void *cuda_alloc_device(const void *near, size_t size);
 void cuda_free_device(void *memory);
-int cuda_export_range(const struct gpu_range *range, uint8_t handle[64]);
-int cuda_map_export(const struct gpu_export *exported, void **out);
-void cuda_unmap_export(void *address);
 int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd);
 int cuda_order_copies(uintptr_t address, bool *lasts);
+
+/* cuda_share.c */
+int cuda_export_range(const struct gpu_range *range, struct gpu_export *out);
+int cuda_map_export(const struct gpu_export *exported, void **out);
+void cuda_unmap_export(const struct gpu_export *exported, void *address);
 
 /* cuda_kernel.c */
 int cuda_run_kernel(const char *name, const void *memory, void **arguments, uint64_t blocks,

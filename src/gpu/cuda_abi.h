@@ -17,6 +17,7 @@ typedef struct cuda_stream *cuda_stream;
 typedef struct cuda_event *cuda_event;
 typedef struct cuda_module *cuda_module;
 typedef struct cuda_function *cuda_function;
+typedef unsigned long long cuda_vmm_handle; /* CUmemGenericAllocationHandle */
 
 enum {
     CUDA_OK = 0,
@@ -73,6 +74,27 @@ struct cuda_ipc_handle {
     unsigned char opaque[64];
 };
 
+/* CUmemLocation, CUmemAllocationProp, CUmemAccessDesc. */
+enum { CUDA_LOCATION_DEVICE = 1, CUDA_VMM_PINNED = 1, CUDA_VMM_READ_WRITE = 3 };
+struct cuda_vmm_location {
+    int type, id;
+};
+struct cuda_vmm_properties {
+    int type;         /* CUDA_VMM_PINNED */
+    int handle_types; /* bits of enum cuda_handle_type */
+    struct cuda_vmm_location location;
+    void *windows;
+    struct {
+        unsigned char compression, direct_rdma;
+        unsigned short usage;
+        unsigned char reserved[4];
+    } flags;
+};
+struct cuda_vmm_access {
+    struct cuda_vmm_location location;
+    int flags; /* CUDA_VMM_READ_WRITE */
+};
+
 /* CUDA_MEMCPY2D, version 2 of the interface. */
 struct cuda_copy_2d {
     size_t source_x, source_y;
@@ -91,52 +113,67 @@ struct cuda_copy_2d {
 };
 
 /* X(member of struct cuda_functions, exported name, parameters). A library without one of them is refused, with its name. */
-#define CUDA_FUNCTIONS(X)                                                                               \
-    X(init, cuInit, (unsigned flags))                                                                   \
-    X(driver_version, cuDriverGetVersion, (int *version))                                               \
-    X(error_name, cuGetErrorName, (cuda_result result, const char **name))                              \
-    X(error_string, cuGetErrorString, (cuda_result result, const char **text))                          \
-    X(device_count, cuDeviceGetCount, (int *count))                                                     \
-    X(device_get, cuDeviceGet, (cuda_device * device, int ordinal))                                     \
-    X(device_name, cuDeviceGetName, (char *name, int size, cuda_device device))                         \
-    X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, cuda_device device))          \
-    X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, cuda_device device))                         \
-    X(primary_state, cuDevicePrimaryCtxGetState, (cuda_device device, unsigned *flags, int *active))    \
-    X(primary_retain, cuDevicePrimaryCtxRetain, (cuda_context * context, cuda_device device))           \
-    X(primary_release, cuDevicePrimaryCtxRelease_v2, (cuda_device device))                              \
-    X(context_push, cuCtxPushCurrent_v2, (cuda_context context))                                        \
-    X(context_pop, cuCtxPopCurrent_v2, (cuda_context * context))                                        \
-    X(pointer_attributes, cuPointerGetAttributes,                                                       \
-      (unsigned count, enum cuda_pointer_attribute *attributes, void **values, cuda_pointer pointer))   \
-    X(pointer_set, cuPointerSetAttribute,                                                               \
-      (const void *value, enum cuda_pointer_attribute attribute, cuda_pointer pointer))                 \
-    X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                        \
-    X(host_free, cuMemFreeHost, (void *memory))                                                         \
-    X(device_alloc, cuMemAlloc_v2, (cuda_pointer * memory, size_t bytes))                               \
-    X(device_free, cuMemFree_v2, (cuda_pointer memory))                                                 \
-    X(copy_async, cuMemcpyAsync,                                                                        \
-      (cuda_pointer target, cuda_pointer source, size_t bytes, cuda_stream stream))                     \
-    X(copy_2d_async, cuMemcpy2DAsync_v2, (const struct cuda_copy_2d *copy, cuda_stream stream))         \
-    X(stream_create, cuStreamCreate, (cuda_stream * stream, unsigned flags))                            \
-    X(stream_destroy, cuStreamDestroy_v2, (cuda_stream stream))                                         \
-    X(stream_wait, cuStreamSynchronize, (cuda_stream stream))                                           \
-    X(event_create, cuEventCreate, (cuda_event * event, unsigned flags))                                \
-    X(event_destroy, cuEventDestroy_v2, (cuda_event event))                                             \
-    X(event_record, cuEventRecord, (cuda_event event, cuda_stream stream))                              \
-    X(event_query, cuEventQuery, (cuda_event event))                                                    \
-    X(ipc_export, cuIpcGetMemHandle, (struct cuda_ipc_handle * handle, cuda_pointer pointer))           \
-    X(ipc_open, cuIpcOpenMemHandle_v2,                                                                  \
-      (cuda_pointer * pointer, struct cuda_ipc_handle handle, unsigned flags))                          \
-    X(ipc_close, cuIpcCloseMemHandle, (cuda_pointer pointer))                                           \
-    X(module_load, cuModuleLoadData, (cuda_module * module, const void *image))                         \
-    X(module_unload, cuModuleUnload, (cuda_module module))                                              \
-    X(module_function, cuModuleGetFunction,                                                             \
-      (cuda_function * function, cuda_module module, const char *name))                                 \
-    X(launch, cuLaunchKernel,                                                                           \
-      (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,     \
-       unsigned block_y, unsigned block_z, unsigned shared_bytes, cuda_stream stream, void **arguments, \
-       void **extra))                                                                                   \
-    X(range_handle, cuMemGetHandleForAddressRange,                                                      \
+#define CUDA_FUNCTIONS(X)                                                                                   \
+    X(init, cuInit, (unsigned flags))                                                                       \
+    X(driver_version, cuDriverGetVersion, (int *version))                                                   \
+    X(error_name, cuGetErrorName, (cuda_result result, const char **name))                                  \
+    X(error_string, cuGetErrorString, (cuda_result result, const char **text))                              \
+    X(device_count, cuDeviceGetCount, (int *count))                                                         \
+    X(device_get, cuDeviceGet, (cuda_device * device, int ordinal))                                         \
+    X(device_name, cuDeviceGetName, (char *name, int size, cuda_device device))                             \
+    X(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, cuda_device device))              \
+    X(device_memory, cuDeviceTotalMem_v2, (size_t * bytes, cuda_device device))                             \
+    X(primary_state, cuDevicePrimaryCtxGetState, (cuda_device device, unsigned *flags, int *active))        \
+    X(primary_retain, cuDevicePrimaryCtxRetain, (cuda_context * context, cuda_device device))               \
+    X(primary_release, cuDevicePrimaryCtxRelease_v2, (cuda_device device))                                  \
+    X(context_push, cuCtxPushCurrent_v2, (cuda_context context))                                            \
+    X(context_pop, cuCtxPopCurrent_v2, (cuda_context * context))                                            \
+    X(pointer_attributes, cuPointerGetAttributes,                                                           \
+      (unsigned count, enum cuda_pointer_attribute *attributes, void **values, cuda_pointer pointer))       \
+    X(pointer_set, cuPointerSetAttribute,                                                                   \
+      (const void *value, enum cuda_pointer_attribute attribute, cuda_pointer pointer))                     \
+    X(host_alloc, cuMemHostAlloc, (void **memory, size_t bytes, unsigned flags))                            \
+    X(host_free, cuMemFreeHost, (void *memory))                                                             \
+    X(device_alloc, cuMemAlloc_v2, (cuda_pointer * memory, size_t bytes))                                   \
+    X(device_free, cuMemFree_v2, (cuda_pointer memory))                                                     \
+    X(copy_async, cuMemcpyAsync,                                                                            \
+      (cuda_pointer target, cuda_pointer source, size_t bytes, cuda_stream stream))                         \
+    X(copy_2d_async, cuMemcpy2DAsync_v2, (const struct cuda_copy_2d *copy, cuda_stream stream))             \
+    X(stream_create, cuStreamCreate, (cuda_stream * stream, unsigned flags))                                \
+    X(stream_destroy, cuStreamDestroy_v2, (cuda_stream stream))                                             \
+    X(stream_wait, cuStreamSynchronize, (cuda_stream stream))                                               \
+    X(event_create, cuEventCreate, (cuda_event * event, unsigned flags))                                    \
+    X(event_destroy, cuEventDestroy_v2, (cuda_event event))                                                 \
+    X(event_record, cuEventRecord, (cuda_event event, cuda_stream stream))                                  \
+    X(event_query, cuEventQuery, (cuda_event event))                                                        \
+    X(ipc_export, cuIpcGetMemHandle, (struct cuda_ipc_handle * handle, cuda_pointer pointer))               \
+    X(ipc_open, cuIpcOpenMemHandle_v2,                                                                      \
+      (cuda_pointer * pointer, struct cuda_ipc_handle handle, unsigned flags))                              \
+    X(ipc_close, cuIpcCloseMemHandle, (cuda_pointer pointer))                                               \
+    X(module_load, cuModuleLoadData, (cuda_module * module, const void *image))                             \
+    X(module_unload, cuModuleUnload, (cuda_module module))                                                  \
+    X(module_function, cuModuleGetFunction,                                                                 \
+      (cuda_function * function, cuda_module module, const char *name))                                     \
+    X(launch, cuLaunchKernel,                                                                               \
+      (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,         \
+       unsigned block_y, unsigned block_z, unsigned shared_bytes, cuda_stream stream, void **arguments,     \
+       void **extra))                                                                                       \
+    X(context_device, cuCtxGetDevice, (cuda_device * device))                                               \
+    X(vmm_retain, cuMemRetainAllocationHandle, (cuda_vmm_handle * handle, void *address))                   \
+    X(vmm_release, cuMemRelease, (cuda_vmm_handle handle))                                                  \
+    X(vmm_export, cuMemExportToShareableHandle,                                                             \
+      (void *shared, cuda_vmm_handle handle, int type, unsigned long long flags))                           \
+    X(vmm_import, cuMemImportFromShareableHandle, (cuda_vmm_handle * handle, void *shared, int type))       \
+    X(vmm_reserve, cuMemAddressReserve,                                                                     \
+      (cuda_pointer * address, size_t size, size_t alignment, cuda_pointer wanted,                          \
+       unsigned long long flags))                                                                           \
+    X(vmm_unreserve, cuMemAddressFree, (cuda_pointer address, size_t size))                                 \
+    X(vmm_map, cuMemMap,                                                                                    \
+      (cuda_pointer address, size_t size, size_t offset, cuda_vmm_handle handle, unsigned long long flags)) \
+    X(vmm_unmap, cuMemUnmap, (cuda_pointer address, size_t size))                                           \
+    X(vmm_access, cuMemSetAccess,                                                                           \
+      (cuda_pointer address, size_t size, const struct cuda_vmm_access *access, size_t count))              \
+    X(range_handle, cuMemGetHandleForAddressRange,                                                          \
       (void *handle, cuda_pointer pointer, size_t bytes, int handle_type, unsigned long long flags))
 
 struct cuda_functions {

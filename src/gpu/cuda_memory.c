@@ -1,10 +1,9 @@
-/* cuda_memory.c: pinned host memory, and device memory for other processes and for adapters.
+/* cuda_memory.c: pinned host memory, and device memory for adapters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/cuda.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/err.h"
 
@@ -58,41 +57,6 @@ void *cuda_alloc_device(const void *near, size_t size)
 void cuda_free_device(void *memory)
 {
     cuda.call.device_free((cuda_pointer)memory);
-}
-
-int cuda_export_range(const struct gpu_range *range, uint8_t handle[64])
-{
-    struct cuda_ipc_handle exported;
-    const cuda_result rc = cuda.call.ipc_export(&exported, range->start);
-    if (rc != CUDA_OK)
-        return ERR_AGAIN;
-    memcpy(handle, &exported, sizeof(exported));
-    return 0;
-}
-
-int cuda_map_export(const struct gpu_export *exported, void **out)
-{
-    struct cuda_ipc_handle handle;
-    cuda_pointer address = 0;
-    cuda_context previous;
-    memcpy(&handle, exported->handle, sizeof(handle));
-    pthread_mutex_lock(&cuda.lock);
-    struct cuda_queue *q = cuda_get_any_queue();
-    cuda_result rc = q ? cuda.call.context_push(q->context) : CUDA_INVALID_CONTEXT;
-    if (rc == CUDA_OK) {
-        rc = cuda.call.ipc_open(&address, handle, CUDA_IPC_LAZY_PEER_ACCESS);
-        cuda.call.context_pop(&previous);
-    }
-    pthread_mutex_unlock(&cuda.lock);
-    if (rc != CUDA_OK)
-        return cuda_report_error(rc, "map GPU memory of another process");
-    *out = (void *)address;
-    return 0;
-}
-
-void cuda_unmap_export(void *address)
-{
-    cuda.call.ipc_close((cuda_pointer)address);
 }
 
 int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd)

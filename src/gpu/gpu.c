@@ -205,8 +205,17 @@ int gpu_check_buffer(const void *address, size_t size)
 {
     struct gpu_range range;
     const struct gpu_ops *ops = active_ops();
-    const uintptr_t at = (uintptr_t)address;
-    if (!ops || !ops->find_range(at, &range) || size <= range.size - (at - range.start))
+    const uintptr_t end = (uintptr_t)address + size;
+    uintptr_t at = (uintptr_t)address;
+    if (!ops || !ops->find_range(at, &range))
+        return 0;
+    /* Memory without a context: one copy may pass from one mapping to the next. */
+    while (end - range.start > range.size && !range.context) {
+        at = range.start + range.size;
+        if (!ops->find_range(at, &range))
+            break;
+    }
+    if (end - range.start <= range.size && at >= range.start)
         return 0;
     return err_set(MPI_ERR_BUFFER,
                    "The buffer of %zu bytes at %p does not end within its GPU allocation of %zu bytes at %p. "
@@ -322,14 +331,17 @@ int gpu_export_range(const struct gpu_range *range, struct gpu_export *out)
                                   .start = range->start,
                                   .size = range->size,
                                   .pid = (int32_t)getpid(),
-                                  .device = range->device};
+                                  .device = range->device,
+                                  .fd = -1};
     int rc = 0;
     pthread_mutex_lock(&gpu.lock);
     struct gpu_export *cached = &gpu.exports[range->id % ALLOCATIONS_CACHED];
     if (cached->id == exported.id && cached->start == exported.start && cached->pid == exported.pid) {
         *out = *cached;
-    } else if ((rc = gpu.ops->export_range(range, exported.handle)) == 0) {
-        *out = *cached = exported;
+    } else if ((rc = gpu.ops->export_range(range, &exported)) == 0) {
+        *out = exported;
+        if (exported.fd < 0) /* a descriptor would keep memory that the program frees */
+            *cached = exported;
     }
     pthread_mutex_unlock(&gpu.lock);
     return rc;

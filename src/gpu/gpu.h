@@ -25,7 +25,8 @@ struct gpu_range {
     void *context;
     int device;
     enum gpu_memory_kind kind;
-    bool is_exportable; /* by gpu_export_range */
+    bool is_exportable; /* by gpu_export_range ... */
+    bool by_descriptor; /* ... as a file descriptor */
 };
 
 /* Which memory another process may map; sent as it is, to processes on the same node only. */
@@ -33,6 +34,8 @@ struct gpu_export {
     uint8_t handle[64];
     uint64_t id, start, size;
     int32_t pid, device;
+    int32_t fd; /* of the exporting process, for memory that is exported as a descriptor; else -1 */
+    int32_t unused;
 };
 
 /* NULL in *gpu_watched: no GPU library is in use. Points to a constant, or to the end of the dynamic linker's list of
@@ -68,7 +71,8 @@ int gpu_find_range(const void *address, struct gpu_range *out);
 /* True if the GPU library knows the memory: GPUs copy it without the help of a processor. */
 bool gpu_can_reach(const void *address);
 
-/* MPI_ERR_BUFFER unless all `size` bytes of device memory belong to one allocation. */
+/* MPI_ERR_BUFFER unless all `size` bytes of device memory belong to one allocation, or to neighbouring ones that the program has mapped
+ * itself. */
 int gpu_check_buffer(const void *address, size_t size);
 
 /* Copies between memory of any kinds; returns after the last byte has arrived. */
@@ -111,7 +115,8 @@ struct gpu_segment;
 int gpu_gather(void *dense, const void *base, const struct gpu_segment *segments, size_t count);
 int gpu_scatter(void *base, const void *dense, const struct gpu_segment *segments, size_t count);
 
-/* Memory for other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it through host memory. */
+/* Memory for other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it through host memory. The caller
+ * closes out->fd, unless it is -1, when the other process has used it. */
 int gpu_export_range(const struct gpu_range *range, struct gpu_export *out);
 /* Maps exported memory; mappings are cached and bounded in number. Each call needs a gpu_release_import. */
 int gpu_import_range(const struct gpu_export *exported, void **out);

@@ -34,7 +34,7 @@ static bool is_outdated(const struct gpu_export *mapped, const struct gpu_export
 static void close_import(struct gpu_imports *imports, struct gpu_import *it, const struct gpu_ops *ops)
 {
     imports->idle_bytes -= it->of.size;
-    ops->unmap_export(it->address);
+    ops->unmap_export(&it->of, it->address);
     *it = (struct gpu_import){0};
     counter_add(&closed, 1);
 }

@@ -24,9 +24,10 @@ struct gpu_ops {
     void *(*find_context)(const void *memory);            /* in which the memory is copied; NULL: unusable */
     void *(*alloc_device)(const void *near, size_t size); /* in the context of `near`; NULL: none left */
     void (*free_device)(void *memory);
-    int (*export_range)(const struct gpu_range *range, uint8_t handle[64]); /* ERR_AGAIN: not this memory */
+    /* Sets handle or fd. ERR_AGAIN: not this memory. */
+    int (*export_range)(const struct gpu_range *range, struct gpu_export *out);
     int (*map_export)(const struct gpu_export *exported, void **out);
-    void (*unmap_export)(void *address);
+    void (*unmap_export)(const struct gpu_export *exported, void *address);
     int (*open_dmabuf)(uintptr_t start, size_t size, int *fd); /* ERR_AGAIN: the device has none */
     int (*order_copies)(uintptr_t address,
                         bool *lasts); /* see gpu_order_copies; lasts: no need to call it again */

@@ -17,6 +17,7 @@
 #include "base/tunable.h"
 #include "gpu/move.h"
 #include "net/net.h"
+#include "p2p/device.h"
 #include "p2p/protocol.h"
 
 static LABORATORY_SIZE(
@@ -118,7 +119,7 @@ static bool is_inside(const struct gpu_export *exported, uint64_t address, uint6
 }
 
 /* False: the first `bytes` bytes are not in one allocation that other processes can map. */
-static bool export_data(const struct p2p_request *r, uint64_t bytes, struct gpu_export *out)
+static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export *out)
 {
     struct gpu_range range;
     memset(out, 0, sizeof(*out));
@@ -131,7 +132,9 @@ static bool export_data(const struct p2p_request *r, uint64_t bytes, struct gpu_
         out->size = range.size;
         return true;
     }
-    return gpu_export_range(&range, out) == 0;
+    if (gpu_export_range(&range, out) != 0)
+        return false;
+    return out->fd < 0 || device_keep_descriptor(r, out->fd);
 }
 
 /* ---- both announce what is possible ---- */
@@ -147,7 +150,7 @@ static bool is_small(const struct p2p_request *r, uint64_t bytes)
     return r->device && bytes < (uint64_t)map_min.value && !protocol_forces_map();
 }
 
-uint64_t map_announce(const struct p2p_request *r, struct gpu_export *out)
+uint64_t map_announce(struct p2p_request *r, struct gpu_export *out)
 {
     if (!r->block || !gpu_may_have_memory() || !shares_gpus(r->peer))
         return 0;

@@ -13,7 +13,7 @@ struct mapput {
 };
 
 /* The sender: RTS_MAP* that are possible; with RTS_MAPGET *out follows struct rts in the announcement. */
-uint64_t map_announce(const struct p2p_request *r, struct gpu_export *out);
+uint64_t map_announce(struct p2p_request *r, struct gpu_export *out);
 
 /* The receiver. */
 bool map_can_get(const struct p2p_request *r, const struct announcement *a);

@@ -10,7 +10,8 @@
 
 #include "program.h"
 
-const char *const area_names[AREA_KINDS] = {"host", "device", "pool", "managed", "pinned"};
+const char *const area_names[AREA_NAMES] = {"host",   "device", "pool",       "managed",
+                                            "pinned", "VMM",    "VMM pieces", "private VMM"};
 
 bool area_start(void)
 {
@@ -36,6 +37,11 @@ static void area_require(cuda_result result, const char *what, enum area_kind ki
     exit(1);
 }
 
+static size_t whole_units(size_t size)
+{
+    return (size + PROGRAM_UNIT - 1) / PROGRAM_UNIT * PROGRAM_UNIT;
+}
+
 struct area area_new(enum area_kind kind, size_t size)
 {
     struct area a = {.size = size, .kind = kind};
@@ -57,6 +63,15 @@ struct area area_new(enum area_kind kind, size_t size)
     case AREA_PINNED:
         rc = cu.alloc_host(&host, bytes);
         break;
+    case AREA_VMM:
+        p = program_map(whole_units(bytes), whole_units(bytes), CUDA_HANDLE_POSIX_FD);
+        break;
+    case AREA_VMM_PIECES:
+        p = program_map(whole_units(bytes), PROGRAM_UNIT, CUDA_HANDLE_POSIX_FD);
+        break;
+    case AREA_VMM_PRIVATE:
+        p = program_map(whole_units(bytes), whole_units(bytes), 0);
+        break;
     default:
         host = malloc(bytes);
     }
@@ -67,10 +82,12 @@ struct area area_new(enum area_kind kind, size_t size)
 
 void area_free(struct area *a)
 {
-    if (a->kind == AREA_POOL)
+    if (a->kind == AREA_POOL || a->kind >= AREA_VMM)
         cu.synchronize(); /* unlike for other memory, the driver does not wait for copies that are under way */
     if (a->kind == AREA_HOST)
         free(a->at);
+    else if (a->kind >= AREA_VMM)
+        program_unmap((cuda_pointer)a->at, whole_units(a->size ? a->size : 1));
     else
         area_require(a->kind == AREA_PINNED ? cu.free_host(a->at) : cu.free((cuda_pointer)a->at), "release",
                      a->kind);
@@ -79,7 +96,7 @@ void area_free(struct area *a)
 
 static bool is_reachable(const struct area *a)
 {
-    return a->kind != AREA_DEVICE && a->kind != AREA_POOL;
+    return a->kind != AREA_DEVICE && a->kind != AREA_POOL && a->kind < AREA_VMM;
 }
 
 void area_write(const struct area *a, size_t at, const void *from, size_t size)

@@ -7,8 +7,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum area_kind { AREA_HOST, AREA_DEVICE, AREA_POOL, AREA_MANAGED, AREA_PINNED, AREA_KINDS };
-extern const char *const area_names[AREA_KINDS];
+enum area_kind {
+    AREA_HOST,
+    AREA_DEVICE,
+    AREA_POOL,
+    AREA_MANAGED,
+    AREA_PINNED,
+    AREA_VMM,
+    AREA_KINDS,
+    AREA_VMM_PIECES = AREA_KINDS, /* several mappings, one behind the other */
+    AREA_VMM_PRIVATE,             /* cannot be exported */
+    AREA_NAMES
+};
+extern const char *const area_names[AREA_NAMES];
 
 struct area {
     char *at;

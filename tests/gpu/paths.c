@@ -1,6 +1,6 @@
 /* paths.c: which protocol large messages of GPU memory take between two ranks, by the library's counters, and that mappings of memory
  * which its owner has freed are closed. Arguments: the expected protocols of GPU memory to GPU memory, GPU to host, host to
- * GPU, pool to GPU: mapget, mapput, r3, getcqe or rput.
+ * GPU, pool to GPU, VMM to GPU, VMM pieces to GPU: mapget, mapput, r3, getcqe or rput.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "area.h"
@@ -58,6 +58,20 @@ static void expect_protocol(enum area_kind from, enum area_kind to, const char *
     }
 }
 
+/* Messages that are staged: lengths around the chunk and the staging buffer. */
+static void lengths_around_chunks(void)
+{
+    static const size_t lengths[] = {262143, 262144, 262145, 524287, 524288, 524289, 786432, 1048583};
+    for (unsigned i = 0; i < sizeof(lengths) / sizeof(*lengths); i++) {
+        struct area a = area_new(AREA_POOL, lengths[i]);
+        paths_transfer(&a, i);
+        area_free(&a);
+        a = area_new(AREA_VMM_PRIVATE, lengths[i]);
+        paths_transfer(&a, i);
+        area_free(&a);
+    }
+}
+
 /* Mappings are closed when their memory is used again by the owner, and are bounded in number. */
 static void freed_memory_is_unmapped(void)
 {
@@ -73,7 +87,7 @@ static void freed_memory_is_unmapped(void)
 
 int main(int argc, char **argv)
 {
-    if (argc < 5)
+    if (argc < 7)
         return 1;
     counters_begin();
     mpitest_begin(&argc, &argv);
@@ -90,6 +104,9 @@ int main(int argc, char **argv)
     expect_protocol(AREA_DEVICE, AREA_HOST, argv[2]);
     expect_protocol(AREA_HOST, AREA_DEVICE, argv[3]);
     expect_protocol(AREA_POOL, AREA_DEVICE, argv[4]);
+    expect_protocol(AREA_VMM, AREA_DEVICE, argv[5]);
+    expect_protocol(AREA_VMM_PIECES, AREA_DEVICE, argv[6]);
+    lengths_around_chunks();
     freed_memory_is_unmapped();
     const int rc = mpitest_end();
     counters_end();

@@ -44,6 +44,13 @@ void program_load(void)
         {&cu.to_device, "cuMemcpyHtoD_v2"},
         {&cu.to_host, "cuMemcpyDtoH_v2"},
         {&cu.synchronize, "cuCtxSynchronize"},
+        {&cu.create, "cuMemCreate"},
+        {&cu.release_handle, "cuMemRelease"},
+        {&cu.reserve, "cuMemAddressReserve"},
+        {&cu.unreserve, "cuMemAddressFree"},
+        {&cu.map, "cuMemMap"},
+        {&cu.unmap, "cuMemUnmap"},
+        {&cu.set_access, "cuMemSetAccess"},
     };
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
         if (!(*(void **)wanted[i].where = dlsym(driver, wanted[i].name))) {
@@ -76,4 +83,29 @@ cuda_pointer program_alloc(size_t size)
 void program_free(cuda_pointer address)
 {
     program_require(cu.free(address), "cuMemFree");
+}
+
+cuda_pointer program_map(size_t size, size_t piece, int handle_types)
+{
+    const struct cuda_vmm_location location = {.type = CUDA_LOCATION_DEVICE, .id = 0};
+    const struct cuda_vmm_properties properties = {
+        .type = CUDA_VMM_PINNED, .handle_types = handle_types, .location = location};
+    const struct cuda_vmm_access access = {.location = location, .flags = CUDA_VMM_READ_WRITE};
+    cuda_pointer address = 0;
+    program_require(cu.reserve(&address, size, PROGRAM_UNIT, 0, 0), "cuMemAddressReserve");
+    for (size_t at = 0; at < size; at += piece) {
+        const size_t n = size - at < piece ? size - at : piece;
+        cuda_vmm_handle handle;
+        program_require(cu.create(&handle, n, &properties, 0), "cuMemCreate");
+        program_require(cu.map(address + at, n, 0, handle, 0), "cuMemMap");
+        program_require(cu.release_handle(handle), "cuMemRelease");
+    }
+    program_require(cu.set_access(address, size, &access, 1), "cuMemSetAccess");
+    return address;
+}
+
+void program_unmap(cuda_pointer address, size_t size)
+{
+    program_require(cu.unmap(address, size), "cuMemUnmap");
+    program_require(cu.unreserve(address, size), "cuMemAddressFree");
 }

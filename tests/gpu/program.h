@@ -24,6 +24,13 @@ struct program_cuda {
     cuda_result (*to_device)(cuda_pointer, const void *, size_t);
     cuda_result (*to_host)(void *, cuda_pointer, size_t);
     cuda_result (*synchronize)(void);
+    cuda_result (*create)(cuda_vmm_handle *, size_t, const struct cuda_vmm_properties *, unsigned long long);
+    cuda_result (*release_handle)(cuda_vmm_handle);
+    cuda_result (*reserve)(cuda_pointer *, size_t, size_t, cuda_pointer, unsigned long long);
+    cuda_result (*unreserve)(cuda_pointer, size_t);
+    cuda_result (*map)(cuda_pointer, size_t, size_t, cuda_vmm_handle, unsigned long long);
+    cuda_result (*unmap)(cuda_pointer, size_t);
+    cuda_result (*set_access)(cuda_pointer, size_t, const struct cuda_vmm_access *, size_t);
 };
 extern struct program_cuda cu;
 
@@ -36,5 +43,10 @@ void program_open(void);
 /* Ends the program if there is no memory. */
 cuda_pointer program_alloc(size_t size);
 void program_free(cuda_pointer address);
+
+/* Memory of whole units that is mapped in pieces of `piece` bytes. `handle_types`: how it can be exported. */
+#define PROGRAM_UNIT ((size_t)2 << 20)
+cuda_pointer program_map(size_t size, size_t piece, int handle_types);
+void program_unmap(cuda_pointer address, size_t size);
 
 #endif

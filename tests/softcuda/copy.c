@@ -44,12 +44,10 @@ static cuda_result run_copy(const struct cuda_copy_2d *c)
     const uintptr_t from = c->source_type == CUDA_MEMORY_HOST ? (uintptr_t)c->source_host : c->source_device;
     const uintptr_t to = c->target_type == CUDA_MEMORY_HOST ? (uintptr_t)c->target_host : c->target_device;
     for (size_t row = 0; row < c->height; row++) {
-        const char *source =
-            softcuda_translate(from + (c->source_y + row) * c->source_pitch + c->source_x, c->width);
-        char *target = softcuda_translate(to + (c->target_y + row) * c->target_pitch + c->target_x, c->width);
-        if (!source || !target)
+        const uintptr_t source = from + (c->source_y + row) * c->source_pitch + c->source_x;
+        const uintptr_t target = to + (c->target_y + row) * c->target_pitch + c->target_x;
+        if (!softcuda_move(target, source, c->width))
             return CUDA_INVALID_VALUE;
-        memmove(target, source, c->width);
     }
     return CUDA_OK;
 }

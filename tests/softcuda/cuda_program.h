@@ -11,9 +11,12 @@
 CUDA_FUNCTIONS(CUDA_DECLARE)
 #undef CUDA_DECLARE
 
+cuda_result cuMemCreate(cuda_vmm_handle *handle, size_t size, const struct cuda_vmm_properties *properties,
+                        unsigned long long flags);
+cuda_result cuMemGetAllocationGranularity(size_t *out, const struct cuda_vmm_properties *properties,
+                                          unsigned option);
 cuda_result cuCtxSetCurrent(cuda_context context);
 cuda_result cuCtxGetCurrent(cuda_context *context);
-cuda_result cuCtxGetDevice(cuda_device *device);
 cuda_result cuCtxSynchronize(void);
 cuda_result cuMemAlloc_v2(cuda_pointer *out, size_t size);
 cuda_result cuMemAllocAsync(cuda_pointer *out, size_t size, cuda_stream stream);

@@ -56,21 +56,69 @@ char *softcuda_translate(uintptr_t address, size_t size)
 {
     struct allocation *it = softcuda_find(address, size);
     if (it)
-        return it->alias + (address - it->address);
+        return it->is_locked ? NULL : it->alias + (address - it->address);
     /* An address inside an allocation, with too many bytes, is an error of the caller; others are host memory. */
     return softcuda_find(address, 1) ? NULL : (char *)address;
+}
+
+/* How many of `size` bytes at `address` lie in one mapping of cuMemMap; other memory is never cut. */
+static size_t piece_of(uintptr_t address, size_t size)
+{
+    const struct allocation *it = softcuda_find(address, 1);
+    const size_t rest = it ? it->size - (address - it->address) : size;
+    return it && it->kind == MEMORY_VMM && rest < size ? rest : size;
+}
+
+bool softcuda_move(uintptr_t to, uintptr_t from, size_t size)
+{
+    while (size > 0) {
+        const size_t n = piece_of(to, piece_of(from, size));
+        char *target = softcuda_translate(to, n);
+        const char *source = softcuda_translate(from, n);
+        if (!target || !source)
+            return false;
+        memmove(target, source, n);
+        to += n;
+        from += n;
+        size -= n;
+    }
+    return true;
+}
+
+size_t softcuda_unmap(uintptr_t address)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    struct allocation *it = softcuda_find(address, 1);
+    const bool good = it && it->kind == MEMORY_VMM && it->address == address;
+    const struct allocation gone = good ? *it : (struct allocation){.size = 0};
+    if (good) {
+        memmove(it, it + 1, (size_t)(&table[count] - (it + 1)) * sizeof(*it));
+        count--;
+        munmap(gone.alias, gone.size);
+        close(gone.fd);
+    }
+    pthread_mutex_unlock(&softcuda_lock);
+    return gone.size;
+}
+
+char *softcuda_reserve(size_t size)
+{
+    char *reserved = mmap(NULL, size + UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED)
+        return NULL;
+    char *aligned = (char *)(((uintptr_t)reserved + UNIT - 1) / UNIT * UNIT);
+    if (aligned > reserved)
+        munmap(reserved, (size_t)(aligned - reserved));
+    munmap(aligned + size, (size_t)(reserved + UNIT - aligned));
+    return aligned;
 }
 
 bool softcuda_map(int fd, size_t size, struct allocation *out)
 {
     const size_t mapped = (size + UNIT - 1) / UNIT * UNIT;
-    char *reserved = mmap(NULL, mapped + UNIT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (reserved == MAP_FAILED)
+    char *aligned = softcuda_reserve(mapped);
+    if (!aligned)
         return false;
-    char *aligned = (char *)(((uintptr_t)reserved + UNIT - 1) / UNIT * UNIT);
-    if (aligned > reserved)
-        munmap(reserved, (size_t)(aligned - reserved));
-    munmap(aligned + mapped, (size_t)(reserved + UNIT - aligned));
     char *alias = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (alias == MAP_FAILED) {
         munmap(aligned, mapped);

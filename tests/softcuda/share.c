@@ -79,7 +79,8 @@ EXPORT cuda_result cuMemGetHandleForAddressRange(void *handle, cuda_pointer poin
         return CUDA_NOT_SUPPORTED;
     pthread_mutex_lock(&softcuda_lock);
     const struct allocation *it = softcuda_find(pointer, 1);
-    const int fd = it && it->fd >= 0 ? open_range(it, pointer) : -1;
+    const bool whole = it && size <= it->mapped - (pointer - it->address);
+    const int fd = whole && it->fd >= 0 ? open_range(it, pointer) : -1;
     pthread_mutex_unlock(&softcuda_lock);
     if (fd < 0)
         return CUDA_INVALID_VALUE;

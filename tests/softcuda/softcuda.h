@@ -34,6 +34,7 @@ struct allocation {
     int device;
     enum memory_kind kind;
     bool sync_memops;
+    bool is_locked; /* mapped by cuMemMap, without cuMemSetAccess so far */
 };
 
 struct cuda_context {
@@ -57,8 +58,14 @@ struct allocation *softcuda_find(uintptr_t address, size_t size);
 bool softcuda_add(const struct allocation *it);
 /* Maps a memory file twice: without access for the program, and for copies. */
 bool softcuda_map(int fd, size_t size, struct allocation *out);
+/* An address range in units of UNIT bytes without access; NULL: out of memory. */
+char *softcuda_reserve(size_t size);
+/* Ends the mapping of cuMemMap that begins at `address`; its size, or 0: there is none. Without the lock. */
+size_t softcuda_unmap(uintptr_t address);
 /* Where copies access `size` bytes at `address`; NULL: part of it is device memory that does not exist. */
 char *softcuda_translate(uintptr_t address, size_t size);
+/* Copies; memory of neighbouring cuMemMap mappings is one piece. False: part of it does not exist. */
+bool softcuda_move(uintptr_t to, uintptr_t from, size_t size);
 /* Runs all operations of the streams that the legacy default stream waits for. */
 void softcuda_run_default(void);
 

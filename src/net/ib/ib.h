@@ -236,7 +236,7 @@ struct ib {
     struct regcache *regcache;
     struct ib_allocation
         allocations[IB_ALLOCATIONS]; /* GPU memory that was registered last, by address (memory.c) */
-    bool gpu_refused;                /* GPU memory cannot be registered */
+    bool gpu_refused;                /* ordinary GPU memory cannot be registered */
     enum ib_receive receive;
     struct ib_xrc *xrc;   /* NULL: not IB_RECEIVE_XRC */
     struct ib_self *self; /* NULL until it is used */

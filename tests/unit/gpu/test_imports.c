@@ -23,8 +23,9 @@ static int imports_map(const struct gpu_export *exported, void **out)
     return 0;
 }
 
-static void imports_unmap(void *address)
+static void imports_unmap(const struct gpu_export *exported, void *address)
 {
+    (void)exported;
     open_count--;
     free(address);
 }

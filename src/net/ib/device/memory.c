@@ -128,15 +128,15 @@ static int memory_return_entry(struct transport *t, int rc, struct regcache_entr
 
 /* The GPU library may use addresses again without unmapping them, which no memory hook reports: registrations of an allocation that
  * was not seen last at its address are dropped. 0, or an error class: device memory that cannot be registered. */
-static int check_allocation(struct ib *ib, const void *address)
+static int check_allocation(struct ib *ib, const void *address, size_t len, struct gpu_range *range)
 {
-    struct gpu_range range;
-    if (ib->gpu_refused || gpu_find_range(address, &range) != 0 || gpu_order_copies(address) != 0)
+    if (ib->gpu_refused || gpu_find_range(address, range) != 0 ||
+        len > range->size - ((uintptr_t)address - range->start) || gpu_order_copies(address) != 0)
         return MPI_ERR_BUFFER;
-    struct ib_allocation *seen = &ib->allocations[(range.start >> 12) % IB_ALLOCATIONS];
-    if (seen->start != range.start || seen->id != range.id)
-        regcache_invalidate(ib->regcache, range.start, range.size);
-    *seen = (struct ib_allocation){.start = range.start, .id = range.id};
+    struct ib_allocation *seen = &ib->allocations[(range->start >> 12) % IB_ALLOCATIONS];
+    if (seen->start != range->start || seen->id != range->id)
+        regcache_invalidate(ib->regcache, range->start, range->size);
+    *seen = (struct ib_allocation){.start = range->start, .id = range->id};
     return 0;
 }
 
@@ -145,11 +145,13 @@ int ib_memory_register(struct transport *t, const void *address, size_t len, str
 {
     struct regcache_entry *e = NULL;
     if (unlikely(gpu_memory_is_device(address))) {
-        int rc = check_allocation(ib_of(t), address);
+        struct gpu_range range;
+        int rc = check_allocation(ib_of(t), address, len, &range);
         if (rc)
             return rc;
         rc = regcache_get_piece(ib_of(t)->regcache, address, len, &e);
-        ib_of(t)->gpu_refused |= rc == MPI_ERR_BUFFER;
+        /* Memory of pools, which has no context, may be refused where other memory is not. */
+        ib_of(t)->gpu_refused |= rc == MPI_ERR_BUFFER && range.context;
         return memory_return_entry(t, rc, e, address, len, mem, key);
     }
     int rc = regcache_get(ib_of(t)->regcache, address, len, &e);

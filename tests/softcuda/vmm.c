@@ -1,0 +1,141 @@
+/* vmm.c: memory that programs map themselves (cuMemCreate, cuMemAddressReserve, cuMemMap), and its descriptors.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "softcuda.h"
+
+/* A handle is the number of a descriptor plus 1; sizes are those of the files. */
+static int descriptor_of(cuda_vmm_handle handle)
+{
+    return (int)handle - 1;
+}
+
+static size_t descriptor_size(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 ? (size_t)status.st_size : 0;
+}
+
+EXPORT cuda_result cuMemGetAllocationGranularity(size_t *out, const struct cuda_vmm_properties *properties,
+                                                 unsigned option)
+{
+    (void)properties;
+    (void)option;
+    *out = UNIT;
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuMemCreate(cuda_vmm_handle *out, size_t size,
+                               const struct cuda_vmm_properties *properties, unsigned long long flags)
+{
+    if (size == 0 || size % UNIT || flags != 0 || properties->location.id >= softcuda_device_count())
+        return CUDA_INVALID_VALUE;
+    const int fd = softcuda_fails(__func__) ? -1 : memfd_create("softcuda vmm", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)size) != 0)
+        return CUDA_OUT_OF_MEMORY;
+    *out = (cuda_vmm_handle)fd + 1;
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuMemRelease(cuda_vmm_handle handle)
+{
+    return close(descriptor_of(handle)) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+/* The end of the reservation is aligned too, as memory of cuMemAlloc is. */
+EXPORT cuda_result cuMemAddressReserve(cuda_pointer *out, size_t size, size_t alignment, cuda_pointer wanted,
+                                       unsigned long long flags)
+{
+    (void)wanted;
+    if (size == 0 || size % UNIT || alignment > UNIT || flags != 0)
+        return CUDA_INVALID_VALUE;
+    char *reserved = softcuda_reserve(size);
+    *out = (cuda_pointer)reserved;
+    return reserved ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+EXPORT cuda_result cuMemAddressFree(cuda_pointer address, size_t size)
+{
+    return munmap((void *)address, size) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+EXPORT cuda_result cuMemMap(cuda_pointer address, size_t size, size_t offset, cuda_vmm_handle handle,
+                            unsigned long long flags)
+{
+    struct allocation it = {.kind = MEMORY_VMM, .address = address, .size = size, .mapped = size};
+    if (offset != 0 || flags != 0 || size > descriptor_size(descriptor_of(handle)) ||
+        softcuda_fails(__func__))
+        return CUDA_INVALID_VALUE;
+    it.fd = fcntl(descriptor_of(handle), F_DUPFD_CLOEXEC, 0);
+    it.alias = it.fd < 0 ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, it.fd, 0);
+    it.is_locked = true;
+    pthread_mutex_lock(&softcuda_lock);
+    const bool added = it.alias != MAP_FAILED && !softcuda_find(address, 1) && softcuda_add(&it);
+    pthread_mutex_unlock(&softcuda_lock);
+    return added ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+}
+
+EXPORT cuda_result cuMemSetAccess(cuda_pointer address, size_t size, const struct cuda_vmm_access *access,
+                                  size_t count)
+{
+    cuda_result rc = CUDA_OK;
+    if (count != 1 || access->location.id >= softcuda_device_count() || softcuda_fails(__func__))
+        return CUDA_INVALID_VALUE;
+    pthread_mutex_lock(&softcuda_lock);
+    for (size_t at = 0; at < size && rc == CUDA_OK;) {
+        struct allocation *it = softcuda_find(address + at, 1);
+        if (it && it->kind == MEMORY_VMM) {
+            it->is_locked = access->flags == 0;
+            at += it->size;
+        } else {
+            rc = CUDA_INVALID_VALUE;
+        }
+    }
+    pthread_mutex_unlock(&softcuda_lock);
+    return rc;
+}
+
+EXPORT cuda_result cuMemUnmap(cuda_pointer address, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        const size_t part = softcuda_unmap(address + at);
+        if (part == 0)
+            return CUDA_INVALID_VALUE;
+        at += part;
+    }
+    return CUDA_OK;
+}
+
+EXPORT cuda_result cuMemRetainAllocationHandle(cuda_vmm_handle *out, void *address)
+{
+    pthread_mutex_lock(&softcuda_lock);
+    const struct allocation *it = softcuda_find((cuda_pointer)address, 1);
+    const int fd = it && it->kind == MEMORY_VMM ? fcntl(it->fd, F_DUPFD_CLOEXEC, 0) : -1;
+    pthread_mutex_unlock(&softcuda_lock);
+    *out = (cuda_vmm_handle)fd + 1;
+    return fd >= 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+EXPORT cuda_result cuMemExportToShareableHandle(void *out, cuda_vmm_handle handle, int type,
+                                                unsigned long long flags)
+{
+    if (type != CUDA_HANDLE_POSIX_FD || flags != 0 || softcuda_fails(__func__))
+        return CUDA_NOT_SUPPORTED;
+    const int fd = fcntl(descriptor_of(handle), F_DUPFD_CLOEXEC, 0);
+    *(int *)out = fd;
+    return fd >= 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+}
+
+EXPORT cuda_result cuMemImportFromShareableHandle(cuda_vmm_handle *out, void *shared, int type)
+{
+    if (type != CUDA_HANDLE_POSIX_FD || softcuda_fails(__func__))
+        return CUDA_NOT_SUPPORTED;
+    const int fd = fcntl((int)(intptr_t)shared, F_DUPFD_CLOEXEC, 0);
+    *out = (cuda_vmm_handle)fd + 1;
+    return fd >= 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+}
