@@ -62,15 +62,16 @@ static bool is_full(int error)
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
 }
 
-/* Whether a connection waits: accept fails without a free descriptor even if there is none. */
+/* True if a connection is pending: accept fails without a free descriptor even if there is none. */
 static bool has_caller(int listener)
 {
     struct pollfd p = {.fd = listener, .events = POLLIN};
     return poll(&p, 1, 0) > 0;
 }
 
-/* No descriptor for the next caller: the oldest one gives up its own; if there is none, the next caller is refused by means of the
- * spare descriptor, since its connection would wait for ever otherwise. -1 with errno. */
+/* Accepts a connection when no descriptor is free: the oldest unproven caller is rejected to get one. Without such a
+ * caller the new connection is rejected by means of the spare descriptor; otherwise it would stay pending. -1 with
+ * errno. */
 static int take_one_of_full(struct acceptor *a, int listener, int error)
 {
     if (a->first) {

@@ -36,14 +36,16 @@ void acceptor_open(struct acceptor *a, uint32_t max, uint32_t ms, const struct a
 /* Rejects all callers. */
 void acceptor_close(struct acceptor *a);
 
-/* Admits callers that wait at a listening socket, which must not block. 0, or an errno if more may wait that cannot be taken
- * until something is freed: EMFILE, ENFILE, ENOBUFS, ENOMEM. `now` in ms, here and below. */
+/* Accepts pending connections of a nonblocking listening socket. Returns 0, or an errno if connections remain that
+ * need a resource to be freed first: EMFILE, ENFILE, ENOBUFS, ENOMEM. `now` in ms, here and below. */
 int acceptor_take(struct acceptor *a, int listener, uint64_t now);
 
-/* Rejects callers whose time is over. The time of the next one, in ms from now; UINT64_MAX: there is no caller. */
+/* Rejects callers whose time limit has passed. Returns the time until the next limit in ms; UINT64_MAX without
+ * callers. */
 uint64_t acceptor_expire(struct acceptor *a, uint64_t now);
 
-/* The caller has proved itself or is gone: it is its owner's alone. Callers that are not in the list are ignored. */
+/* Removes a caller that has authenticated or disconnected from the list; its owner keeps it. Callers that are not in
+ * the list are ignored. */
 void acceptor_remove(struct acceptor *a, struct acceptor_caller *c);
 
 #endif

@@ -7,10 +7,10 @@
 #include <netinet/in.h>
 #include <stddef.h>
 
-/* At most `most` IPv4 addresses of interfaces that are up, without the loopback. Returns their number. */
+/* Lists IPv4 addresses of interfaces that are up, without the loopback, at most `most`. Returns their number. */
 int own_address_list(struct in_addr *out, int most);
 
-/* The same as text, separated by commas. An address that has no room in `out` is left out; "" if there is none. */
+/* The same as text, separated by commas; "" if there is none. Addresses for which `out` has no room are omitted. */
 void own_addresses(char *out, size_t size, int most);
 
 #endif

@@ -29,8 +29,8 @@ void biglock_destroy(struct biglock *l)
     pthread_mutex_destroy(&l->mutex);
 }
 
-/* Both counts change back with the lock held, so that a sharer, who reads them with the lock held too, knows
- * that a turn is still to come. */
+/* Waits for the lock. Both counts are decremented with the lock held; a sharer reads them with the lock held too and
+ * so knows that a waiting thread has still to run. */
 void biglock_take_turn(struct biglock *l)
 {
     atomic_fetch_add_explicit(&l->wanted, 1, memory_order_relaxed);

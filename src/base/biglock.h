@@ -32,7 +32,7 @@ static inline void biglock_take(struct biglock *l)
         biglock_take_turn(l);
 }
 
-/* For a thread that can wait: does not request that the present holder share the lock. */
+/* Takes the lock without requesting that its holder share it, for threads without urgency. */
 static inline void biglock_take_last(struct biglock *l)
 {
     pthread_mutex_lock(&l->mutex);
@@ -43,7 +43,7 @@ static inline void biglock_drop(struct biglock *l)
     pthread_mutex_unlock(&l->mutex);
 }
 
-/* Whether a thread (the second function: an urgent one) waits for the lock. */
+/* True if a thread waits for the lock. */
 static inline bool biglock_wanted(struct biglock *l)
 {
     return atomic_load_explicit(&l->wanted, memory_order_relaxed) != 0;
@@ -61,8 +61,9 @@ static inline bool biglock_share(struct biglock *l)
 
 void biglock_rest(struct biglock *l);
 
-/* For one who has looked in vain and will look again. Threads that poll in a loop of their own may keep the one they
- * wait for from running, which then does not wait for the lock either: now and then each gives up its processor. */
+/* Called after a poll without result, before the next one. A thread that polls in a loop may keep the thread that it
+ * waits for from running; that one then does not wait for the lock either. So every poller yields its processor now
+ * and then. */
 static inline void biglock_polled(struct biglock *l)
 {
     if (!biglock_share(l) && atomic_load_explicit(&l->turns, memory_order_relaxed) != 0 &&

@@ -26,7 +26,7 @@ static inline void counter_add(struct counter *c, uint64_t n)
     c->value += n;
 }
 
-/* Iteration in link order. */
+/* The number of counters, and each of them, in link order. */
 size_t counters_count(void);
 struct counter *counters_get(size_t index);
 

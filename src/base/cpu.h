@@ -7,7 +7,7 @@
 
 #include "cpu_arch.h" /* cpu_relax(): a hint that this is a spin loop; cpu_prefetch_write() */
 
-/* Processors in this process's affinity mask; at least 1. */
+/* The number of processors in this process's affinity mask, at least 1. */
 int cpu_allowed(void);
 
 #endif

@@ -13,10 +13,10 @@
 
 #define ERR_AGAIN (-1)
 
-/* Remembers the sentence for this thread and returns the class, so that callers can `return err_set(...)`. */
+/* Stores the error text for this thread and returns the class, so that callers can `return err_set(...)`. */
 int err_set(int errclass, const char *fmt, ...) PRINTF_LIKE(2, 3) __attribute__((cold));
 
-/* The last error sentence of this thread if it belongs to this class, else "". */
+/* The last error text of this thread if it belongs to this class, else "". */
 const char *err_detail(int errclass);
 
 /* The API layer reports an error of this class to the program, with the sentence of err_detail. */
@@ -30,7 +30,7 @@ const char *err_reported(int errclass, unsigned *count) __attribute__((cold));
 /* The system's text of an errno, and what to do if a limit of this process was reached. */
 const char *err_reason(int number) __attribute__((cold));
 
-/* Forgets the sentence (the API layer calls it once the error has been handed to the user's handler). */
+/* Clears the text, once the API layer has passed the error to the user's handler. */
 void err_clear(void);
 
 /* ASSERT: our own bugs, in debug builds. CHECK: bytes from the wire or the environment, always; ends the

@@ -14,7 +14,8 @@
 /* The innermost frame from `first` on in a function that this library exports, and that function's MPI name; -1 when there is none. */
 int frames_mpi(void *const *frames, int first, int count, const char **name);
 
-/* The frame of the program behind that one: past what the Fortran bindings and the profiler put between; -1: none. */
+/* The frame of the program that called this function, behind frames of the Fortran bindings and the profiler; -1 if
+ * there is none. */
 int frames_caller(void *const *frames, int mpi, int count);
 
 #endif

@@ -54,7 +54,7 @@ static struct interval *rotate_left(struct interval *n)
     return up;
 }
 
-/* The root of this subtree once its heights differ by one at most; they differ by two at most before. */
+/* Balances a subtree whose heights differ by at most two, so that they differ by at most one. Returns its root. */
 static struct interval *interval_balance(struct interval *n)
 {
     int lean = interval_height(n->left) - interval_height(n->right);
@@ -125,8 +125,8 @@ void interval_remove(struct interval_tree *t, struct interval *node)
     t->root = remove_from(t->root, node);
 }
 
-/* A subtree to the left of a node that starts early enough starts early enough as a whole: whether it covers
- * the range is then a matter of its reach alone, and one path suffices. */
+/* If a node starts early enough, so do all nodes of the subtree to its left; whether that subtree covers the range
+ * depends on its maximum end alone. So one path through the tree is sufficient. */
 struct interval *interval_cover(const struct interval_tree *t, uintptr_t start, uintptr_t end)
 {
     struct interval *n = t->root;
@@ -141,8 +141,8 @@ struct interval *interval_cover(const struct interval_tree *t, uintptr_t start, 
     return NULL;
 }
 
-/* The first node behind `after` (or of all) that ends beyond start; only subtrees that reach so far are
- * looked at, so that a turn into one that has nothing happens at most once on a level. */
+/* The first node after `after` (or of all) that ends beyond `start`. Only subtrees whose maximum end is beyond `start`
+ * are entered, so at most one fruitless step is made per level. */
 static struct interval *first_beyond(struct interval *n, const struct interval *after, uintptr_t start)
 {
     if (!n || n->reach <= start)

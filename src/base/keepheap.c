@@ -8,7 +8,7 @@
 #include <string.h>
 
 #ifdef M_MMAP_THRESHOLD
-/* The user has an opinion. */
+/* True if the user has configured malloc by its environment variables. */
 static bool malloc_is_configured(void)
 {
     static const char *const names[] = {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_",

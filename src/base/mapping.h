@@ -15,9 +15,9 @@ struct mapping {
     int file; /* open until mapping_settle */
 };
 
-/* Zeroed. False: no memory. The name is for /proc/PID/maps. */
+/* Maps zeroed memory; false without memory. The name appears in /proc/PID/maps. */
 bool mapping_open(struct mapping *m, const char *name, size_t len);
-/* The memory has been registered, or will not be: the mapping's file is no longer needed. */
+/* Closes the mapping's file, which is needed only until the memory has been registered. */
 void mapping_settle(struct mapping *m);
 void mapping_close(struct mapping *m);
 

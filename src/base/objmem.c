@@ -93,7 +93,7 @@ static size_t class_size(uint32_t c)
     return power + power / 4 * (c % 4);
 }
 
-/* One more range, at least `size` bytes and twice the last one. Addresses alone: memory comes with the first touch. */
+/* Reserves another address range of at least `size` bytes and twice the last one. Memory is allocated on first use. */
 static bool add_range(size_t size)
 {
     if (memory.count == RANGES)
@@ -117,7 +117,7 @@ static bool add_range(size_t size)
     return true;
 }
 
-/* With the lock held. */
+/* Cuts a block from the current range. Requires the lock. */
 static struct head *objmem_cut_block(uint32_t size_class)
 {
     const size_t size = sizeof(struct head) + class_size(size_class);

@@ -17,34 +17,35 @@
 #define OBJMEM_FIRST ((size_t)64 << 20)
 #define OBJMEM_ALIGN 8 /* at least: an object may be part of a larger one */
 
-/* Where the first range begins; before the first object an address that no process has. Hidden, so that it is read without the global offset table. */
+/* The start of the first range; before the first object an address that no process has. Hidden, so that it is read
+ * without the global offset table. */
 extern uintptr_t objmem_base __attribute__((visibility("hidden")));
 
 /* Zeroed memory for one object, or for a block of many; NULL when memory is out. Any thread may call. */
 void *objmem_new(size_t size);
-/* Gives it back. The first word changes, so that the object is not taken for one any more. NULL is allowed. */
+/* Frees an object. Its first word is changed, so that the address no longer passes for an object. NULL is allowed. */
 void objmem_free(void *object);
 
 /* Called for the memory of each object: allocated with `size` bytes, or about to be freed (0). NULL unless FISHPLATE_DEBUG=leaks is set. */
 extern void (*objmem_watch)(void *object, size_t size);
 
-/* Whether a handle outside the first range lies in another one. */
+/* True if a handle outside the first range lies in another one. */
 bool objmem_elsewhere(const void *handle) __attribute__((cold));
 
-/* Could malloc have given this address? A weaker question than the next one, for objects that come from there. */
+/* True if malloc could have returned this address; for objects that it allocates. */
 static inline bool objmem_malloced(const void *handle)
 {
     return (uintptr_t)handle % _Alignof(max_align_t) == 0 && (uintptr_t)handle < (uintptr_t)1 << 56;
 }
 
-/* May an object be at this address? Then it can be read. One rotation compares range and alignment at once. */
+/* True if an object may be at this address, which can then be read. One rotation checks range and alignment together. */
 static inline bool objmem_here(const void *handle)
 {
     const uint64_t at = (uintptr_t)handle - objmem_base;
     return (at >> 3 | at << 61) < OBJMEM_FIRST / OBJMEM_ALIGN;
 }
 
-/* Is this handle, which is not predefined, an object of that kind? */
+/* True if this handle, which is not predefined, is an object of that kind. */
 static inline bool object_is(const void *handle, enum object_magic magic)
 {
     if (__builtin_expect(!objmem_here(handle), 0) && !objmem_elsewhere(handle))

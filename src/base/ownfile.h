@@ -11,15 +11,15 @@
 
 #include <stdbool.h>
 
-/* A folder to which only this user has access. create: makes it if it is missing (mode 0700). */
+/* Opens a folder to which only this user has access. create: creates it if it is missing (mode 0700). */
 int ownfile_open_folder(const char *path, bool create);
 
-/* An existing regular file of this user that no other user can write. folder: a descriptor, or AT_FDCWD. flags: O_RDONLY or
- * O_RDWR; O_TRUNC takes effect after the checks. A file that is opened for writing has no second name (hard link), unless
- * its folder can be written by this user alone. */
+/* Opens an existing regular file of this user that no other user can write. folder: a descriptor, or AT_FDCWD. flags:
+ * O_RDONLY or O_RDWR; O_TRUNC takes effect after the checks. A file that is opened for writing has no second name
+ * (hard link), unless only this user can write its folder. */
 int ownfile_open(int folder, const char *name, int flags);
 
-/* A new regular file of this user, mode 0600. EEXIST: the name is in use, by whatever kind of file. */
+/* Creates a regular file of this user, mode 0600. EEXIST if the name is in use, by any kind of file. */
 int ownfile_create(int folder, const char *name, int flags);
 
 #endif

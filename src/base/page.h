@@ -175,11 +175,11 @@ struct page {
     struct page_comm comms[PAGE_COMMS];
 };
 
-/* Makes the page of this process, zero but for its head. NULL when the system has no memory to share. */
+/* Creates this process's status page, zero except for its head. NULL if the system has no memory to share. */
 struct page *page_open(int *fd);
 void page_close(struct page *page, int fd);
 
-/* Changes of the page are made between these two calls, by one thread at a time. */
+/* Enclose changes of the page, by one thread at a time. */
 static inline void page_change(struct page *page)
 {
     const uint32_t v = atomic_load_explicit(&page->version, memory_order_relaxed);
@@ -192,11 +192,11 @@ static inline void page_changed(struct page *page)
     atomic_store_explicit(&page->version, v + 1, memory_order_release);
 }
 
-/* A place to count the collectives of a communicator, or NULL when there is none. */
+/* An entry that counts the collectives of a communicator, or NULL if none is free. */
 struct page_comm *page_comm_open(struct page *page, uint32_t context, int rank, int size, const char *label);
 void page_comm_close(struct page_comm *c);
 
-/* A collective is called. Two instructions, because the shortest collectives take a hundred. */
+/* Counts a collective call, in two instructions: the shortest collectives take a hundred. */
 static inline void page_comm_count(struct page_comm *c)
 {
     c->calls++;

@@ -58,7 +58,8 @@ void place_find(struct place *out, char *call, size_t size)
         place_of_address(frames[caller], out);
 }
 
-/* All that the command prints within the limit of time. No shell: the path is the user's. No fork: memory may be registered. */
+/* Runs a command and reads its output within the time limit. No shell: the path is the user's. No fork: memory may be
+ * registered. */
 static bool read_command(char *const argv[], char *out, size_t size)
 {
     posix_spawn_file_actions_t files;

@@ -18,7 +18,7 @@ struct place {
 /* The caller of the MPI function on this thread's call stack, and the function's name in `call` unless that is NULL. */
 void place_find(struct place *out, char *call, size_t size);
 
-/* The place of a return address. False: no file is known, and *out is empty. */
+/* Finds the file that contains a return address. Returns false if no file is known; *out is then empty. */
 bool place_of_address(const void *address, struct place *out);
 
 /* "solver.c:210", else "solver+0x1234"; "a place that is not known". */

@@ -25,7 +25,7 @@ void pool_init_objects(struct pool *pool, size_t item_size, size_t per_block);
 void pool_destroy(struct pool *pool);
 int pool_grow(struct pool *pool); /* 0 or MPI_ERR_NO_MEM */
 
-/* NULL only when memory is out. Contents are undefined. */
+/* An object with undefined contents; NULL only if memory is out. */
 static inline void *pool_get(struct pool *pool)
 {
     if (__builtin_expect(pool->free == NULL, 0) && pool_grow(pool) != 0)

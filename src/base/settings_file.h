@@ -18,7 +18,7 @@ void settings_parse(char *text, settings_line_fn *handle, void *arg);
  * errno: EPERM if it was refused, EFBIG if it is larger than 64 KiB. */
 int settings_file_read(const char *path, bool private, settings_line_fn *handle, void *arg);
 
-/* Paths; false: there is none, or it is too long. */
+/* The paths of the site's and of the user's file; false if there is none or it is too long. */
 bool settings_site_path(char *out, size_t size);
 bool settings_user_path(char *out, size_t size);
 

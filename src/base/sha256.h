@@ -33,13 +33,13 @@ void hmac_sha256_init(struct hmac_sha256 *h, const void *key, size_t len);
 void hmac_sha256_add(struct hmac_sha256 *h, const void *data, size_t len);
 void hmac_sha256_end(struct hmac_sha256 *h, uint8_t out[SHA256_SIZE]);
 
-/* The code of one message in one call. */
+/* The HMAC of one message in one call. */
 void hmac_sha256(const void *key, size_t key_len, const void *data, size_t len, uint8_t out[SHA256_SIZE]);
 
 /* Compares all bytes, however early they differ: the time taken does not depend on the first difference. */
 bool secret_equal(const void *a, const void *b, size_t len);
 
-/* Writes zeros that the compiler may not leave out. */
+/* Overwrites a secret with zeros; the compiler may not omit this. */
 void secret_wipe(void *secret, size_t len);
 
 #endif

@@ -45,7 +45,8 @@ int shared_memory_create(const char *name, uint64_t bytes)
     return -1;
 }
 
-/* On any descriptor, O_PATH included. A memory file has no name in any folder: the link shows the one that it was created with. */
+/* True for a memory file of this user with this name. Works on any descriptor, O_PATH included. Such a file has no
+ * name in any folder: the link in /proc shows the one that it was created with. */
 static bool is_memory_of_user(int fd, const char *name, uint64_t least)
 {
     char path[64], expected[280], found[280];

@@ -12,16 +12,16 @@
 #define SHARED_MEMORY_NODE \
     "fishplate-node" /* the ranks of one node; created by mpiexec or by the node's first rank */
 
-/* A new file of this size, sealed; -1 with errno. */
+/* Creates a sealed memory file of this size; -1 with errno. */
 int shared_memory_create(const char *name, uint64_t bytes);
 
-/* A new file of no size yet, for shared_memory_seal. */
+/* Creates an empty memory file for shared_memory_seal. */
 int shared_memory_create_empty(const char *name);
 
-/* Gives the file this size for ever, unless another process has given it a size before; false with errno. */
+/* Sets the file's size permanently, unless another process has set one before; false with errno. */
 bool shared_memory_seal(int fd, uint64_t bytes);
 
-/* Is this a sealed memory file of this user with this name and at least this size? */
+/* True for a sealed memory file of this user with this name and at least this size. */
 bool shared_memory_is_valid(int fd, const char *name, uint64_t least);
 
 /* Opens descriptor `fd` of process `pid` for reading and writing; -1 with errno, EPERM: it is no such file. Nothing else is ever

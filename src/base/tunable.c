@@ -310,7 +310,7 @@ static void unknown_name(const char *name)
                     name);
 }
 
-/* Its value is not for the environment of users. */
+/* True for a value that only experiments use, and that users are not offered. */
 static bool is_experiment(const struct tunable *t, const char *text)
 {
     int64_t value;

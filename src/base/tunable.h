@@ -84,12 +84,12 @@ struct tunable {
 int tunables_load(void);
 void tunables_report(void);
 
-/* Iteration, sorted by name: for info, docs and MPI_T. */
+/* The number of tunables, and each of them, sorted by name: for info, docs and MPI_T. */
 size_t tunables_count(void);
 struct tunable *tunables_get(size_t index);
 struct tunable *tunables_find(const char *name);
 
-/* Parses and range-checks; 0 or MPI_ERR_ARG with a sentence. */
+/* Parses and checks a value. Returns 0, or MPI_ERR_ARG with a text. */
 int tunable_set(struct tunable *t, const char *text, enum tunable_source source);
 
 /* Writes the value as a user would type it. */
@@ -98,7 +98,7 @@ void tunable_format(const struct tunable *t, char *out, size_t size);
 /* Whether the list of a TUNABLE_WORDS names the word. */
 bool tunable_has_word(const struct tunable *t, const char *word);
 
-/* A variable that belongs to a launcher or to the user's shell, not to us. The only getenv in the library. */
+/* Reads a variable of a launcher or of the user's shell. The only getenv in the library. */
 const char *env_get(const char *name);
 
 #endif

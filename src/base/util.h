@@ -21,8 +21,8 @@
 #define container_of(ptr, type, member)    ((type *)((char *)(ptr)-offsetof(type, member)))
 #define PRINTF_LIKE(fmt_index, args_index) __attribute__((format(printf, fmt_index, args_index)))
 
-/* Pointer arithmetic on user buffers: MPI_BOTTOM is address 0, so plain char arithmetic on a null pointer
- * would be undefined; going through an integer is not. */
+/* Adds to an address in a user buffer. MPI_BOTTOM is address 0, and arithmetic on a null pointer is undefined; through
+ * an integer it is not. */
 static inline void *ptr_add(const void *base, intptr_t offset)
 {
     return (void *)((uintptr_t)base + (uintptr_t)offset);

@@ -39,13 +39,13 @@ extern struct cuda_state cuda;
 /* cuda.c */
 int cuda_report_error(cuda_result result, const char *what);
 bool cuda_find_range(uintptr_t address, struct gpu_range *out);
-/* The driver knows the address: device memory, or host memory that it pinned or registered. */
+/* True if the driver knows the address: device memory, or host memory that it pinned or registered. */
 bool cuda_knows_address(const void *address);
 
 /* cuda_queue.c; the caller holds cuda.lock. NULL: host memory, or a context that cannot be used. */
 struct cuda_queue *cuda_get_primary_queue(int device);
 struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from);
-/* Some queue: of any context that was used before, else of device 0. */
+/* Any queue: that of a context that was used before, else of device 0. */
 struct cuda_queue *cuda_get_any_queue(void);
 void cuda_close_queues(void);
 /* An event that completes when everything issued so far is complete. */

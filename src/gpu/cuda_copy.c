@@ -32,7 +32,8 @@ static cuda_result copy_two_rows(void *to, const void *from, size_t width, cuda_
     return cuda.call.copy_2d_async(&copy, stream);
 }
 
-/* An odd last byte is copied with the byte before it. */
+/* Copies as rows of two bytes, so that a copy engine is used (docs/gpu.md). An odd last byte is copied together with
+ * the byte before it. */
 static cuda_result copy_in_rows(char *to, const char *from, size_t size, cuda_stream stream)
 {
     const cuda_result rc = copy_two_rows(to, from, size / 2, stream);
@@ -74,7 +75,8 @@ int cuda_wait_copy(struct gpu_transfer *transfer)
     return rc == CUDA_OK ? 0 : cuda_report_error(rc, "complete a copy of GPU memory");
 }
 
-/* The driver is to be given the kind of memory of each side, and takes "device" for any address that it knows. */
+/* Copies rows. The driver requires the kind of memory of each side, and accepts "device" for any address that it
+ * knows. */
 int cuda_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows)
 {
     const bool to_known = cuda_knows_address(to), from_known = cuda_knows_address(from);

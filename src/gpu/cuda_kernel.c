@@ -8,7 +8,7 @@
 
 #define BLOCKS_MOST 4096 /* kernels loop over what is left */
 
-/* 0, or an error of the driver. */
+/* Loads the kernels into the queue's context. Returns 0 or an error of the driver. */
 static cuda_result load_kernels(struct cuda_queue *q)
 {
     return q->kernels ? CUDA_OK : cuda.call.module_load(&q->kernels, gpu_kernels_ptx);

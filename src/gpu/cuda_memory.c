@@ -64,7 +64,7 @@ int cuda_open_dmabuf(uintptr_t start, size_t size, int *fd)
     return cuda.call.range_handle(fd, start, size, CUDA_RANGE_DMA_BUF_FD, 0) == CUDA_OK ? 0 : ERR_AGAIN;
 }
 
-/* From now on the program's synchronous copies to this allocation return when they are complete. Those that it has made before may still
+/* Makes the program's synchronous copies to this allocation return only when they are complete. Earlier ones may still
  * be in the legacy default stream. */
 int cuda_order_copies(uintptr_t address, bool *lasts)
 {

@@ -254,7 +254,7 @@ int gpu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch
     return width && rows ? gpu.ops->copy_rows(to, to_pitch, from, from_pitch, width, rows) : 0;
 }
 
-/* The class of buffers that hold `size` bytes, or -1: larger than all of them. */
+/* The size class of buffers for `size` bytes, or -1 if it is larger than all of them. */
 static int buffer_class(size_t size)
 {
     for (int i = 0; i < BUFFER_CLASSES; i++)

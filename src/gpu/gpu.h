@@ -42,14 +42,14 @@ struct gpu_export {
  * libraries, which stops being NULL when the program loads a library (library_watch.h). Written under a lock of gpu.c. */
 extern void *const *gpu_watched;
 
-/* Reads FISHPLATE_GPU. 0, or an error class: `cuda` was required and cannot be used. */
+/* Reads FISHPLATE_GPU. Returns 0, or an error class if `cuda` was required and cannot be used. */
 int gpu_open(void);
 void gpu_close(void);
 
 /* True if GPU calls are in use in this process. */
 bool gpu_is_active(void);
 
-/* False: this process cannot have GPU memory. */
+/* False if this process cannot have GPU memory. */
 static inline bool gpu_may_have_memory(void)
 {
     return __builtin_expect(
@@ -65,20 +65,24 @@ static inline bool gpu_memory_is_device(const void *address)
     return gpu_may_have_memory() && gpu_classify_address(address) == GPU_MEMORY_DEVICE;
 }
 
-/* The allocation that `address` belongs to: 0, or MPI_ERR_BUFFER if it belongs to none. */
+/* Finds the allocation that contains `address`. Returns 0, or MPI_ERR_BUFFER if there is none. */
 int gpu_find_range(const void *address, struct gpu_range *out);
 
 /* True if the GPU library knows the memory: GPUs copy it without the help of a processor. */
 bool gpu_can_reach(const void *address);
 
+<<<<<<< Updated upstream
 /* MPI_ERR_BUFFER unless all `size` bytes of device memory belong to one allocation, or to neighbouring ones that the program has mapped
  * itself. */
+=======
+/* Returns MPI_ERR_BUFFER unless all `size` bytes of device memory belong to one allocation. */
+>>>>>>> Stashed changes
 int gpu_check_buffer(const void *address, size_t size);
 
 /* Copies between memory of any kinds; returns after the last byte has arrived. */
 int gpu_copy(void *to, const void *from, size_t size);
 
-/* `rows` rows of `width` bytes, which begin every `to_pitch` and `from_pitch` bytes. */
+/* Copies `rows` rows of `width` bytes, which start every `to_pitch` and `from_pitch` bytes. */
 int gpu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t rows);
 
 /* A copy in progress. */
@@ -91,12 +95,13 @@ int gpu_start_copy(void *to, const void *from, size_t size, struct gpu_transfer 
  * returned. */
 int gpu_poll_copy(struct gpu_transfer *transfer);
 
-/* Pinned host memory for copies in pieces; ordinary memory if the GPU library has none left. NULL: out of memory. */
+/* A buffer of pinned host memory for copies in pieces; ordinary memory if the GPU library has none left. NULL: out of
+ * memory. */
 void *gpu_get_staging(void);
 void gpu_put_staging(void *buffer);
 #define GPU_STAGING_SIZE ((size_t)512 << 10)
 
-/* Host memory for a copy of a whole buffer of GPU memory: pinned up to 64 MiB. NULL: out of memory. */
+/* Host memory for a copy of a whole GPU buffer: pinned up to 64 MiB. NULL: out of memory. */
 void *gpu_get_buffer(size_t size);
 void gpu_put_buffer(void *buffer, size_t size);
 
@@ -115,8 +120,13 @@ struct gpu_segment;
 int gpu_gather(void *dense, const void *base, const struct gpu_segment *segments, size_t count);
 int gpu_scatter(void *base, const void *dense, const struct gpu_segment *segments, size_t count);
 
+<<<<<<< Updated upstream
 /* Memory for other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it through host memory. The caller
  * closes out->fd, unless it is -1, when the other process has used it. */
+=======
+/* Exports a range to other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it through
+ * host memory. */
+>>>>>>> Stashed changes
 int gpu_export_range(const struct gpu_range *range, struct gpu_export *out);
 /* Maps exported memory; mappings are cached and bounded in number. Each call needs a gpu_release_import. */
 int gpu_import_range(const struct gpu_export *exported, void **out);
@@ -131,14 +141,14 @@ int gpu_open_dmabuf(const void *address, size_t size, int *fd, uint64_t *offset)
  * for each allocation. */
 int gpu_order_copies(const void *address);
 
-/* The memory hooks report ranges that are unmapped: the cache of host memory forgets them. Without hooks
+/* Called by the memory hooks for ranges that are unmapped: removes them from the cache of host memory. Without hooks
  * (gpu_trust_hooks was not called) nothing is cached. Async-signal-safe. */
 void gpu_forget_range(void *unused, uintptr_t start, size_t size);
 void gpu_trust_hooks(void);
 /* Called once when GPU memory comes into use, which may be long after gpu_open: it installs the hooks. NULL: nobody does. */
 void gpu_on_activate(void (*fn)(void));
 
-/* FISHPLATE_GPU=off: buffers are taken for host memory. False before MPI_Init. */
+/* True for FISHPLATE_GPU=off: all buffers are treated as host memory. False before MPI_Init. */
 bool gpu_is_off(void);
 
 /* For fishplate info. */
@@ -151,7 +161,7 @@ struct gpu_device {
 /* The devices of this machine, also if the program does not use GPU memory: the GPU library is loaded for the call. *driver is the CUDA
  * version that the driver supports, 13000 for 13.0. An MPI error class, with a sentence in *why, if there is none. free(*devices). */
 int gpu_list_devices(struct gpu_device **devices, size_t *count, int *driver, const char **why);
-/* Why GPU memory is not in use ("FISHPLATE_GPU=off"), or "" if it is. */
+/* The reason why GPU memory is not in use ("FISHPLATE_GPU=off"), or "" if it is. */
 const char *gpu_reason_inactive(void);
 
 #endif

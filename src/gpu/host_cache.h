@@ -31,13 +31,13 @@ static inline bool host_cache_has(const struct host_cache *cache, uintptr_t addr
     return unit != 0 && __atomic_load_n(&cache->units[unit % HOST_CACHE_ENTRIES], __ATOMIC_RELAXED) == unit;
 }
 
-/* A query of the GPU library begins: returns a ticket for host_cache_add. */
+/* Called before a query of the GPU library; returns a ticket for host_cache_add. */
 uint64_t host_cache_begin(const struct host_cache *cache);
 
-/* The query found host memory. Nothing is added if memory was forgotten after host_cache_begin. */
+/* Records that the query found host memory, unless memory was forgotten after host_cache_begin. */
 void host_cache_add(struct host_cache *cache, uintptr_t address, uint64_t ticket);
 
-/* The range is about to be unmapped. */
+/* Removes a range that is about to be unmapped. */
 void host_cache_forget(struct host_cache *cache, uintptr_t start, size_t size);
 
 #endif

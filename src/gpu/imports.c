@@ -23,7 +23,8 @@ static bool is_same(const struct gpu_export *a, const struct gpu_export *b)
     return a->pid == b->pid && a->id == b->id && a->start == b->start && a->size == b->size;
 }
 
-/* Two allocations of one process that overlap cannot exist at the same time: the owner has freed the one that is mapped. */
+/* True if the owner has freed the allocation that is mapped: two allocations of one process that overlap cannot exist
+ * at the same time. */
 static bool is_outdated(const struct gpu_export *mapped, const struct gpu_export *now)
 {
     return mapped->pid == now->pid && !is_same(mapped, now) && mapped->start < now->start + now->size &&
@@ -39,7 +40,7 @@ static void close_import(struct gpu_imports *imports, struct gpu_import *it, con
     counter_add(&closed, 1);
 }
 
-/* The mapping that was not used for longest, among those without users; NULL: all are in use. */
+/* The least recently used mapping without users; NULL if all are in use. */
 static struct gpu_import *find_oldest(struct gpu_imports *imports)
 {
     struct gpu_import *oldest = NULL;
@@ -51,7 +52,7 @@ static struct gpu_import *find_oldest(struct gpu_imports *imports)
     return oldest;
 }
 
-/* A free entry; NULL: all are in use. */
+/* A free entry, evicting an unused mapping if necessary; NULL if all are in use. */
 static struct gpu_import *get_entry(struct gpu_imports *imports, const struct gpu_ops *ops)
 {
     for (size_t i = 0; i < GPU_IMPORTS_MOST; i++)

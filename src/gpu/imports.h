@@ -26,7 +26,7 @@ struct gpu_imports {
     uint64_t idle_bytes; /* of mappings without users */
 };
 
-/* ERR_AGAIN: all entries are in use. */
+/* Maps exported memory or finds its mapping. ERR_AGAIN: all entries are in use. */
 int gpu_imports_get(struct gpu_imports *imports, const struct gpu_ops *ops, const struct gpu_export *exported,
                     void **out);
 void gpu_imports_put(struct gpu_imports *imports, const struct gpu_ops *ops, const void *address);

@@ -16,7 +16,7 @@ struct gpu_temporaries {
     size_t idle_bytes;
 };
 
-/* NULL: the GPU has no memory left. */
+/* Takes temporary device memory; NULL if the GPU has none left. */
 void *gpu_temporaries_get(struct gpu_temporaries *t, const struct gpu_ops *ops, size_t size,
                           const void *near);
 void gpu_temporaries_put(struct gpu_temporaries *t, const struct gpu_ops *ops, void *address);

@@ -75,7 +75,7 @@ void bsend_detach(struct bsend_pool *pool, void **buffer, MPI_Count *size)
     free(pool);
 }
 
-/* The first gap that is long enough; *after is the list position to insert behind. */
+/* The first gap in the buffer that is long enough; *after is the list position of the message before it. */
 static char *find_gap(struct bsend_pool *pool, size_t len, struct list **after)
 {
     char *from = pool->base;

@@ -98,7 +98,7 @@ void request_end_device(struct p2p_request *r)
     r->device_part = NULL;
 }
 
-/* The frame has to wait: pinned memory is scarce, so ordinary memory holds the data meanwhile. */
+/* Moves the data of a frame that has to wait to ordinary memory, because pinned memory is scarce. */
 static int keep_copy(struct p2p_request *r)
 {
     struct device_part *stage = r->device_part;
@@ -119,7 +119,7 @@ static int keep_copy(struct p2p_request *r)
     return ERR_AGAIN;
 }
 
-/* The program must not have freed the data of a message of `bytes` bytes that is under way. */
+/* Checks that the program has not freed the data of a message of `bytes` bytes that is under way. */
 static int check_memory(const struct p2p_request *r, uint64_t bytes)
 {
     struct gpu_range range;
@@ -152,8 +152,8 @@ int device_send_frame(struct p2p_request *r)
     return rc == ERR_AGAIN ? keep_copy(r) : rc;
 }
 
-/* From pinned memory by a copy engine: short copies from ordinary memory run on the compute engine, and two processes that take
- * turns on that wait 150 us for each other (docs/gpu.md). */
+/* Copies received data to GPU memory through pinned memory by a copy engine. Short copies from ordinary memory use the
+ * compute engine, which two processes that alternate on it make wait 150 us for each other (docs/gpu.md). */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len)
 {
     struct dt_cursor c;

@@ -135,14 +135,14 @@ static inline void request_state(struct p2p_request *r, enum p2p_state to)
     r->state = (uint8_t)to;
 }
 
-/* The next state of a request, which the table must allow. */
+/* Changes the state of a request; the table of transitions must permit it. */
 static inline void request_turn(struct p2p_request *r, enum p2p_state to)
 {
     ASSERT(state_may_follow((enum p2p_state)r->state, to));
     request_state(r, to);
 }
 
-/* The end of a send or receive, whichever way it went. The request may be gone afterwards. */
+/* Completes a send or receive of any protocol. The request may be freed afterwards. */
 static inline void request_done(struct p2p_request *r, int error)
 {
     request_turn(r, STATE_DONE);
@@ -151,7 +151,7 @@ static inline void request_done(struct p2p_request *r, int error)
     request_complete(&r->base, error);
 }
 
-/* The peer has died: from any state. */
+/* Fails the request because its peer has died; permitted in any state. */
 static inline void request_fail(struct p2p_request *r, int error)
 {
     request_state(r, STATE_DONE);
@@ -181,7 +181,7 @@ static inline bool request_publish(struct p2p_request *r)
     return r->cookie != 0;
 }
 
-/* Withdraws the request's cookie: frames of peers no longer find it. */
+/* Removes the request's cookie: frames of peers no longer find the request. */
 static inline void request_unpublish(struct p2p_request *r)
 {
     if (r->cookie)
@@ -201,13 +201,13 @@ static inline void request_data(struct p2p_request *r, const void *buf, MPI_Coun
     r->device = dt_is_device(buf, count, type);
 }
 
-/* Whether the data is one block that peers can read and write once it is registered. */
+/* True if the data is one block that peers can access once it is registered. */
 static inline bool request_is_reachable(const struct p2p_request *r)
 {
     return r->block && (!r->device || r->peer->caps.gpu_memory);
 }
 
-/* Makes the data reachable; false when the transport cannot. */
+/* Registers the data for access by peers; false if the transport cannot. */
 static inline bool request_register(struct p2p_request *r, uint64_t bytes)
 {
     struct transport *t = r->peer->transport;
@@ -227,11 +227,11 @@ static inline void request_unregister(struct p2p_request *r)
 void control_send(struct p2p *p, struct peer *to, const struct frame_header *header, const void *payload,
                   size_t len);
 
-/* Past whatever is queued. */
+/* The same, in front of all queued frames. */
 void control_send_first(struct p2p *p, struct peer *to, const struct frame_header *header,
                         const void *payload, size_t len);
 
-/* recv.c: the error of a message that does not fill its receive, if that is one. */
+/* recv.c: the error for a message that does not fill its receive, if that is an error. */
 int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length);
 /* Stores source, tag and length in the receive's status; an error when the message does not fit. */
 static inline int recv_matched(struct p2p_request *r, struct envelope env, uint64_t length)
@@ -242,18 +242,18 @@ static inline int recv_matched(struct p2p_request *r, struct envelope env, uint6
     return likely(length == r->length || (r->block && length < r->length)) ? 0 : recv_uneven(r, env, length);
 }
 
-/* Copies len bytes that arrived at once into the user's buffer. An error class is returned only if it is in GPU memory. */
+/* Copies len bytes of a message received in one frame to the user's buffer. Only GPU memory can cause an error. */
 int recv_copy(struct p2p_request *r, const void *payload, size_t len);
 
-/* offer.c: an offered receive is about to be given to a frame. True when it has been filled meanwhile, and is
- * complete now; else its offer is void. */
+/* offer.c: ends the offer of a receive that a frame is about to match. Returns true if the sender has filled the
+ * offered memory meanwhile: the receive is complete then. */
 bool offer_ends(struct p2p_request *r);
 
-/* recv.c: prepares a posted receive for a frame that matches it: an offer becomes void, a suspended receive active. True: the
- * receive is complete, since the sender has filled the offered memory meanwhile. */
+/* recv.c: prepares a posted receive for a frame that matches it: its offer is withdrawn, a suspended receive becomes
+ * active. Returns true if the sender has filled the offered memory meanwhile: the receive is complete then. */
 bool recv_is_filled(struct p2p_request *r);
 
-/* The posted receive that takes this message, no longer posted; or NULL. */
+/* Removes and returns the posted receive that matches this message, or NULL. */
 static inline struct p2p_request *take_posted(struct p2p *p, struct envelope env)
 {
     struct match_entry *e;

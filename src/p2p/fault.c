@@ -44,14 +44,16 @@ int p2p_probe_fault(struct p2p *p, struct envelope env)
 
 /* ---- receives that are posted ---- */
 
-/* Calls that complete the request return MPIX_ERR_PROC_FAILED_PENDING and leave it active. It stays posted. */
+/* Suspends a receive: calls that complete the request return MPIX_ERR_PROC_FAILED_PENDING and leave it active. It
+ * stays posted. */
 static void request_suspend(struct p2p_request *r)
 {
     request_turn(r, STATE_RECV_SUSPENDED);
     request_complete(&r->base, MPIX_ERR_PROC_FAILED_PENDING);
 }
 
-/* Other threads read `complete` again under the lock before they use the result. */
+/* Makes a suspended receive active again. Other threads read `complete` again under the lock before they use the
+ * result. */
 void fault_resume(struct p2p_request *r)
 {
     request_turn(r, STATE_RECV_UNMATCHED);
@@ -69,13 +71,14 @@ static bool is_internal(const struct request *r)
     return r->on_complete != NULL || r->freed;
 }
 
-/* One round of a persistent receive: the request itself can be started again. Collectives have odd contexts. */
+/* True for one round of a persistent receive: the request can be started again. Collectives have odd contexts. */
 static bool is_persistent(const struct p2p_request *r)
 {
     return r->base.on_complete != NULL && !(r->match.env.context & 1);
 }
 
-/* False: not yet. The living peer may be writing into it and is queried first; then request_cancelled ends it. */
+/* Ends a posted receive with an error. Returns false if a living peer may be writing into it: that peer is queried
+ * first, and request_cancelled ends the receive. */
 static bool end_posted(struct p2p *p, struct p2p_request *r, int error)
 {
     if (request_is(r, OFFERED_STATES)) {
@@ -134,7 +137,8 @@ static struct p2p_request *posted_of(struct match_entry *e)
     return container_of(e, struct p2p_request, match);
 }
 
-/* One that ends may make its owner post others, and the tables may grow: then the search begins anew. */
+/* Judges posted receives until one has ended. Its owner may then post others, and the tables may grow, so the caller
+ * starts again. */
 static bool judge_some_posted(struct p2p *p)
 {
     struct match_table *t = &p->posted;
@@ -168,7 +172,7 @@ static void fault_refuse_message(struct p2p *p, struct peer *from, uint8_t kind,
     control_send(p, from, &answer, NULL, 0);
 }
 
-/* Whether a message of a dead process is lost: it was announced, but its data has not arrived. */
+/* Returns the error if a message of a dead process is lost: it was announced, but its data has not arrived. */
 static int fault_message_is_lost(struct p2p *p, const struct peer *from, uint8_t kind, struct envelope env)
 {
     if (kind == FRAME_RTS && peer_is_lost(from))
@@ -215,7 +219,7 @@ void p2p_judge_again(struct p2p *p)
 
 /* ---- requests of the dead ---- */
 
-/* The transport has ended its transfers. What is left waits for an answer that will not come. */
+/* Fails a request of a dead peer whose reply will not come. The transport has ended its transfers before. */
 static void fail_known(struct p2p *p, struct p2p_request *r)
 {
     counter_add(&failed, 1);

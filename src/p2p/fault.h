@@ -9,27 +9,29 @@
 
 #include "p2p/p2p.h"
 
-/* Can a message with this envelope still arrive? 0, or the error of a receive that waits for it.
- * MPIX_ERR_PROC_FAILED_PENDING: it can, but a possible sender has died and the program does not know yet. */
+/* Judges whether a message with this envelope can still arrive. Returns 0, or the error of a receive that waits for
+ * it. MPIX_ERR_PROC_FAILED_PENDING: it can, but a possible sender has died and the program has not acknowledged that. */
 typedef int p2p_judge(void *arg, struct envelope env);
 
-/* Callbacks: one that judges messages, one that is called for a death after the messages of the dead have ended. */
+/* Sets the callbacks: `judge`, and `died`, called for a death after all messages of the dead process have been
+ * handled. */
 void p2p_on_fault(struct p2p *p, p2p_judge *judge, void (*died)(void *arg, uint32_t number), void *arg);
 
-/* The judgement has changed: receives that wait for nothing end, and messages that nobody will receive are refused. */
+/* Judges all receives and messages again: receives without a possible sender end, and messages that nothing will
+ * receive are refused. */
 void p2p_judge_again(struct p2p *p);
 
-/* The judge's verdict on a message that is probed for: an error of a blocking probe, else 0. */
+/* The error of a blocking probe for messages with this envelope, or 0. */
 int p2p_probe_fault(struct p2p *p, struct envelope env);
 
 /* A suspended receive is still posted, although calls that complete it return MPIX_ERR_PROC_FAILED_PENDING. */
 bool p2p_is_suspended(const struct request *r);
 /* Ends a suspended receive with MPIX_ERR_PROC_FAILED. Other requests stay as they are. */
 void p2p_end_suspended(struct request *r);
-/* The program has freed a suspended receive: the receive stays posted and releases itself when it completes. */
+/* Called when the program frees a suspended receive: it stays posted and is released when it completes. */
 void p2p_free_suspended(struct request *r);
 
-/* Has anything failed yet? Then receives and probes are judged. */
+/* True if any failure is known: only then are receives and probes judged. */
 bool p2p_has_faults(const struct p2p *p);
 
 #endif

@@ -6,14 +6,14 @@
 
 #include "p2p/engine.h"
 
-/* A receive was just posted. True: it has ended with an error. */
+/* Judges a receive that was just posted. Returns true if it has ended with an error. */
 bool fault_posted(struct p2p *p, struct p2p_request *r);
 
-/* A message has arrived that no receive waits for. True: none ever will, and its sender was notified. */
+/* Judges an unexpected message. Returns true if no receive will ever match it; its sender was notified. */
 bool fault_unexpected(struct p2p *p, struct peer *from, const struct frame_header *h, uint64_t cookie);
 
-/* A suspended receive becomes an ordinary posted one: its message or an acknowledgement has come, or the program has cancelled
- * or freed it. */
+/* Makes a suspended receive an ordinary posted one: its message or an acknowledgement has arrived, or the program has
+ * cancelled or freed it. */
 void fault_resume(struct p2p_request *r);
 
 #endif

@@ -17,7 +17,7 @@ struct ids {
     uint32_t size, free; /* free: first free slot + 1, 0 when none */
 };
 
-/* A number that is never 0, or 0 when memory is out. */
+/* Adds an object and returns its number; 0 if memory is out. */
 uint64_t ids_add(struct ids *ids, void *object);
 void *ids_find(const struct ids *ids, uint64_t id);
 void ids_remove(struct ids *ids, uint64_t id);

@@ -35,7 +35,7 @@ struct last_bytes {
 void last_bytes_open(struct last_bytes *all, struct net *net);
 void last_bytes_close(struct last_bytes *all);
 
-/* Gives the byte its value. */
+/* Sets the byte to its initial value. */
 static inline void last_byte_set(struct last_byte *b, uint8_t *at, uint8_t value)
 {
     b->at = at;
@@ -45,7 +45,8 @@ static inline void last_byte_set(struct last_byte *b, uint8_t *at, uint8_t value
     *at = value;
 }
 
-/* Acquire: a caller that sees the change may read everything in front of it. */
+/* True if the byte has changed. Acquire: pairs with the order of bytes in the peer's write, so that all data in front
+ * of it can be read. */
 static inline bool last_byte_changed(const struct last_byte *b)
 {
     bool changed = *(volatile const uint8_t *)b->at != b->was;
@@ -58,7 +59,7 @@ static inline bool last_bytes_room(const struct last_bytes *all)
     return all->count < LAST_BYTES_MAX;
 }
 
-/* `unrung`: the byte changes without any doorbell. */
+/* Polls the byte from now on. `unrung`: the byte changes without any doorbell. */
 void last_byte_watch(struct last_bytes *all, struct last_byte *b, bool unrung,
                      void (*changed)(struct last_byte *b));
 void last_byte_forget(struct last_bytes *all, struct last_byte *b);

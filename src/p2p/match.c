@@ -125,7 +125,7 @@ void unexpected_remove(struct match_table *t, struct match_entry *e)
     t->count--;
 }
 
-/* Chains of entries by link[MATCH_ANY].next, which ends with NULL. Merges two sorted chains. */
+/* Merges two sorted chains of entries, linked by link[MATCH_ANY].next and ended by NULL. */
 static struct list *chain_merge(struct list *a, struct list *b)
 {
     struct list first, *last = &first;
@@ -138,7 +138,7 @@ static struct list *chain_merge(struct list *a, struct list *b)
     return first.next;
 }
 
-/* Takes the first n > 0 entries off the chain: sorted, oldest first. Needs no memory, which may be out. */
+/* Takes the first n > 0 entries off the chain and sorts them, oldest first. Needs no memory. */
 static struct list *chain_sort(struct list **chain, uint32_t n)
 {
     if (n == 1) {
@@ -151,7 +151,7 @@ static struct list *chain_sort(struct list **chain, uint32_t n)
     return chain_merge(a, b);
 }
 
-/* At the program's first wildcard: enters the waiting messages under the wildcard keys, oldest first. */
+/* Enters the waiting messages under the wildcard keys, oldest first, at the program's first wildcard receive. */
 static void become_wild(struct match_table *t)
 {
     struct list *waiting = NULL;

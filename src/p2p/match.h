@@ -56,7 +56,7 @@ static inline bool envelope_equal(struct envelope a, struct envelope b)
     return a.context == b.context && a.source == b.source && a.tag == b.tag;
 }
 
-/* The same envelope as a receive with this kind of wildcard would name it. */
+/* The envelope as a receive with this kind of wildcard would have it. */
 static inline struct envelope envelope_as(struct envelope env, int kind)
 {
     if (kind & MATCH_ANY_SOURCE)
@@ -66,7 +66,7 @@ static inline struct envelope envelope_as(struct envelope env, int kind)
     return env;
 }
 
-/* Posted receives. */
+/* Adds a posted receive. */
 void posted_hang(struct match_table *t, struct match_entry *e);
 void posted_unhang(struct match_table *t, struct match_entry *e);
 struct match_entry *posted_find_wild(struct match_table *t, struct envelope env);
@@ -112,7 +112,7 @@ static inline struct match_entry *match_first(struct match_table *t, struct enve
     return NULL;
 }
 
-/* The oldest posted receive that takes this message, or NULL. Not removed. */
+/* The oldest posted receive that matches this message, or NULL. Not removed. */
 static inline struct match_entry *posted_find(struct match_table *t, struct envelope env)
 {
     if (likely(t->lone != NULL))
@@ -122,10 +122,10 @@ static inline struct match_entry *posted_find(struct match_table *t, struct enve
     return posted_find_wild(t, env);
 }
 
-/* Unexpected messages. */
+/* Adds an unexpected message. */
 void unexpected_add(struct match_table *t, struct match_entry *e);
 void unexpected_remove(struct match_table *t, struct match_entry *e);
-/* The oldest message this receive (with wildcards) takes, or NULL. Not removed. */
+/* The oldest unexpected message that matches this receive (with wildcards), or NULL. Not removed. */
 struct match_entry *unexpected_find(struct match_table *t, struct envelope env);
 
 #endif

@@ -149,7 +149,7 @@ static void note_received(struct p2p *p, struct peer *from, const void *payload,
     note_store(p, OF_PEER, from->rank, 0, &note);
 }
 
-/* Takes deliver's place. */
+/* Replaces deliver while messages are recorded. */
 static void deliver_noted(void *ctx, struct peer *from, const struct frame_header *h, const void *payload,
                           size_t len)
 {

@@ -39,7 +39,7 @@ struct p2p_debug {
                     const struct note *received);
 };
 
-/* From now on. Before the first message. */
+/* Starts recording; must be called before the first message. */
 void p2p_set_debug(struct p2p *p, const struct p2p_debug *debug);
 
 void note_describe(struct note *out, struct dtype *type, MPI_Count count);

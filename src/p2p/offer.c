@@ -65,8 +65,8 @@ void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last
     last_byte_set(&r->offer.last, (uint8_t *)r->buf + r->length - 1, last);
 }
 
-/* The byte goes back to what it was where the message does not cover it: a receive changes only the part of the
- * buffer that its message fills. */
+/* Ends an offer. The last byte gets its former value if the message does not cover it: a receive changes only the part
+ * of the buffer that its message fills. */
 void offer_end(struct p2p_request *r, uint64_t length, bool used)
 {
     struct p2p *p = r->base.p2p;
@@ -108,8 +108,8 @@ void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *
     request_turn(r, STATE_RECV_TAKEN);
 }
 
-/* MPI_Cancel. The sender may be writing at this moment, so a query is needed; all offers to it come back,
- * which is simple and rare. */
+/* Recalls the offers made to a sender, for MPI_Cancel. The sender may be writing at this moment, so it is queried; all
+ * its offers are recalled, which is simple and rare. */
 void offer_recall(struct p2p_request *r)
 {
     struct link *l = link_of(r->peer);
@@ -123,7 +123,7 @@ void offer_recall(struct p2p_request *r)
     control_send(r->base.p2p, r->peer, &h, NULL, 0);
 }
 
-/* The peer confirms that it writes into no offer any more; what it wrote before is visible now. */
+/* Handles the peer's confirmation that it writes into no offer any more; what it wrote before is visible now. */
 void recalled_arrived(struct p2p *p, struct peer *from)
 {
     struct link *l = link_of(from);
@@ -145,8 +145,8 @@ void recalled_arrived(struct p2p *p, struct peer *from)
 
 /* ---- the sender ---- */
 
-/* While offers are held, or written to in a way that frames overtake, every message to that peer must look at
- * them before it leaves. */
+/* Makes every message to that peer check the offers before it is sent, while offers are held, or written to in a way
+ * that frames overtake. */
 static void look_first(struct peer *to)
 {
     const struct link *l = link_of(to);
@@ -186,8 +186,8 @@ bool offer_claim(struct peer *to, struct envelope env, struct offer *offer)
     return true;
 }
 
-/* A message with this envelope is being written, and frames would overtake it: its receive must not take the
- * next one. */
+/* Notifies the receiver of a message that is being written to an offer where frames would overtake the write: its
+ * receive must not match the next message. */
 static int taken_tell(struct peer *to, struct p2p_request *r, struct envelope env)
 {
     if (r->write.taken_sent || !envelope_equal(header_envelope(&r->header), env))
@@ -241,7 +241,7 @@ void offer_wrote(struct p2p_request *r)
     }
 }
 
-/* Without memory for a link none of its offers was kept. */
+/* Handles a recall. Without memory for a link none of the peer's offers was kept. */
 void recall_arrived(struct p2p *p, struct peer *from)
 {
     struct link *l = link_of(from);

@@ -29,17 +29,17 @@ static inline struct link *link_of(const struct peer *peer)
     return peer->protocol;
 }
 
-/* NULL when memory is out. */
+/* Creates the state of offers to and from a peer; NULL if memory is out. */
 struct link *link_make(struct p2p *p, struct peer *peer);
 void link_close(struct peer *peer); /* of a guest who goes */
 void links_close(struct p2p *p);
 
-/* The receiver. A receive that was registered and published is offered from now on: its last byte gets this value
- * until the message covers it. */
+/* At the receiver: offers a registered and published receive. Its last byte gets the value `last` until the message
+ * covers it. */
 void offer_begin(struct p2p_request *r, enum p2p_protocol protocol, uint8_t last);
-/* No longer offered: a message of `length` bytes was written into it, or (not `used`) the offer is void. */
+/* Ends the offer: a message of `length` bytes was written into the memory, or (not `used`) the offer was withdrawn. */
 void offer_end(struct p2p_request *r, uint64_t length, bool used);
-/* The receive is to be cancelled: requests its offer back from the sender. */
+/* Requests the offer back from the sender, to cancel the receive. */
 void offer_recall(struct p2p_request *r);
 void taken_arrived(struct p2p *p, struct peer *from, const struct frame_header *h);
 void recalled_arrived(struct p2p *p, struct peer *from);
@@ -47,15 +47,15 @@ void recalled_arrived(struct p2p *p, struct peer *from);
 /* The sender. */
 void rtr_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                  size_t len);
-/* A message with this envelope is about to leave: the offer for it, if there is one, which is gone then. */
+/* Claims the offer for a message that is about to be sent, if there is one. */
 bool offer_claim(struct peer *to, struct envelope env, struct offer *offer);
-/* The send begins, or ends, to write into the offer that it has claimed. */
+/* Called when the send begins, and ends, to write into the offer that it has claimed. */
 void offer_writes(struct p2p_request *r);
 void offer_wrote(struct p2p_request *r);
-/* A message with this envelope is about to leave in a frame: an offer for it, if there is one, is void. To be
- * called while to->eager_below is 0. ERR_AGAIN: it must not leave yet. */
+/* Called for a message that is about to be sent in a frame, while to->eager_below is 0: withdraws an offer for it.
+ * ERR_AGAIN: it must not be sent yet. */
 int offer_pass(struct peer *to, struct envelope env);
-/* Should a send of this size wait a moment for an offer? */
+/* True if a send of this size should wait a moment for an offer. */
 bool offer_awaited(const struct p2p_request *r);
 void recall_arrived(struct p2p *p, struct peer *from);
 

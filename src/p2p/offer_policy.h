@@ -56,7 +56,7 @@ static inline uint32_t envelope_class(struct envelope env)
     return ((uint32_t)env.context + (uint32_t)env.tag) % PEER_CLASSES;
 }
 
-/* An offer arrived. False when it is void. */
+/* Adds an offer that has arrived. Returns false if messages that were sent meanwhile make it void. */
 static inline bool offers_add(struct offers *o, const struct offer *offer, uint32_t received, uint32_t sent)
 {
     if (received != sent || o->count == OFFERS_MAX)
@@ -65,7 +65,7 @@ static inline bool offers_add(struct offers *o, const struct offer *offer, uint3
     return true;
 }
 
-/* A message with this envelope is about to leave: the offer it goes into, or false. */
+/* Takes the offer for a message that is about to be sent; false if there is none. */
 static inline bool offers_take(struct offers *o, struct envelope env, struct offer *out)
 {
     for (int i = 0; i < o->count; i++) {

@@ -162,7 +162,7 @@ static enum net_fate p2p_op_fate(void *ctx, struct net_op *op, uint64_t *number)
     return write_is(op, &seen, number) && seen ? NET_FATE_ASK : NET_FATE_REPEAT;
 }
 
-/* A receive that is not offered any more got its message. */
+/* Handles completion of a receive that is no longer offered. */
 static bool p2p_op_arrived(void *ctx, const struct peer *from, uint64_t number)
 {
     struct p2p_request *r = request_known(

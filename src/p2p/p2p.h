@@ -23,10 +23,10 @@ int p2p_open(struct net *net, struct p2p **out);
 void p2p_close(struct p2p *p);
 struct net *p2p_net(struct p2p *p);
 
-/* Requests hold a communicator (request.comm) that only upper layers know how to drop. */
+/* Sets the function that releases a request's communicator (request.comm), which only upper layers can. */
 void p2p_on_drop_comm(struct p2p *p, void (*drop)(struct comm *comm));
 
-/* Who the source of a receive is: NULL when that cannot be said. Without it no receive is ever offered to its
+/* The peer that is the source of a receive; NULL if unknown. Without this callback no receive is offered to its
  * sender. */
 typedef struct peer *p2p_peer_of(void *arg, struct envelope env);
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg);
@@ -41,11 +41,11 @@ void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg);
 #define P2P_FRAME_FAULT 17
 void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
 
-/* Complete from the start and shared by all who need one: an eager send, a receive from MPI_PROC_NULL. */
+/* A request that is complete from the start, shared by all users: an eager send, a receive from MPI_PROC_NULL. */
 struct request *p2p_sent(struct p2p *p);
 struct request *p2p_no_proc(struct p2p *p);
 
-/* A name for a conversation that this process begins: no two alike, 31 bits. */
+/* A unique 31-bit name for a channel that this process opens. */
 uint32_t p2p_channel(struct p2p *p);
 
 /* Events for tools. The callbacks run inside progress, under the lock. */
@@ -79,7 +79,7 @@ struct p2p_watch {
 /* Sets the callbacks of tools; with NULL there is no cost. */
 void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch);
 
-/* Messages that wait for a receive, and receives that wait for a message. */
+/* The numbers of unexpected messages and of posted receives. */
 size_t p2p_unexpected_length(const struct p2p *p);
 size_t p2p_posted_length(const struct p2p *p);
 /* Shows at most `most` of the messages that wait for a receive. The payload is NULL for one that was only announced. */
@@ -100,8 +100,8 @@ int p2p_send(struct p2p *p, const void *buf, MPI_Count count, struct dtype *type
 int p2p_recv(struct p2p *p, void *buf, MPI_Count count, struct dtype *type, struct envelope env,
              MPI_Status *status);
 
-/* A complete receive that got less than it has room for, which is an error only to callers that know the
- * length beforehand. */
+/* True for a complete receive that got less than it has room for, an error only for callers that know the length
+ * beforehand. */
 bool p2p_is_short(const struct request *r);
 
 /* Probing. A matched message (improbe) is taken out of matching; receive it with p2p_imrecv. */
@@ -113,7 +113,7 @@ void p2p_message_bind(struct message *m, struct comm *comm);
 int p2p_imrecv(struct p2p *p, struct message *message, void *buf, MPI_Count count, struct dtype *type,
                struct request **out);
 
-/* Cancels if it can still be done; the request completes either way. Only a generalized request may fail. */
+/* Cancels the request if that is still possible; it completes either way. Only a generalized request may fail. */
 int p2p_cancel(struct p2p *p, struct request *r);
 
 /* Drives progress until the request is complete. Does not free it. Returns its error. */

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-/* The end of the receiver's partition that this byte lies in. */
+/* The end of the receiver's partition that contains this byte. */
 static uint64_t receiver_end(struct partition_side receiver, uint64_t byte)
 {
     return receiver.bytes ? (byte / receiver.bytes + 1) * receiver.bytes : UINT64_MAX;

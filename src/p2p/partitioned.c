@@ -81,7 +81,7 @@ static struct partition_side sender_side(const struct partitioned *r)
     return partitioned_side(r->sends ? &r->mine : &r->theirs);
 }
 
-/* A number for a process that is the same at both ends, whatever each world calls it. */
+/* A number for a process that is the same at both ends, however each world numbers it. */
 static uint32_t number_between_worlds(const struct net *net, uint32_t rank)
 {
     struct net_name name = net_name(net, rank);
@@ -182,7 +182,7 @@ static void transfer_send(struct partitioned *r, int index)
     transfer_follow(&r->transfers[index], rc, q);
 }
 
-/* Where the bytes belong in the receiver's buffer: one block, whole elements, or neither. */
+/* Posts a transfer for its part of the receiver's buffer, which is one block, whole elements, or neither. */
 static int transfer_post(struct partitioned *r, struct transfer *t, struct request **out)
 {
     struct envelope env = channel_envelope(r, false, t->index);
@@ -222,7 +222,7 @@ static void receive_round(struct partitioned *r)
     }
 }
 
-/* Some partitions may have become ready before the other side was met. */
+/* Sends the partitions that became ready before the other side was known. */
 static void send_round(struct partitioned *r)
 {
     for (int i = 0; i < r->plan.transfers; i++) {
@@ -248,7 +248,7 @@ static void round_begin(struct partitioned *r)
     transfer_ended(r, 0);
 }
 
-/* The message that describes one side's partitions has been sent. */
+/* Called when the message that describes one side's partitions has been sent. */
 static void note_left(struct request *q)
 {
     free(q->user);
@@ -287,8 +287,8 @@ static void partitioned_free(struct partitioned *r)
     objmem_free(r);
 }
 
-/* As with other receives there may be room for more than comes. Partitions that nothing comes for have
- * arrived as soon as that is known. */
+/* Checks the totals of both sides: a receive may have more room than is sent. Partitions for which nothing is sent
+ * have arrived as soon as that is known. */
 static int compare_totals(struct partitioned *r)
 {
     struct partition_side from = sender_side(r), to = receiver_side(r);
@@ -402,7 +402,7 @@ static const struct request_ops psend_ops = {
 static const struct request_ops precv_ops = {
     .name = "partitioned receive", .start = partitioned_start, .release = partitioned_release};
 
-/* `env` is that of an ordinary message between the two. */
+/* Sends this side's description. `env` is the envelope of an ordinary message between the two. */
 static int partitioned_introduce(struct partitioned *r, struct envelope env)
 {
     env.context |= CONTEXT_MEET;

@@ -21,10 +21,10 @@ struct partitioned_args {
     int source;               /* rank of the other side; what the status of a receive names */
 };
 
-/* A request that has not been started. */
+/* Creates an inactive request. */
 int partitioned_new(struct p2p *p2p, const struct partitioned_args *args, struct request **out);
 
-/* Partitions first to last of a started send may leave. MPI_ERR_REQUEST, MPI_ERR_ARG: what a user can do wrong. */
+/* Marks partitions first to last of a started send as ready. MPI_ERR_REQUEST or MPI_ERR_ARG for misuse. */
 int partitioned_ready(struct request *request, int first, int last);
 
 /* Whether a partition of a receive has arrived; makes progress when it has not. */

@@ -46,7 +46,7 @@ static bool is_automatic(void)
     return rendezvous.value == RENDEZVOUS_AUTO;
 }
 
-/* Where a processor must do the copying anyway, an offer gains nothing. */
+/* The protocol by which receives are offered to this peer. If a processor must copy anyway, an offer gains nothing. */
 enum p2p_protocol protocol_offers(const struct peer *peer)
 {
     if (!peer->caps.put)
@@ -73,8 +73,9 @@ static struct traffic *traffic_of(struct p2p *p, const struct peer *peer)
     return &p->traffic[peer->caps.cpu_moves];
 }
 
-/* If each rank has a processor, the cost of a message is its time. If ranks take turns on processors, that would mostly be the turns
- * of others; the cost is the work then: this rank's copy, and an equal one at the sender if there is one. */
+/* Reports the cost of a message to the tuner. If each rank has a processor, that is its time. If ranks share
+ * processors, the time would mostly be that of other ranks; the cost is then the work: this rank's copy, and an equal
+ * one at the sender if there is one. */
 void protocol_end(struct p2p_request *r, int status)
 {
     struct p2p *p = r->base.p2p;
@@ -98,8 +99,8 @@ void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes)
     r3_start(p, r, bytes);
 }
 
-/* Reading, by GET if the last byte can show completion: it must be the message's own, and there must be
- * few enough to look at. */
+/* The protocol for reading: GET if the last byte can show completion (it must be the message's own, and few enough
+ * bytes be polled), else GETCQE. */
 static enum p2p_protocol protocol_for_reading(struct p2p *p, const struct peer *from, uint64_t bytes,
                                               uint64_t length)
 {
@@ -125,13 +126,13 @@ bool protocol_forces_map(void)
 
 #define SPLIT_MIN 16384 /* bytes: below this a second control message costs more than a half saves */
 
-/* This rank has announced large messages to the sender of this one, whose processor is busy with them. */
+/* True if this rank has announced large messages to the sender of this one, whose processor is busy with them. */
 static bool is_exchange(const struct peer *from)
 {
     return from->caps.cpu_moves && from->announced > 0;
 }
 
-/* The paths that may pay. Where a processor moves the bytes, two of them move more than one, unless ranks share
+/* The protocols worth trying. Where processors move the bytes, two of them are faster than one, unless ranks share
  * processors or the other rank has its own bytes to move; an adapter moves them by itself. */
 static uint32_t open_paths(const struct p2p *p, const struct peer *from, uint64_t bytes, bool write)
 {

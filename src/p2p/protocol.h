@@ -11,21 +11,22 @@
 enum p2p_protocol protocol_choose(struct p2p *p, struct p2p_request *r, const struct announcement *a);
 /* The large receive is complete, or has failed: reports its cost, and its speed to the record of links (net/pace.h). */
 void protocol_end(struct p2p_request *r, int status);
-/* The chosen protocol is not possible after all: R3, which always is. */
+/* Falls back to R3, which always works, when the chosen protocol turns out to be impossible. */
 void protocol_fall_back(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
 /* Warns when FISHPLATE_RENDEZVOUS names a protocol that this library was built without. */
 void protocol_report_missing(void);
 
-/* PIPE: whether it is possible for this message, and whether it is possible and requested by FISHPLATE_RENDEZVOUS. */
+/* PIPE: true if it is possible for this message; and true if it is possible and FISHPLATE_RENDEZVOUS requests it. */
 bool protocol_can_pipe(const struct p2p_request *r, uint64_t bytes);
 bool protocol_forces_pipe(const struct p2p_request *r);
-/* Whether the user wants GPU memory to be mapped, however short the message is. */
+/* True if the user requests that GPU memory be mapped, however short the message is. */
 bool protocol_forces_map(void);
 
-/* How a receive is to be offered to this peer: PROTOCOL_PUT, PROTOCOL_PUTNR, or PROTOCOL_RENDEZVOUS: not at all. */
+/* The protocol by which receives are offered to this peer: PROTOCOL_PUT, PROTOCOL_PUTNR, or PROTOCOL_RENDEZVOUS for
+ * none. */
 enum p2p_protocol protocol_offers(const struct peer *peer);
-/* Whether sends wait a moment for an offer. */
+/* True if sends wait a moment for an offer. */
 bool protocol_awaits_offers(void);
 
 #endif

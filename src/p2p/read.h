@@ -20,10 +20,10 @@ struct read {
     bool (*seen)(const struct read *read);       /* its last byte is there; NULL: nobody looks */
 };
 
-/* True for the op of a read; *seen: all of it is here, though the transport has not said so. */
+/* True for the operation of a read; *seen: all data has arrived, though the transport has not reported it. */
 bool read_is(const struct net_op *op, bool *seen);
 
-/* `done` is called in any case, perhaps before this returns. */
+/* Starts a read. `done` is called in any case, perhaps before this returns. */
 void read_start(struct read *read);
 
 #endif

@@ -29,8 +29,8 @@ bool recv_is_filled(struct p2p_request *r)
     return false;
 }
 
-/* A message that ends inside a basic element was not sent as what is received. That is looked for only where
- * the elements have to be distinguished anyway: in one block, bytes stay bytes. */
+/* The error for a message that ends inside a basic element: it was not sent as the type that is received. Checked only
+ * where elements have to be distinguished anyway: in one block, bytes stay bytes. */
 int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t length)
 {
     MPI_Count elements;
@@ -47,7 +47,7 @@ int recv_uneven(const struct p2p_request *r, struct envelope env, uint64_t lengt
                                                (unsigned long long)length, env.source, env.tag);
 }
 
-/* The message that belongs to this receive is here (or its announcement): takes it over and frees it. */
+/* Matches a receive with an unexpected message (or its announcement), which it frees. */
 static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m)
 {
     if (m->kind == FRAME_RTS) {
@@ -68,7 +68,7 @@ static void recv_message(struct p2p *p, struct p2p_request *r, struct message *m
     message_free(m);
 }
 
-/* Once it is posted: is there still a sender, and is it worth an offer to it? */
+/* Checks, for a receive that was just posted, whether a sender is left, and whether it should be offered. */
 static __attribute__((noinline)) void recv_looks(struct p2p *p, struct p2p_request *r)
 {
     if (unlikely(p->faults) && fault_posted(p, r))

@@ -21,7 +21,7 @@ static COUNTER(held, "p2p_rendezvous_held",
 
 /* ---- the sender announces ---- */
 
-/* This message was not announced, and will not be. */
+/* Ends a send whose announcement failed; it will not be announced. */
 static int rts_failed(struct p2p_request *r, int error)
 {
     request_unpublish(r);
@@ -68,8 +68,8 @@ static int rts_send(struct p2p_request *r)
     return 0;
 }
 
-/* It is this message's turn: into an offer, or announced. Afterwards the request may be gone, unless this
- * returns ERR_AGAIN. */
+/* Sends the message when it is first in order: writes it to an offer, or announces it. The request may be gone
+ * afterwards, unless ERR_AGAIN is returned. */
 static int rendezvous_go(struct p2p_request *r)
 {
     if (r->peer->protocol && put_use(r)) {
@@ -255,7 +255,8 @@ void cts_write_arrived(struct p2p *p, struct peer *from, const struct frame_head
         rput_requested(r);
 }
 
-/* An error may come after the data: the request is gone then, and the error is dropped. */
+/* Handles the frame that ends a write. An error may arrive after the data: the request is gone then, and the error is
+ * dropped. */
 void written_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                      size_t len)
 {

@@ -20,13 +20,13 @@ struct announcement {
 void rendezvous_start(struct p2p *p, struct p2p_request *r);
 void rts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                  size_t len);
-/* The message that was announced belongs to this receive. */
+/* Starts receiving an announced message that this receive has matched. */
 void rendezvous_take(struct p2p *p, struct p2p_request *r, const struct announcement *a);
-/* The receiver has read the message, or cannot receive it: notifies the sender. */
+/* Notifies the sender that the message was read, or cannot be received. */
 void fin_send(struct p2p_request *r, int status);
-/* The receiver cannot take the message: both sides end with this error. */
+/* Ends both sides with this error because the receiver cannot take the message. */
 void rendezvous_refuse(struct p2p_request *r, int error);
-/* Makes the receive's memory known to the sender: registered, with a cookie. False: it goes another way. */
+/* Registers the receive's memory and gives it a cookie, so that the sender can access it. False: use another protocol. */
 bool rendezvous_reachable(struct p2p *p, struct p2p_request *r, uint64_t bytes);
 
 /* Frames that belong to several protocols: the state of the request selects one. */
@@ -42,7 +42,7 @@ void cts_arrived(struct p2p *p, struct peer *from, const struct frame_header *h,
                  size_t len);
 void piece_arrived(struct p2p *p, struct peer *from, const struct frame_header *h, const void *payload,
                    size_t len);
-/* The rest of a message whose first bytes are there, in pieces: the sender's half and the receiver's. */
+/* Sends, and receives, the rest of a message whose first bytes have arrived, in pieces. */
 void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_t bytes);
 void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes);
 
@@ -54,7 +54,8 @@ void getcqe_fin(struct p2p_request *r, int error);
 void read_announced(struct read *read, struct p2p_request *r, struct net_mem *mem, const struct rts *rts,
                     uint64_t bytes);
 
-/* rendezvous_get.c: ... and the last byte does. The sender's half is that of GETCQE. */
+/* rendezvous_get.c: the receiver reads the sender's memory; the last byte shows completion. The sender's half is that
+ * of GETCQE. */
 void get_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes, uint8_t last);
 
 /* rendezvous_rput.c: the receiver sends an address (CTS_WRITE), the sender writes the message there. */
@@ -62,7 +63,7 @@ void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uin
 void rput_requested(struct p2p_request *r);
 void rput_written(struct p2p_request *r, int error);
 
-/* rendezvous_split.c: ... a part of it, while the receiver reads the rest. */
+/* rendezvous_split.c: the sender writes a part of the message while the receiver reads the rest. */
 void split_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes);
 void split_requested(struct p2p_request *r);
 void split_fin(struct p2p_request *r, int error);
@@ -83,8 +84,8 @@ extern const struct pipe_protocol laboratory_pipe __attribute__((weak));
 
 /* rendezvous_put.c: the receiver's memory was offered before the sender said anything: PUT, PUTNR. */
 void put_offer(struct p2p *p, struct p2p_request *r);
-/* The message of this send is about to leave. If an offer for it is here and it fits, it goes there and the write
- * is ready to start. False: it goes its own way. */
+/* Writes a message that is about to be sent to the offer for it, if there is one and it fits. Returns false if it must
+ * be sent by another protocol. */
 bool put_use(struct p2p_request *r);
 void put_written(struct p2p_request *r, uint64_t length, int error);
 /* Checks whether the offered receive has been filled, and completes it then. */

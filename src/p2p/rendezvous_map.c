@@ -111,15 +111,20 @@ static int copy_start(struct p2p_request *r, const struct gpu_export *exported, 
     return 0;
 }
 
-/* Bytes from the wire: the message lies within the exported allocation. */
+/* Checks received numbers: the message must lie within the exported allocation. */
 static bool is_inside(const struct gpu_export *exported, uint64_t address, uint64_t bytes)
 {
     return address >= exported->start && address - exported->start <= exported->size &&
            bytes <= exported->size - (address - exported->start);
 }
 
+<<<<<<< Updated upstream
 /* False: the first `bytes` bytes are not in one allocation that other processes can map. */
 static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export *out)
+=======
+/* Exports the data. Returns false if its first `bytes` bytes are not in one allocation that other processes can map. */
+static bool export_data(const struct p2p_request *r, uint64_t bytes, struct gpu_export *out)
+>>>>>>> Stashed changes
 {
     struct gpu_range range;
     memset(out, 0, sizeof(*out));
@@ -144,7 +149,7 @@ static bool shares_gpus(const struct peer *peer)
     return peer->self || peer->caps.cpu_moves;
 }
 
-/* Both buffers are GPU memory, and the message is too short for a mapping to pay. */
+/* True if both buffers are GPU memory and the message is too short for a mapping to be faster. */
 static bool is_small(const struct p2p_request *r, uint64_t bytes)
 {
     return r->device && bytes < (uint64_t)map_min.value && !protocol_forces_map();

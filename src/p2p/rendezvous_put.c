@@ -93,8 +93,8 @@ static void rtr_send(struct p2p *p, struct p2p_request *r)
     control_send(p, r->peer, &h, &rtr, sizeof(rtr));
 }
 
-/* A write wakes nobody: where a rank sleeps soon, or a thread makes progress while the program computes, the
- * receiver requests a message and does not poll the byte, unless LAST_BYTE_POLL is set. */
+/* True if the receiver may poll the last byte. A write wakes no process: where a rank sleeps soon, or a thread makes
+ * progress while the program computes, the receiver requests a message instead, unless LAST_BYTE_POLL is set. */
 static bool put_can_poll(const struct p2p *p, const struct peer *peer)
 {
     if (!peer->caps.last_byte_last || look_at.value == LOOK_NEVER || !last_bytes_room(&p->looks))
@@ -102,7 +102,8 @@ static bool put_can_poll(const struct p2p *p, const struct peer *peer)
     return look_at.value == LOOK_ALWAYS || (!p->net->oversubscribed && !p->net->thread);
 }
 
-/* PUTNR: zero, which the last byte of a message of numbers often is, so that the price of a constant can be seen. */
+/* The initial value of the last byte. For PUTNR it is zero, often the last byte of a message of numbers, so that the
+ * cost of a constant can be measured. */
 static uint8_t last_value(struct p2p *p, enum p2p_protocol protocol)
 {
     if (protocol == PROTOCOL_PUTNR)
@@ -111,7 +112,7 @@ static uint8_t last_value(struct p2p *p, enum p2p_protocol protocol)
     return (uint8_t)(p->dice >> 24);
 }
 
-/* Whether the peer is to be offered this receive, and how. */
+/* The protocol by which the receive is offered to the peer, if it should be. */
 static enum p2p_protocol put_choose_offer(struct p2p *p, const struct p2p_request *r, struct peer *peer)
 {
     if (!peer || r->length <= peer->eager_max)
@@ -124,7 +125,7 @@ static enum p2p_protocol put_choose_offer(struct p2p *p, const struct p2p_reques
     return may ? protocol : PROTOCOL_RENDEZVOUS;
 }
 
-/* A large receive was posted: offer it, if it is sure to take the next message with this envelope. */
+/* Offers a large receive that was just posted, if it is certain to match the next message with this envelope. */
 void put_offer(struct p2p *p, struct p2p_request *r)
 {
     struct envelope env = r->match.env;

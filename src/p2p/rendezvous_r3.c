@@ -19,7 +19,7 @@
 
 static COUNTER(pieces, "p2p_rendezvous_r3", "Large messages sent in pieces through frames.");
 
-/* Bytes `from` to `bytes` of the message move. An error class is returned only if its data is in GPU memory. */
+/* Prepares to move bytes `from` to `bytes` of the message. Only GPU memory can cause an error. */
 static int pieces_setup(struct p2p_request *r, uint64_t from, uint64_t bytes)
 {
     r->pieces.moved = from;
@@ -90,7 +90,7 @@ static int pieces_send(struct p2p_request *r)
     return 0;
 }
 
-/* The end of all pieces. If GPU memory could not be copied, the receiver is notified. */
+/* Ends the transfer after the last piece. If GPU memory could not be copied, the receiver is notified. */
 static void pieces_end(struct p2p_request *r, int status)
 {
     if (unlikely(status != 0 && r->device)) {
@@ -148,7 +148,7 @@ void r3_send_rest(struct p2p_request *r, uint64_t cookie, uint64_t from, uint64_
 
 /* ---- the receiver takes ---- */
 
-/* A block; its request is known to the sender already. */
+/* Receives the rest of a message into a block; the sender knows the request already. */
 void r3_take_rest(struct p2p_request *r, uint64_t from, uint64_t bytes)
 {
     request_turn(r, STATE_RECV_PIECES);

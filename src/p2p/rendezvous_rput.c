@@ -17,7 +17,7 @@ static COUNTER(
     rputs, "p2p_rendezvous_rput",
     "Large messages that the sender wrote into the receive buffer after the receiver's reply (RPUT).");
 
-/* The receiver sends the address. */
+/* At the receiver: sends the address to write to. */
 void rput_start(struct p2p *p, struct p2p_request *r, const struct rts *rts, uint64_t bytes)
 {
     if (!rendezvous_reachable(p, r, bytes))
@@ -36,7 +36,7 @@ static void rput_sent(struct p2p_request *r, int status)
     request_done(r, status);
 }
 
-/* The sender writes to the address in r->write. */
+/* At the sender: writes to the address in r->write. */
 void rput_requested(struct p2p_request *r)
 {
     request_turn(r, STATE_SEND_RPUT);

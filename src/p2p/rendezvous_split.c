@@ -21,7 +21,7 @@ static COUNTER(splits, "p2p_rendezvous_split",
 
 /* ---- the receiver: CTS_WRITE for the second part, and reads the first ---- */
 
-/* One of the two parts has arrived; in state `first` the other one is still missing. */
+/* Called when one of the two parts has arrived; in state `first` the other one is still missing. */
 static void receiver_part(struct p2p_request *r, int status, enum p2p_state first)
 {
     if (status != 0)
