@@ -71,12 +71,8 @@ int gpu_find_range(const void *address, struct gpu_range *out);
 /* True if the GPU library knows the memory: GPUs copy it without the help of a processor. */
 bool gpu_can_reach(const void *address);
 
-<<<<<<< Updated upstream
 /* MPI_ERR_BUFFER unless all `size` bytes of device memory belong to one allocation, or to neighbouring ones that the program has mapped
  * itself. */
-=======
-/* Returns MPI_ERR_BUFFER unless all `size` bytes of device memory belong to one allocation. */
->>>>>>> Stashed changes
 int gpu_check_buffer(const void *address, size_t size);
 
 /* Copies between memory of any kinds; returns after the last byte has arrived. */
@@ -120,13 +116,8 @@ struct gpu_segment;
 int gpu_gather(void *dense, const void *base, const struct gpu_segment *segments, size_t count);
 int gpu_scatter(void *base, const void *dense, const struct gpu_segment *segments, size_t count);
 
-<<<<<<< Updated upstream
 /* Memory for other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it through host memory. The caller
  * closes out->fd, unless it is -1, when the other process has used it. */
-=======
-/* Exports a range to other processes of this node. ERR_AGAIN: this kind of memory cannot be exported; copy it through
- * host memory. */
->>>>>>> Stashed changes
 int gpu_export_range(const struct gpu_range *range, struct gpu_export *out);
 /* Maps exported memory; mappings are cached and bounded in number. Each call needs a gpu_release_import. */
 int gpu_import_range(const struct gpu_export *exported, void **out);

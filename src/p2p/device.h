@@ -14,14 +14,10 @@ int device_send_frame(struct p2p_request *r);
 /* Copies a message of `len` bytes from a frame into a receive in GPU memory. */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len);
 
-<<<<<<< Updated upstream
 /* Closes the descriptor, by which another process maps the request's data, when the request ends. False: out of memory; it is closed. */
 bool device_keep_descriptor(struct p2p_request *r, int descriptor);
 
 /* R3. begin: the bytes from `from` on will be moved. */
-=======
-/* For R3. begin: prepares to move the bytes from `from` on. */
->>>>>>> Stashed changes
 int device_pieces_begin(struct p2p_request *r, uint64_t from);
 /* Provides the next bytes to send, at most `most`; 0 or an error class. */
 int device_pieces_next(struct p2p_request *r, size_t most, const char **data, size_t *len);

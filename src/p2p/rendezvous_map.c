@@ -118,13 +118,8 @@ static bool is_inside(const struct gpu_export *exported, uint64_t address, uint6
            bytes <= exported->size - (address - exported->start);
 }
 
-<<<<<<< Updated upstream
 /* False: the first `bytes` bytes are not in one allocation that other processes can map. */
 static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export *out)
-=======
-/* Exports the data. Returns false if its first `bytes` bytes are not in one allocation that other processes can map. */
-static bool export_data(const struct p2p_request *r, uint64_t bytes, struct gpu_export *out)
->>>>>>> Stashed changes
 {
     struct gpu_range range;
     memset(out, 0, sizeof(*out));
