@@ -141,7 +141,7 @@ def test_rdmacm_utils():
 
 
 def test_rdmacm_perftest():
-    for op in ("send_lat", "write_bw", "read_bw", "atomic_lat"):  # the other four were run by hand
+    for op in (f"{verb}_{kind}" for verb in ("send", "write", "read", "atomic") for kind in ("lat", "bw")):
         cmd = [f"ib_{op}", "-R", "-F", "-n", 20]
         out = cm_pair(cmd, [*cmd, NODE0], "link=ethernet" if op.endswith("lat") else "")
         assert "#bytes" in out, out
@@ -160,7 +160,7 @@ def machine_address():
 def test_libfabric():
     need("fi_pingpong")
     address = machine_address()
-    for endpoint, provider in (("msg", "verbs"), ("dgram", "verbs")):
+    for endpoint, provider in (("msg", "verbs"), ("dgram", "verbs"), ("rdm", "verbs;ofi_rxm")):
         port, fabric = free_port(), env(f"name=cm-{secrets.token_hex(4)}")
         cmd = ["fi_pingpong", "-p", provider, "-e", endpoint, "-I", 5, "-S", 1024]
         server = start([*cmd, "-B", port], env=fabric)

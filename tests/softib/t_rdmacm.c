@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <infiniband/ib.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
@@ -385,6 +386,11 @@ static void options(void)
     FAILS(rdma_get_cm_event(active, &none), EAGAIN);
     fcntl(active->fd, F_SETFL, 0);
     FAILS(rsocket(AF_INET, SOCK_STREAM, 0), EOPNOTSUPP);
+    struct sockaddr_ib native = {.sib_family = AF_IB};
+    id = make(active, RDMA_PS_TCP);
+    FAILS(rdma_bind_addr(id, (struct sockaddr *)&native), EAFNOSUPPORT);
+    FAILS(rdma_resolve_addr(id, NULL, (struct sockaddr *)&native, 1), EAFNOSUPPORT);
+    drop(id);
 }
 
 /* A queue pair that the program makes and changes itself. */
