@@ -28,10 +28,19 @@ int group_peer(struct net_group *g, uint32_t member, struct peer **out)
     return rc;
 }
 
+static bool relays_idle(const struct net_group *g)
+{
+    for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
+        if (g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender))
+            return false;
+    return true;
+}
+
 /* An acknowledgement that is written rings no doorbell: while one is awaited, this rank sleeps only for short times. */
 static void stay_awake(struct net_group *g)
 {
-    const bool awake = g->notes && (g->sender.deadline != MCAST_NEVER || !mcast_sender_idle(&g->sender));
+    const bool awake =
+        g->notes && (g->sender.deadline != MCAST_NEVER || !mcast_sender_idle(&g->sender) || !relays_idle(g));
     if (awake == g->awake)
         return;
     g->net->unrung += awake ? 1 : (uint32_t)-1;
@@ -46,16 +55,10 @@ static uint64_t group_rest_until(struct net_hook *hook, uint64_t now)
     for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
         if (g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender))
             at = MIN(at, g->streams[i]->relay->sender.deadline);
+    if (group_delivers(g))
+        at = MIN(at, now + NET_NAP_NS);
     stay_awake(g);
     return at == MCAST_NEVER ? NET_FOREVER : at > now ? at - now : 0;
-}
-
-static bool relays_idle(const struct net_group *g)
-{
-    for (uint32_t i = 0; g->setup.collectors > 1 && i < g->setup.members; i++)
-        if (g->streams[i] && g->streams[i]->relay && !mcast_sender_idle(&g->streams[i]->relay->sender))
-            return false;
-    return true;
 }
 
 /* No thread waits for a packet or an acknowledgement, and none has arrived for a while: the queue is polled rarely. A program
@@ -100,32 +103,42 @@ static struct net_group *group_find(struct net *net, uint64_t id)
 
 /* A member that has received all cards may broadcast, another receive it, acknowledge it and close the group, before this one
  * has the cards: nobody would acknowledge it again. */
-static void keep_early(struct net_group *g, const struct frame_header *h, const struct mcast_ack *ack)
+static void group_keep_early(struct net_group *g, const struct frame_header *h, const void *payload,
+                             size_t len)
 {
     struct group_early *grown = realloc(g->early, (g->nearly + 1) * sizeof(*grown));
-    CHECK_MEMORY(grown != NULL, "an acknowledgement of a multicast");
+    void *copy = malloc(len);
+    CHECK_MEMORY(grown && copy, "a frame of a multicast");
+    memcpy(copy, payload, len);
     g->early = grown;
-    g->early[g->nearly++] = (struct group_early){.from = (uint32_t)h->tag, .root = h->aux, .ack = *ack};
+    g->early[g->nearly++] = (struct group_early){*h, len, copy};
+}
+
+static void group_handle_frame(struct net_group *g, const struct frame_header *h, const void *payload,
+                               size_t len)
+{
+    struct mcast_ack ack;
+    if (!(h->flags & GROUP_ACK)) {
+        group_arrived(g, payload, len, UINT32_MAX);
+    } else if (len == sizeof(ack)) {
+        memcpy(&ack, payload, sizeof(ack));
+        group_acknowledged(g, (uint32_t)h->tag, h->aux, &ack);
+    }
 }
 
 void net_group_frame(struct net *net, struct peer *from, const struct frame_header *h, const void *payload,
                      size_t len)
 {
     struct net_group *g = group_find(net, (uint64_t)(uint32_t)h->source << 32 | h->context);
-    struct mcast_ack ack;
     (void)from;
-    if (!g || (!g->cards && !(h->flags & GROUP_ACK)))
-        return; /* its last packets were sent again although they had arrived, or will be */
-    if (!(h->flags & GROUP_ACK)) {
-        group_arrived(g, payload, len, UINT32_MAX);
-    } else if (len == sizeof(ack)) {
-        memcpy(&ack, payload, sizeof(ack));
-        if (!g->cards) {
-            keep_early(g, h, &ack);
-            return;
-        }
-        group_acknowledged(g, (uint32_t)h->tag, h->aux, &ack);
+    if (!g)
+        return; /* its last packets were sent again although they had arrived */
+    if (!g->cards) {
+        if (len > 0)
+            group_keep_early(g, h, payload, len);
+        return;
     }
+    group_handle_frame(g, h, payload, len);
     stay_awake(g);
     net_ring_self(net);
 }
@@ -184,6 +197,8 @@ static void group_free(struct net_group *g)
         g->ops->close(g->member);
     if (g->notes)
         list_append(&g->net->group_notes, &g->notes->link);
+    for (uint32_t i = 0; i < g->nearly; i++)
+        free(g->early[i].payload);
     free(g->early);
     free(g->peers);
     free(g->cards);
@@ -258,12 +273,15 @@ void net_group_meet(struct net_group *g, struct net_group_card *cards)
     size_t packet = cards[0].packet;
     for (uint32_t i = 1; i < g->setup.members; i++)
         packet = MIN(packet, cards[i].packet);
-    g->payload = packet - sizeof(struct group_head);
+    g->payload =
+        packet - sizeof(struct group_head) - (g->setup.rules.piggyback ? sizeof(struct group_carried) : 0);
     g->cards = cards;
     list_append(&g->net->hooks, &g->hook.link);
     g->ops->begin(g->member);
-    for (uint32_t i = 0; i < g->nearly; i++)
-        group_acknowledged(g, g->early[i].from, g->early[i].root, &g->early[i].ack);
+    for (uint32_t i = 0; i < g->nearly; i++) {
+        group_handle_frame(g, &g->early[i].header, g->early[i].payload, g->early[i].length);
+        free(g->early[i].payload);
+    }
     free(g->early);
     g->early = NULL;
     g->nearly = 0;

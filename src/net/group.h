@@ -28,8 +28,10 @@ struct net_group_setup {
     uint64_t id; /* no two groups of a world have the same */
     uint32_t members, me;
     uint32_t collectors; /* the root and its co-roots */
+    bool deliver;        /* co-roots receive every packet over connections besides, along a tree */
     struct mcast_rules rules;
-    bool by_write; /* acknowledgements to roots are written into their memory, where that can be done */
+    bool
+        by_write; /* acknowledgements are written into the memory of roots and co-roots, where that can be done */
     int (*peer)(void *arg, uint32_t member, struct peer **out);
     void *arg;
 };

@@ -22,10 +22,17 @@ _Static_assert(sizeof(struct group_head) == 24, "travels between processes");
 enum group_flags {
     GROUP_ASK = 1,
     GROUP_ACK = 2,
-    GROUP_EMPTY = 4 /* no packet, only a request for an acknowledgement */
+    GROUP_EMPTY = 4,  /* no packet, only a request for an acknowledgement */
+    GROUP_CARRIES = 8 /* struct group_carried follows the data */
 };
 
-/* An acknowledgement as it is written into the root's memory. Its parts may arrive at different times. */
+/* An acknowledgement that a packet of its member takes along [Liu04 7.2.4]. */
+struct group_carried {
+    struct mcast_ack ack;
+    uint64_t root;
+};
+
+/* An acknowledgement as it is written into the memory of a root or co-root. Its parts may arrive at different times. */
 struct group_note {
     struct mcast_ack ack;
     uint64_t check;
@@ -78,10 +85,11 @@ struct group_aside {
     char data[];
 };
 
-/* An acknowledgement that came before the cards. */
+/* A frame that came before the cards. */
 struct group_early {
-    uint32_t from, root;
-    struct mcast_ack ack;
+    struct frame_header header;
+    size_t length;
+    void *payload;
 };
 
 struct net_group {
@@ -98,7 +106,7 @@ struct net_group {
     /* Sending. The slots are the window, and one for packets that only ask. */
     struct mcast_sender sender;
     uint32_t *length;          /* by slot */
-    struct group_notes *notes; /* by member, written by the members that acknowledge; NULL: no member does */
+    struct group_notes *notes; /* by member, of the distance of a member that acknowledges; NULL: none does */
     bool wants_slot;           /* somebody waits until the next slot has left */
     bool awake;                /* counted in net->unrung */
     uint32_t empty;            /* polls one after the other that found nothing */
@@ -115,7 +123,7 @@ struct net_group {
 
 static inline struct mcast_tree group_tree(const struct net_group *g, uint32_t root)
 {
-    return (struct mcast_tree){g->setup.members, root, g->setup.collectors};
+    return (struct mcast_tree){g->setup.members, root, g->setup.collectors, g->setup.deliver};
 }
 
 /* group.c */
@@ -125,6 +133,8 @@ int group_peer(struct net_group *g, uint32_t member, struct peer **out);
 int group_send_open(struct net_group *g);
 void group_send_close(struct net_group *g);
 int group_send_poll(struct net_group *g); /* notes, timers */
+/* Whether a packet waits for a connection. */
+bool group_delivers(struct net_group *g);
 void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack);
 uint64_t group_note_check(uint64_t group, const struct mcast_ack *ack);
 /* A co-root keeps the packet for its leaves; its window has room. */
@@ -142,6 +152,10 @@ bool group_arrived(struct net_group *g, const void *packet, size_t length, uint3
 bool group_owes(const struct net_group *g); /* acknowledgements that have not been sent */
 /* When the next one is due; `soon`: one could not be sent and is tried again then. MCAST_NEVER: none is owed. */
 uint64_t group_owes_at(const struct net_group *g, uint64_t soon);
+/* The acknowledgement of any stream that owes one, which is sent now. False: none. */
+bool group_take_owed(struct net_group *g, struct group_carried *out);
+/* Packets have left a co-root's window. */
+void group_relay_freed(struct net_group *g, struct group_stream *s);
 void group_receive_close(struct net_group *g);
 int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **out);
 

@@ -25,6 +25,9 @@ static COUNTER(asides, "mcast_put_aside",
 static COUNTER(acks_written, "mcast_acks_written",
                "Acknowledgements of multicast packets written by RDMA into the memory of the process that "
                "collects them.");
+static COUNTER(
+    acks_carried, "mcast_acks_carried",
+    "Acknowledgements of multicast packets that a multicast packet of the same process took along.");
 static COUNTER(acks_sent, "mcast_acks_sent", "Acknowledgements of multicast packets sent as messages.");
 
 static uint32_t relay_room(const struct group_stream *s)
@@ -54,6 +57,8 @@ int group_stream_of(struct net_group *g, uint32_t from, struct group_stream **ou
     s->kept = calloc(g->setup.rules.ring, sizeof(*s->kept));
     list_init(&s->dirty);
     mcast_stream_open(&s->in, &g->setup.rules);
+    if (g->setup.deliver && s->index >= mcast_tree_leaves(&tree, s->parent))
+        mcast_stream_deliver(&s->in);
     if (!s->kept || group_relay_open(g, s) != 0) {
         group_relay_close(s);
         free(s->kept);
@@ -136,12 +141,13 @@ static void stream_deliver_packet(struct group_stream *s, uint32_t total, const 
 
 static void let_go(struct net_group *g, struct group_kept *k)
 {
-    if (k->block)
+    const bool no_buffer = k->block != NULL;
+    if (no_buffer)
         free(k->block);
     else
         g->ops->give_back(g->member, k->handle);
     *k = (struct group_kept){0};
-    if (g->room++ > 0)
+    if (no_buffer || g->room++ > 0)
         return;
     for (uint32_t i = 0; i < g->setup.members; i++)
         if (g->streams[i]) {
@@ -226,7 +232,8 @@ static void stream_stash_packet(struct net_group *g, struct group_stream *s, con
                              .block = block};
     if (block)
         memcpy(block, data, len);
-    g->room--;
+    else
+        g->room--;
     counter_add(&early, 1);
 }
 
@@ -234,11 +241,12 @@ static bool packet_arrived(struct net_group *g, struct group_stream *s, const st
                            const char *data, size_t len, uint32_t handle)
 {
     char *block = handle == NO_HANDLE ? malloc(len) : NULL; /* a frame must be read now */
+    CHECK_MEMORY(block || handle != NO_HANDLE || !s->in.delivered, "a packet of a multicast");
     const bool next = h->seq == s->in.next && !mcast_stream_has(&s->in);
     const struct mcast_arrival a = {.seq = h->seq,
                                     .wanted = next && packet_is_wanted(g, s, h->channel, h->total),
                                     .ask = h->flags & GROUP_ASK,
-                                    .room = handle == NO_HANDLE && !block ? 0 : g->room,
+                                    .room = handle == NO_HANDLE ? block != NULL : g->room,
                                     .relay = relay_room(s),
                                     .now = clock_ns()};
     const enum mcast_verdict v = mcast_stream_arrive(&s->in, &g->setup.rules, s->index, &a);
@@ -255,7 +263,13 @@ static bool packet_arrived(struct net_group *g, struct group_stream *s, const st
         counter_add(v == MCAST_DUPLICATE ? &duplicates : &refused, 1);
     }
     stream_drain_stash(g, s);
+    group_relay_freed(g, s);
     return v == MCAST_KEEP && !block;
+}
+
+static size_t packet_max_data(const struct net_group *g)
+{
+    return g->payload + (g->setup.rules.piggyback ? sizeof(struct group_carried) : 0);
 }
 
 bool group_arrived(struct net_group *g, const void *packet, size_t length, uint32_t handle)
@@ -265,12 +279,24 @@ bool group_arrived(struct net_group *g, const void *packet, size_t length, uint3
     if (length < sizeof(h))
         return false;
     memcpy(&h, packet, sizeof(h));
-    const size_t len = length - sizeof(h);
-    if (h.group != g->setup.id || h.from >= g->setup.members || h.from == g->setup.me || len > g->payload ||
-        group_stream_of(g, h.from, &s) != 0)
-        return false; /* not ours; or our own, which comes back; or, without memory, as if it were lost */
+    const char *data = (const char *)packet + sizeof(h);
+    size_t len = length - sizeof(h);
+    if (h.group != g->setup.id || h.from >= g->setup.members || h.from == g->setup.me ||
+        len > packet_max_data(g))
+        return false; /* not ours; or our own, which comes back */
+    if (group_stream_of(g, h.from, &s) != 0) {
+        CHECK_MEMORY(!g->setup.deliver, "a multicast stream");
+        return false; /* as if it were lost */
+    }
+    if (h.flags & GROUP_CARRIES && len > sizeof(struct group_carried)) {
+        struct group_carried carried;
+        len -= sizeof(carried);
+        memcpy(&carried, data + len, sizeof(carried));
+        group_acknowledged(g, h.from, (uint32_t)carried.root, &carried.ack);
+        h.flags &= (uint16_t)~GROUP_CARRIES;
+    }
     if (!(h.flags & GROUP_EMPTY))
-        return len > 0 && packet_arrived(g, s, &h, (const char *)packet + sizeof(h), len, handle);
+        return len > 0 && packet_arrived(g, s, &h, data, len, handle);
     mcast_stream_asked(&s->in);
     look_later(g, s);
     return false;
@@ -278,14 +304,16 @@ bool group_arrived(struct net_group *g, const void *packet, size_t length, uint3
 
 /* ---- acknowledgements out ---- */
 
-static int write_note(struct net_group *g, struct peer *to, uint32_t root, const struct mcast_ack *ack)
+static int write_note(struct net_group *g, struct peer *to, const struct group_stream *s,
+                      const struct mcast_ack *ack)
 {
-    const struct net_group_card *card = &g->cards[root];
+    const struct net_group_card *card = &g->cards[s->parent];
+    const struct mcast_tree tree = group_tree(g, s->from);
     struct {
         struct mcast_ack ack;
         uint64_t check;
     } note = {*ack, group_note_check(g->setup.id, ack)};
-    const uint64_t address = card->address + g->setup.me * sizeof(struct group_note);
+    const uint64_t address = card->address + mcast_tree_place(&tree, g->setup.me) * sizeof(struct group_note);
     int rc = to->ops->put(to, &note, NULL, address, &card->key, sizeof(note), NULL);
     if (rc == 0)
         counter_add(&acks_written, 1);
@@ -314,9 +342,9 @@ static int stream_acknowledge(struct net_group *g, struct group_stream *s)
     const struct mcast_ack ack = mcast_stream_ack(&after, &g->setup.rules, g->room, relay_room(s));
     if (group_peer(g, s->parent, &to) != 0)
         return 0;
-    const bool written = g->cards[s->from].address != 0 && s->parent == s->from &&
+    const bool written = g->cards[s->parent].address != 0 &&
                          to->caps.put_silent >= sizeof(struct mcast_ack) + sizeof(uint64_t);
-    int rc = written ? write_note(g, to, s->from, &ack) : send_ack(g, to, s->from, &ack);
+    int rc = written ? write_note(g, to, s, &ack) : send_ack(g, to, s->from, &ack);
     if (rc == ERR_AGAIN)
         return rc;
     s->in = after;
@@ -338,6 +366,24 @@ static int acknowledge_all(struct net_group *g)
         list_remove(&s->dirty);
     }
     return events;
+}
+
+void group_relay_freed(struct net_group *g, struct group_stream *s)
+{
+    mcast_stream_offer(&s->in, &g->setup.rules, relay_room(s));
+    look_later(g, s);
+}
+
+bool group_take_owed(struct net_group *g, struct group_carried *out)
+{
+    if (list_empty(&g->dirty))
+        return false;
+    struct group_stream *s = list_entry(g->dirty.next, struct group_stream, dirty);
+    out->ack = mcast_stream_ack(&s->in, &g->setup.rules, g->room, relay_room(s));
+    out->root = s->from;
+    list_remove(&s->dirty);
+    counter_add(&acks_carried, 1);
+    return true;
 }
 
 bool group_owes(const struct net_group *g)

@@ -16,6 +16,8 @@ static COUNTER(again_all, "mcast_resent_to_all",
                "Multicast packets sent again to all members because several missed them.");
 static COUNTER(again_one, "mcast_resent_to_one",
                "Multicast packets sent again to one member that missed them.");
+static COUNTER(delivered, "mcast_delivered",
+               "Multicast packets sent to a co-root over its connection besides (deliver=1).");
 static COUNTER(asked, "mcast_ack_requests", "Requests sent to members for overdue acknowledgements.");
 static COUNTER(
     notes_read, "mcast_acks_by_write",
@@ -42,6 +44,8 @@ int group_send_open(struct net_group *g)
     uint64_t *sent = calloc(rules->window, sizeof(*sent));
     g->length = calloc(rules->window, sizeof(*g->length));
     mcast_sender_open(&g->sender, rules, child, children, sent);
+    if (g->setup.deliver)
+        mcast_sender_deliver(&g->sender, mcast_tree_leaves(&tree, g->setup.me));
     return child && sent && g->length ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for a multicast group");
 }
 
@@ -76,6 +80,63 @@ static void send_to_one(struct net_group *g, uint32_t root, uint32_t member, uin
         return;
     if (peer_send(peer, &h, length ? packet : &question, length ? length : sizeof(question)) == 0)
         counter_add(length ? &again_one : &asked, 1);
+}
+
+/* ---- reliable delivery to co-roots ---- */
+
+/* The window of packets that this member sends or relays, of one root. */
+struct group_window {
+    struct mcast_sender *sender;
+    const struct group_relay *relay; /* NULL: its own packets */
+    uint32_t root;
+};
+
+static const void *window_packet(struct net_group *g, const struct group_window *w, uint32_t seq,
+                                 uint32_t *length)
+{
+    const uint32_t slot = seq % g->setup.rules.window;
+    *length = w->relay ? w->relay->length[slot] : g->length[slot];
+    return w->relay ? w->relay->packets + slot * (g->payload + sizeof(struct group_head))
+                    : g->ops->slot(g->member, slot);
+}
+
+/* Hands packets to the connections of co-roots that have room, in order. Returns how many. */
+static int window_deliver(struct net_group *g, const struct group_window *w)
+{
+    struct mcast_sender *s = w->sender;
+    const struct mcast_tree tree = group_tree(g, w->root);
+    const struct frame_header h = frame_of(g, w->root, 0);
+    uint32_t seq, length;
+    struct peer *to;
+    int n = 0;
+    for (uint32_t i = s->acking; i < s->children; i++)
+        while (mcast_sender_owes(s, i, &seq)) {
+            const void *packet = window_packet(g, w, seq, &length);
+            if (group_peer(g, mcast_tree_child(&tree, g->setup.me, i), &to) == 0 &&
+                peer_send(to, &h, packet, length) == ERR_AGAIN)
+                break;
+            mcast_sender_delivered(s, i, clock_ns());
+            n++;
+        }
+    counter_add(&delivered, (uint64_t)n);
+    return n;
+}
+
+static bool window_owes(const struct mcast_sender *s)
+{
+    uint32_t seq;
+    for (uint32_t i = s->acking; i < s->children; i++)
+        if (mcast_sender_owes(s, i, &seq))
+            return true;
+    return false;
+}
+
+bool group_delivers(struct net_group *g)
+{
+    bool owes = window_owes(&g->sender);
+    for (uint32_t i = 0; g->setup.deliver && i < g->setup.members && !owes; i++)
+        owes = g->streams[i] && g->streams[i]->relay && window_owes(&g->streams[i]->relay->sender);
+    return owes;
 }
 
 static void send_to_all(struct net_group *g, const struct mcast_resend *r)
@@ -139,10 +200,17 @@ size_t net_group_send(struct net_group *g, uint32_t channel, const char *message
         h->flags = ask ? GROUP_ASK : 0;
         memcpy(h + 1, message + at, n);
         g->length[slot] = (uint32_t)(sizeof(*h) + n);
+        struct group_carried carried;
+        if (g->setup.rules.piggyback && group_take_owed(g, &carried)) {
+            memcpy((char *)h + g->length[slot], &carried, sizeof(carried));
+            g->length[slot] += (uint32_t)sizeof(carried);
+            h->flags |= GROUP_CARRIES;
+        }
         if (g->ops->send(g->member, slot, g->length[slot]) == 0)
             counter_add(&packets, 1);
         at += n;
     }
+    window_deliver(g, &(struct group_window){&g->sender, NULL, g->setup.me});
     if (at < total) {
         mcast_sender_starved(&g->sender, now);
         if (at != before || before == 0)
@@ -164,13 +232,24 @@ bool net_group_idle(const struct net_group *g)
 
 /* ---- acknowledgements in ---- */
 
-static void group_take_ack(struct net_group *g, uint32_t index, const struct mcast_ack *ack)
+static void group_take_ack(struct net_group *g, uint32_t root, uint32_t index, const struct mcast_ack *ack)
 {
     struct mcast_resend out[AGAIN] = {0};
     const uint64_t now = clock_ns();
-    mcast_sender_ack(&g->sender, index, ack, now);
+    struct group_stream *s; /* whose first packet may have reached the leaf before this co-root */
+    if (root == g->setup.me) {
+        mcast_sender_ack(&g->sender, index, ack, now);
+        if (ack->early)
+            group_resend_packets(g, out, mcast_sender_repair(&g->sender, index, now, out, AGAIN));
+        return;
+    }
+    CHECK_MEMORY(group_stream_of(g, root, &s) == 0, "a multicast stream");
+    if (!s->relay)
+        return;
+    mcast_sender_ack(&s->relay->sender, index, ack, now);
     if (ack->early)
-        group_resend_packets(g, out, mcast_sender_repair(&g->sender, index, now, out, AGAIN));
+        relay_resend(g, s, out, mcast_sender_repair(&s->relay->sender, index, now, out, AGAIN));
+    group_relay_freed(g, s);
 }
 
 void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const struct mcast_ack *ack)
@@ -180,30 +259,18 @@ void group_acknowledged(struct net_group *g, uint32_t from, uint32_t root, const
     const struct mcast_tree tree = group_tree(g, root);
     if (mcast_tree_parent(&tree, from) != g->setup.me)
         return;
-    const uint32_t index = mcast_tree_index(&tree, from);
     counter_add(&acks_read, 1);
-    if (root == g->setup.me) {
-        group_take_ack(g, index, ack);
-        return;
-    }
-    struct group_stream *s; /* whose first packet may have reached the leaf before this co-root */
-    CHECK_MEMORY(group_stream_of(g, root, &s) == 0, "a multicast stream");
-    if (!s->relay)
-        return;
-    struct mcast_resend out[AGAIN] = {0};
-    const uint64_t now = clock_ns();
-    mcast_sender_ack(&s->relay->sender, index, ack, now);
-    if (ack->early)
-        relay_resend(g, s, out, mcast_sender_repair(&s->relay->sender, index, now, out, AGAIN));
+    group_take_ack(g, root, mcast_tree_index(&tree, from), ack);
 }
 
-/* Reads the acknowledgements that members have written since the last call. */
-static int read_notes(struct net_group *g)
+/* Reads the acknowledgements of one root's packets that children have written since the last call. */
+static int window_read_notes(struct net_group *g, const struct group_window *w)
 {
-    const struct mcast_tree tree = group_tree(g, g->setup.me);
+    const struct mcast_tree tree = group_tree(g, w->root);
     int events = 0;
-    for (uint32_t i = 0; i < g->sender.children; i++) {
-        struct group_note *at = &g->notes->note[mcast_tree_child(&tree, g->setup.me, i)];
+    for (uint32_t i = 0; g->notes && i < w->sender->children; i++) {
+        const uint32_t child = mcast_tree_child(&tree, g->setup.me, i);
+        struct group_note *at = &g->notes->note[mcast_tree_place(&tree, child)];
         const uint64_t check = __atomic_load_n(&at->check, __ATOMIC_ACQUIRE);
         if (check == at->pad)
             continue;
@@ -214,7 +281,7 @@ static int read_notes(struct net_group *g)
             continue; /* the rest is on its way */
         at->pad = check;
         counter_add(&notes_read, 1);
-        group_take_ack(g, i, &ack);
+        group_take_ack(g, w->root, i, &ack);
         events++;
     }
     return events;
@@ -229,8 +296,8 @@ int group_send_poll(struct net_group *g)
     }
     if (mcast_sender_idle(&g->sender) && g->sender.deadline == MCAST_NEVER)
         return events;
-    if (g->notes)
-        events += read_notes(g);
+    const struct group_window own = {&g->sender, NULL, g->setup.me};
+    events += window_read_notes(g, &own) + window_deliver(g, &own);
     if (g->sender.deadline == MCAST_NEVER)
         return events;
     const uint64_t now = clock_ns();
@@ -262,6 +329,8 @@ int group_relay_open(struct net_group *g, struct group_stream *s)
     if (!y->packets || !y->length || !y->sender.child || !y->sender.sent)
         return MPI_ERR_NO_MEM;
     mcast_sender_open(&y->sender, &y->rules, y->sender.child, children, y->sender.sent);
+    if (g->setup.deliver)
+        mcast_sender_deliver(&y->sender, mcast_tree_leaves(&tree, g->setup.me));
     return 0;
 }
 
@@ -296,8 +365,12 @@ int group_relay_poll(struct net_group *g, struct group_stream *s)
     if (mcast_sender_idle(&y->sender))
         return 0;
     struct mcast_resend out[AGAIN] = {0};
+    const struct group_window w = {&y->sender, y, s->from};
+    const int events = window_read_notes(g, &w) + window_deliver(g, &w);
     const uint64_t now = clock_ns();
     if (now >= y->sender.deadline)
         relay_resend(g, s, out, mcast_sender_timeout(&y->sender, now, out, AGAIN));
-    return 0;
+    if (g->setup.deliver)
+        group_relay_freed(g, s);
+    return events;
 }

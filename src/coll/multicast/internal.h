@@ -14,7 +14,9 @@ enum multicast_parameter {
     PARAMETER_SKEW,
     PARAMETER_BASIC,
     PARAMETER_MAX,
-    PARAMETER_TIMEOUT
+    PARAMETER_TIMEOUT,
+    PARAMETER_DELIVER,
+    PARAMETER_PIGGYBACK
 };
 /* What is taken where nobody has chosen: an acknowledgement costs more than a packet, so one for several. No limit of size. */
 struct coll_choice multicast_preset(void);
@@ -45,7 +47,7 @@ struct multicast_terms {
     uint32_t window;     /* packets */
     uint32_t collectors; /* the root and its co-roots */
     uint32_t aggregate;  /* packets that are acknowledged together */
-    bool skew;
+    bool skew, deliver, piggyback;
     uint64_t timeout_us;
 };
 

@@ -106,11 +106,13 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
         .members = members,
         .me = (uint32_t)leaders->rank,
         .collectors = MIN(terms->collectors, members),
+        .deliver = terms->deliver,
         .rules = net_group_rules(terms->window, terms->aggregate, terms->skew, terms->timeout_us),
         .by_write = !net_thread_wanted(), /* it sleeps, and nobody rings for what is written */
         .peer = peer_of,
         .arg = leaders};
     *card = (struct net_group_card){0};
+    setup.rules.piggyback = terms->piggyback;
     setup.id = leaders->rank == 0 ? name_group() : 0;
     int rc = multicast_send_terms(leaders, &setup.id, sizeof(setup.id));
     if (rc)
@@ -203,6 +205,8 @@ static struct multicast_terms terms_of(const struct coll_choice *choice)
                                     .collectors = (uint32_t)multicast_parameter(choice, PARAMETER_COROOTS),
                                     .aggregate = (uint32_t)multicast_parameter(choice, PARAMETER_AGGREGATE),
                                     .skew = multicast_parameter(choice, PARAMETER_SKEW) != 0,
+                                    .deliver = multicast_parameter(choice, PARAMETER_DELIVER) != 0,
+                                    .piggyback = multicast_parameter(choice, PARAMETER_PIGGYBACK) != 0,
                                     .timeout_us = (uint64_t)multicast_parameter(choice, PARAMETER_TIMEOUT)};
 }
 

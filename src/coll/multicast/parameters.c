@@ -12,13 +12,17 @@ COLL_ALGORITHM(
                   [PARAMETER_SKEW] = {"skew", 0, 1, 0},
                   [PARAMETER_BASIC] = {"basic", 0, 1, 0},
                   [PARAMETER_MAX] = {"max", 1, INT_MAX, 64 * 1024},
-                  [PARAMETER_TIMEOUT] = {"timeout", 100, 10000000, 4000}},
+                  [PARAMETER_TIMEOUT] = {"timeout", 100, 10000000, 4000},
+                  [PARAMETER_DELIVER] = {"deliver", 0, 1, 0},
+                  [PARAMETER_PIGGYBACK] = {"piggyback", 0, 1, 0}},
     .doc = "multicast between nodes, shared memory within; window packets are kept until "
            "acknowledged, by the "
            "root and coroots - 1 others, one acknowledgement for aggregate packets, at different "
            "ones with "
            "skew=1; basic=1: the root waits for all; a packet that is not acknowledged is sent again after "
-           "timeout us; data of more than max bytes goes as without multicast");
+           "timeout us; deliver=1: packets are also sent to the co-roots over connections, along a tree; "
+           "piggyback=1: acknowledgements travel in the members' own packets if there are some in time; "
+           "data of more than max bytes goes as without multicast");
 
 int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which)
 {

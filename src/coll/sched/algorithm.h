@@ -49,7 +49,7 @@ const char *coll_call_name(enum coll_kind kind, enum coll_form form);
 #define ROOT_NONE (-2)
 
 /* A number that shapes an algorithm, such as the fan-out of a tree. Every algorithm declares its own. */
-#define COLL_PARAMETERS 7
+#define COLL_PARAMETERS 8
 struct coll_parameter {
     const char *name; /* NULL: there is none */
     int min, max, preset;

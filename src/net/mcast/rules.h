@@ -17,7 +17,9 @@ struct mcast_rules {
     uint32_t ring;      /* packets of one sender that a receiver keeps for its application; at least window */
     uint32_t aggregate; /* packets per acknowledgement */
     bool skew;          /* members acknowledge different ones of these packets, so that they do not collide */
-    uint32_t few;   /* a packet that at most `few` members miss is sent to each of them, else to all again */
+    bool
+        piggyback; /* an acknowledgement waits up to `delay` for a packet of its member that takes it along */
+    uint32_t few;  /* a packet that at most `few` members miss is sent to each of them, else to all again */
     uint32_t burst; /* packets that are sent again at a time */
     uint64_t
         timeout; /* until an unacknowledged packet is sent again; doubles while nothing is received, ... */

@@ -15,6 +15,7 @@ void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, 
                                .child = child,
                                .sent = sent,
                                .children = children,
+                               .acking = children,
                                .limit = rules->window,
                                .at_base = children,
                                .at_limit = children,
@@ -23,11 +24,17 @@ void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, 
         child[i] = (struct mcast_child){.limit = rules->window};
 }
 
+void mcast_sender_deliver(struct mcast_sender *s, uint32_t first)
+{
+    s->acking = first;
+}
+
 /* Half a window or the last room: the next packets will need the acknowledgements. */
 static bool should_ask(const struct mcast_sender *s)
 {
     const uint32_t half = MAX(s->rules->window / 2, 1u);
-    return s->rules->aggregate > 1 && ((s->next - s->base) % half == 0 || s->next == s->limit);
+    return (s->rules->aggregate > 1 || s->rules->piggyback) &&
+           ((s->next - s->base) % half == 0 || s->next == s->limit);
 }
 
 /* Finds the lowest acknowledgement and the lowest limit of all children. */
@@ -74,7 +81,8 @@ void mcast_sender_starved(struct mcast_sender *s, uint64_t now)
         s->deadline = now + s->rules->timeout;
 }
 
-uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now)
+static uint32_t sender_set_child(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack,
+                                 uint64_t now)
 {
     struct mcast_child *c = &s->child[child];
     const struct mcast_child was = *c;
@@ -94,6 +102,18 @@ uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct m
         s->deadline = mcast_sender_idle(s) ? MCAST_NEVER : now + s->rules->timeout;
     }
     return s->base - base;
+}
+
+uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now)
+{
+    const struct mcast_ack room = {.next = s->child[child].next, .limit = ack->limit};
+    return sender_set_child(s, child, child < s->acking ? ack : &room, now);
+}
+
+void mcast_sender_delivered(struct mcast_sender *s, uint32_t child, uint64_t now)
+{
+    const struct mcast_ack one = {.next = s->child[child].next + 1, .limit = s->child[child].limit};
+    sender_set_child(s, child, &one, now);
 }
 
 static bool child_misses(const struct mcast_child *c, uint32_t seq)
@@ -138,13 +158,13 @@ static uint32_t sender_resend_packet(const struct mcast_sender *s, uint32_t seq,
                                      uint32_t room)
 {
     uint32_t n = 0, missing = 0;
-    for (uint32_t i = 0; i < s->children; i++)
+    for (uint32_t i = 0; i < s->acking; i++)
         missing += child_wants(&s->child[i], seq);
     if (to_all(s, missing) && room > 0) {
         out[0] = (struct mcast_resend){.seq = seq, .to = MCAST_ALL};
         return 1;
     }
-    for (uint32_t i = 0; i < s->children && n < room; i++)
+    for (uint32_t i = 0; i < s->acking && n < room; i++)
         if (child_wants(&s->child[i], seq))
             out[n++] = (struct mcast_resend){.seq = seq, .to = i};
     return n;
@@ -166,13 +186,18 @@ static uint32_t sender_request_acks(const struct mcast_sender *s, struct mcast_r
     return n;
 }
 
+/* Acknowledgements that are only late cost less to request than the data to send again. */
+static bool should_request_acks(const struct mcast_sender *s)
+{
+    return mcast_sender_idle(s) || ((s->rules->aggregate > 1 || s->rules->piggyback) && s->tries == 0);
+}
+
 uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast_resend *out, uint32_t room)
 {
     uint32_t n = 0;
     if (now < s->deadline)
         return 0;
-    /* Acknowledgements that are only late cost less to ask for than the data. */
-    if (mcast_sender_idle(s) || (s->rules->aggregate > 1 && s->tries == 0)) {
+    if (should_request_acks(s)) {
         n = sender_request_acks(s, out, room);
     } else {
         const uint32_t most = MIN(s->next - s->base, s->rules->burst);

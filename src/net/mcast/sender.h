@@ -8,6 +8,9 @@
  * or to all. A child from which nothing was received since the last timeout gets its oldest missing packet only: it is
  * likely to compute, and its buffers are full.
  *
+ * Children from number `acking` on (co-roots) receive every packet over a connection besides [Liu04 7.2.3, step 2]: they count
+ * as having a packet when the connection has taken it, and their acknowledgements only report room.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_NET_MCAST_SENDER_H
 #define FP_NET_MCAST_SENDER_H
@@ -26,7 +29,7 @@ struct mcast_sender {
     const struct mcast_rules *rules;
     struct mcast_child *child;
     uint64_t *sent; /* when, by number modulo window */
-    uint32_t children;
+    uint32_t children, acking;
     uint32_t base, next;
     uint32_t limit; /* the smallest of the children's */
     uint32_t at_base,
@@ -46,6 +49,17 @@ struct mcast_resend {
 /* `child` has room for as many, `sent` for a window; the first packet is number 0. */
 void mcast_sender_open(struct mcast_sender *s, const struct mcast_rules *rules, struct mcast_child *child,
                        uint32_t children, uint64_t *sent);
+
+/* The children from this one on receive every packet over a connection. */
+void mcast_sender_deliver(struct mcast_sender *s, uint32_t first);
+/* Whether a packet is due to such a child, and which; then the connection has taken it. */
+static inline bool mcast_sender_owes(const struct mcast_sender *s, uint32_t child, uint32_t *seq)
+{
+    const struct mcast_child *c = &s->child[child];
+    *seq = c->next;
+    return mcast_before(c->next, s->next) && mcast_before(c->next, c->limit);
+}
+void mcast_sender_delivered(struct mcast_sender *s, uint32_t child, uint64_t now);
 
 static inline bool mcast_sender_idle(const struct mcast_sender *s)
 {

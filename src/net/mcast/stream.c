@@ -10,6 +10,11 @@ void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules)
     *s = (struct mcast_stream){.promised = rules->window, .due = MCAST_NEVER};
 }
 
+void mcast_stream_deliver(struct mcast_stream *s)
+{
+    s->delivered = true;
+}
+
 /* Is one of the arrived packets from `told` on the one that this member acknowledges? */
 static bool stream_must_acknowledge(const struct mcast_stream *s, const struct mcast_rules *rules,
                                     uint32_t skew)
@@ -33,9 +38,9 @@ static void stream_advance(struct mcast_stream *s)
 static void stream_schedule_ack(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
                                 const struct mcast_arrival *a)
 {
-    if (a->ask || stream_must_acknowledge(s, rules, skew))
+    if (a->ask || (!s->delivered && !rules->piggyback && stream_must_acknowledge(s, rules, skew)))
         s->owe = true;
-    else
+    else if (!s->delivered)
         s->due = MIN(s->due, a->now + rules->delay);
 }
 
@@ -44,11 +49,11 @@ enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcas
 {
     const uint32_t ahead = a->seq - s->next;
     if (mcast_before(a->seq, s->next) || (ahead < MCAST_SPAN && (s->early >> ahead & 1))) {
-        s->owe = true; /* the sender does not know */
+        s->owe |= !s->delivered || a->ask; /* the sender does not know */
         return MCAST_DUPLICATE;
     }
     if (ahead >= MCAST_SPAN || ahead >= a->relay || a->seq - s->taken >= rules->ring) {
-        s->owe = true;
+        s->owe |= !s->delivered;
         return MCAST_REFUSE;
     }
     if (ahead == 0 && a->wanted && !mcast_stream_has(s)) {
@@ -58,7 +63,7 @@ enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcas
         return MCAST_TAKE;
     }
     if (a->room == 0) {
-        s->owe = true;
+        s->owe |= !s->delivered;
         return MCAST_REFUSE;
     }
     if (ahead == 0) {
@@ -66,7 +71,7 @@ enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcas
         stream_schedule_ack(s, rules, skew, a);
     } else {
         s->early |= UINT64_C(1) << ahead;
-        s->owe = true; /* reports the missing packets */
+        s->owe |= !s->delivered; /* reports the missing packets */
     }
     return MCAST_KEEP;
 }
@@ -79,7 +84,19 @@ void mcast_stream_took(struct mcast_stream *s)
 
 void mcast_stream_reopen(struct mcast_stream *s)
 {
-    if (!mcast_before(s->next, s->promised))
+    if (!s->delivered && !mcast_before(s->next, s->promised))
+        s->owe = true;
+}
+
+static uint32_t stream_room(const struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay)
+{
+    return MIN(rules->ring - (s->next - s->taken), relay);
+}
+
+void mcast_stream_offer(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay)
+{
+    const uint32_t worth = s->promised + MAX(rules->window / 2, 1u);
+    if (s->delivered && !mcast_before(s->next + stream_room(s, rules, relay), worth))
         s->owe = true;
 }
 
@@ -91,10 +108,11 @@ void mcast_stream_asked(struct mcast_stream *s)
 struct mcast_ack mcast_stream_ack(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t room,
                                   uint32_t relay)
 {
-    const uint32_t kept = s->next - s->taken;
-    uint32_t more = MIN(rules->ring - kept, relay);
-    /* Packets that the application waits for need no buffer, so one of them is welcome at any time. */
-    more = MIN(more, kept == 0 ? MAX(room, 1u) : room);
+    uint32_t more = stream_room(s, rules, relay);
+    /* Packets that the application waits for need no buffer, so one of them is welcome at any time. A delivered packet needs none
+     * of the transport's. */
+    if (!s->delivered)
+        more = MIN(more, s->next == s->taken ? MAX(room, 1u) : room);
     s->told = s->next;
     s->promised = mcast_later(s->promised, s->next + more);
     s->owe = false;

@@ -15,8 +15,9 @@ struct mcast_stream {
     uint64_t early; /* bit i: packet next + i has arrived */
     uint32_t told;  /* `next` and `limit` of the last acknowledgement */
     uint32_t promised;
-    bool owe;     /* an acknowledgement is due now, ... */
-    uint64_t due; /* ... or then */
+    bool delivered; /* every packet also arrives over a connection: acknowledgements only report room */
+    bool owe;       /* an acknowledgement is due now, ... */
+    uint64_t due;   /* ... or then */
 };
 
 enum mcast_verdict {
@@ -37,6 +38,8 @@ struct mcast_arrival {
 };
 
 void mcast_stream_open(struct mcast_stream *s, const struct mcast_rules *rules);
+/* A co-root that receives every packet over a connection besides. */
+void mcast_stream_deliver(struct mcast_stream *s);
 /* `skew`: this member's number among the members that acknowledge to the same one. Every packet from `told` on that is in order
  * now may be passed on by a co-root. */
 enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
@@ -50,6 +53,9 @@ static inline bool mcast_stream_has(const struct mcast_stream *s)
 void mcast_stream_took(struct mcast_stream *s);
 /* Buffers are free again; notifies the sender if it was notified that there were none. */
 void mcast_stream_reopen(struct mcast_stream *s);
+/* The same for a stream that is delivered over a connection; `relay` as in struct mcast_arrival. To be called when a packet was
+ * taken or left the co-root's window. */
+void mcast_stream_offer(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay);
 /* An acknowledgement was requested without data. */
 void mcast_stream_asked(struct mcast_stream *s);
 

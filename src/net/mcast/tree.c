@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/mcast/tree.h"
 
-static uint32_t place_of(const struct mcast_tree *t, uint32_t member)
+uint32_t mcast_tree_place(const struct mcast_tree *t, uint32_t member)
 {
     return member >= t->root ? member - t->root : member + (t->members - t->root);
 }
@@ -24,10 +24,31 @@ static uint32_t block_of(const struct mcast_tree *t, uint32_t place)
     return (uint32_t)((((uint64_t)place + 1) * t->collectors - 1) / t->members);
 }
 
+/* In the binomial tree of blocks, `block` receives from the one without its highest bit. */
+static uint32_t highest_bit(uint32_t block)
+{
+    uint32_t bit = 1;
+    while (bit <= block / 2)
+        bit *= 2;
+    return bit;
+}
+
+static uint32_t above(const struct mcast_tree *t, uint32_t block)
+{
+    return t->deliver ? block - highest_bit(block) : 0;
+}
+
+/* The index-th block below this one. */
+static uint32_t below(const struct mcast_tree *t, uint32_t block, uint32_t index)
+{
+    return !t->deliver ? index + 1 : block + ((block ? 2 * highest_bit(block) : 1) << index);
+}
+
 uint32_t mcast_tree_parent(const struct mcast_tree *t, uint32_t member)
 {
-    const uint32_t place = place_of(t, member), start = start_of(t, block_of(t, place));
-    return place == start ? t->root : member_at(t, start);
+    const uint32_t place = mcast_tree_place(t, member), block = block_of(t, place),
+                   start = start_of(t, block);
+    return member_at(t, place != start || block == 0 ? start : start_of(t, above(t, block)));
 }
 
 static uint32_t leaves_of(const struct mcast_tree *t, uint32_t block)
@@ -35,24 +56,39 @@ static uint32_t leaves_of(const struct mcast_tree *t, uint32_t block)
     return start_of(t, block + 1) - start_of(t, block) - 1;
 }
 
+uint32_t mcast_tree_leaves(const struct mcast_tree *t, uint32_t member)
+{
+    const uint32_t place = mcast_tree_place(t, member), block = block_of(t, place);
+    return place == start_of(t, block) ? leaves_of(t, block) : 0;
+}
+
 uint32_t mcast_tree_children(const struct mcast_tree *t, uint32_t member)
 {
-    const uint32_t place = place_of(t, member), block = block_of(t, place);
+    const uint32_t place = mcast_tree_place(t, member), block = block_of(t, place);
+    uint32_t coroots = 0;
     if (place != start_of(t, block))
         return 0;
-    return leaves_of(t, block) + (block == 0 ? t->collectors - 1 : 0);
+    while ((block == 0 || t->deliver) && below(t, block, coroots) < t->collectors)
+        coroots++;
+    return leaves_of(t, block) + coroots;
 }
 
 uint32_t mcast_tree_child(const struct mcast_tree *t, uint32_t member, uint32_t index)
 {
-    const uint32_t block = block_of(t, place_of(t, member)), leaves = leaves_of(t, block);
+    const uint32_t block = block_of(t, mcast_tree_place(t, member)), leaves = leaves_of(t, block);
     if (index < leaves)
         return member_at(t, start_of(t, block) + 1 + index);
-    return member_at(t, start_of(t, index - leaves + 1));
+    return member_at(t, start_of(t, below(t, block, index - leaves)));
 }
 
 uint32_t mcast_tree_index(const struct mcast_tree *t, uint32_t member)
 {
-    const uint32_t place = place_of(t, member), block = block_of(t, place), start = start_of(t, block);
-    return place == start ? leaves_of(t, 0) + block - 1 : place - start - 1;
+    const uint32_t place = mcast_tree_place(t, member), block = block_of(t, place),
+                   start = start_of(t, block);
+    if (place != start)
+        return place - start - 1;
+    uint32_t index = leaves_of(t, above(t, block));
+    while (below(t, above(t, block), index - leaves_of(t, above(t, block))) != block)
+        index++;
+    return index;
 }

@@ -8,6 +8,8 @@
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:basic=1
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:coroots=2:aggregate=10
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=2:coroots=3
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:window=4:coroots=3:deliver=1 SOFTIB_FABRIC=ud_loss=0.1,seed=11
+ * also: FISHPLATE_COLL=bcast=multicast:max=4m:coroots=2:deliver=1:piggyback=1 SOFTIB_FABRIC=ud_drop=0.2,ud_dup=0.1,ud_reorder=0.1,seed=9
  * also: FISHPLATE_COLL=bcast=multicast:max=4m:aggregate=4:skew=1 FISHPLATE_SPIN_US=0 FISHPLATE_LAB=YIELDS=0
  * also: FISHPLATE_LAB=IB_FRAME=1k FISHPLATE_IB_POLLSET=0
  * also: SOFTIB_FABRIC=ud_loss=0.01,seed=1

@@ -6,6 +6,7 @@
  * nodes: only 4
  * env: FISHPLATE_COLL=bcast=multicast,allgather=multicast,allreduce=multicast
  * also: FISHPLATE_COLL=bcast=multicast:coroots=2:window=16,allgather=multicast,allreduce=multicast
+ * also: FISHPLATE_COLL=bcast=multicast:coroots=3:deliver=1:piggyback=1:window=16,allgather=multicast,allreduce=multicast
  * also: SOFTIB_FABRIC=ud_drop=0.1,ud_dup=0.1,ud_reorder=0.1,seed=6
  * also: FISHPLATE_PROGRESS=thread
  *

@@ -31,10 +31,12 @@ struct world {
     uint64_t sent[2][WINDOW_MAX];
     struct mcast_stream stream[MEMBERS];
     uint8_t ring[MEMBERS][WINDOW_MAX]; /* number + 1 of the packet kept there */
+    uint8_t sure[MEMBERS][WINDOW_MAX]; /* it needs no buffer of the adapter */
     uint8_t wants[MEMBERS];            /* the application waits */
     uint8_t kept[MEMBERS];
     uint8_t left[MEMBERS]; /* has all, has acknowledged all, and has closed */
-    uint8_t pad[4];
+    uint8_t carried;       /* packets that the connection has brought to the co-root */
+    uint8_t pad[3];
     struct flight note[MEMBERS]; /* the last acknowledgement of a member, until it is seen */
     struct flight flight[FLIGHT];
 };
@@ -88,6 +90,10 @@ static inline void world_open(struct world *w)
                           w->sent[i]);
     for (int i = 0; i < MEMBERS; i++)
         mcast_stream_open(&w->stream[i], &setting->rules);
+    if (setting->tree.deliver) {
+        mcast_sender_deliver(&w->sender[0], mcast_tree_leaves(&setting->tree, 0));
+        mcast_stream_deliver(&w->stream[1]);
+    }
     world_settle(w);
 }
 
@@ -105,10 +111,14 @@ static inline bool is_coroot(uint32_t member)
     return member == 1 && mcast_tree_children(&setting->tree, 1) > 0;
 }
 
+static inline uint32_t room_of_relay(const struct world *w, uint32_t member)
+{
+    return is_coroot(member) ? setting->rules.window - (w->sender[1].next - w->sender[1].base) : UINT32_MAX;
+}
+
 static inline void send_ack(struct world *w, uint32_t member)
 {
-    const uint32_t relay =
-        is_coroot(member) ? setting->rules.window - (w->sender[1].next - w->sender[1].base) : UINT32_MAX;
+    const uint32_t relay = room_of_relay(w, member);
     const struct mcast_ack a =
         mcast_stream_ack(&w->stream[member], &setting->rules, setting->room - w->kept[member], relay);
     const struct flight f = {.kind = ACK,
@@ -145,9 +155,11 @@ static inline void take(struct world *w, uint32_t m)
     if (*slot != s->taken + 1)
         wrong = "the application got another packet than the next";
     *slot = 0;
-    w->kept[m]--;
+    w->kept[m] -= !w->sure[m][s->taken % setting->rules.ring];
+    w->sure[m][s->taken % setting->rules.ring] = 0;
     w->wants[m] = 0;
     mcast_stream_took(s);
+    mcast_stream_offer(s, &setting->rules, room_of_relay(w, m));
 }
 
 /* What is in order goes into a co-root's window. */
@@ -161,17 +173,15 @@ static inline void relay(struct world *w)
     }
 }
 
-static inline void data_arrives(struct world *w, const struct flight *f)
+static inline void data_arrives(struct world *w, const struct flight *f, bool sure)
 {
     struct mcast_stream *s = &w->stream[f->to];
     const uint32_t before = s->taken;
     const struct mcast_arrival a = {.seq = f->seq,
                                     .wanted = w->wants[f->to],
                                     .ask = f->wants,
-                                    .room = setting->room - w->kept[f->to],
-                                    .relay = is_coroot(f->to) ? setting->rules.window -
-                                                                    (w->sender[1].next - w->sender[1].base)
-                                                              : UINT32_MAX};
+                                    .room = sure ? 1 : setting->room - w->kept[f->to],
+                                    .relay = room_of_relay(w, f->to)};
     const uint32_t skew = mcast_tree_index(&setting->tree, f->to);
     const enum mcast_verdict v = mcast_stream_arrive(s, &setting->rules, skew, &a);
     if (v == MCAST_TAKE) {
@@ -183,10 +193,22 @@ static inline void data_arrives(struct world *w, const struct flight *f)
         if (*slot != 0)
             wrong = "a packet that waits was overwritten";
         *slot = (uint8_t)(f->seq + 1);
-        w->kept[f->to]++;
+        w->kept[f->to] += !sure;
+        w->sure[f->to][f->seq % setting->rules.ring] = sure;
+    } else if (sure && v == MCAST_REFUSE) {
+        wrong = "a co-root refused a packet of the connection";
     }
     if (f->to == 1)
         relay(w);
+    mcast_stream_offer(s, &setting->rules, room_of_relay(w, f->to));
+}
+
+/* A packet has left the co-root's window. */
+static inline void offer(struct world *w, uint32_t m)
+{
+    mcast_stream_offer(&w->stream[m], &setting->rules, room_of_relay(w, m));
+    if (w->stream[m].owe && !w->left[m])
+        send_ack(w, m);
 }
 
 static inline void arrives(struct world *w, struct flight f)
@@ -198,6 +220,8 @@ static inline void arrives(struct world *w, struct flight f)
         const struct mcast_ack a = {.next = f.seq, .limit = f.limit, .early = f.early};
         mcast_sender_ack(s, c, &a, 0);
         resend(w, f.to, out, mcast_sender_repair(s, c, 0, out, COUNT_OF(out)));
+        if (f.to == 1)
+            offer(w, 1);
         return;
     }
     if (w->left[f.to])
@@ -205,9 +229,35 @@ static inline void arrives(struct world *w, struct flight f)
     if (f.kind == ASK)
         mcast_stream_asked(&w->stream[f.to]);
     else
-        data_arrives(w, &f);
+        data_arrives(w, &f, false);
     if (w->stream[f.to].owe)
         send_ack(w, f.to);
+}
+
+/* The root's connection takes the next packet for the co-root, or brings one to it. */
+static inline bool may_deliver(const struct world *w)
+{
+    uint32_t seq;
+    return setting->tree.deliver && mcast_sender_owes(&w->sender[0], w->sender[0].acking, &seq);
+}
+
+static inline void deliver(struct world *w)
+{
+    mcast_sender_delivered(&w->sender[0], w->sender[0].acking, 0);
+}
+
+static inline bool may_carry(const struct world *w)
+{
+    return setting->tree.deliver && w->carried != w->child[0][w->sender[0].acking].next;
+}
+
+static inline void carry(struct world *w)
+{
+    const struct flight f = {.kind = DATA, .to = 1, .seq = w->carried++};
+    if (!w->left[1])
+        data_arrives(w, &f, true);
+    if (w->stream[1].owe)
+        send_ack(w, 1);
 }
 
 static inline bool may_leave(const struct world *w, uint32_t m)
@@ -265,7 +315,8 @@ static inline void check(const struct world *w)
 {
     for (uint32_t m = 0; m < 2; m++)
         for (uint32_t c = 0; c < w->sender[m].children; c++)
-            if (mcast_before(w->stream[mcast_tree_child(&setting->tree, m, c)].next, w->sender[m].base))
+            if (c < w->sender[m].acking &&
+                mcast_before(w->stream[mcast_tree_child(&setting->tree, m, c)].next, w->sender[m].base))
                 wrong = "a packet was given up that a member does not have";
     for (int m = 1; m < MEMBERS; m++)
         if (w->kept[m] > setting->room)

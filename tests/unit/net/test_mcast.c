@@ -44,13 +44,15 @@ static void trees(void)
 {
     for (uint32_t n = 1; n <= 20; n++)
         for (uint32_t root = 0; root < n; root++)
-            for (uint32_t k = 1; k <= n; k++) {
-                const struct mcast_tree t = {n, root, k};
-                uint32_t total = 0;
+            for (uint32_t k = 1; k <= 2 * n; k++) {
+                const struct mcast_tree t = {n, root, (k + 1) / 2, .deliver = k % 2 == 0};
+                uint32_t total = 0, steps = 0;
                 for (uint32_t m = 0; m < n; m++) {
                     total += mcast_tree_children(&t, m);
                     const uint32_t parent = mcast_tree_parent(&t, m);
-                    EXPECT_EQ(mcast_tree_parent(&t, parent), root);
+                    EXPECT(t.deliver || mcast_tree_parent(&t, parent) == root);
+                    for (uint32_t at = m; at != root && steps < n * n; steps++)
+                        at = mcast_tree_parent(&t, at);
                     if (m == root)
                         continue;
                     const uint32_t index = mcast_tree_index(&t, m);
@@ -58,7 +60,36 @@ static void trees(void)
                     EXPECT_EQ(mcast_tree_child(&t, parent, index), m);
                 }
                 EXPECT_EQ(total, n - 1);
+                EXPECT(steps < n * n);
             }
+}
+
+/* Acknowledgements lie in a root's or co-root's memory at the distance of the child from the root: no two at one place. */
+static void children_have_places_of_their_own(void)
+{
+    for (uint32_t k = 1; k <= 24; k++) {
+        const uint32_t n = 12;
+        for (uint32_t parent = 0; parent < n; parent++) {
+            bool used[12] = {false};
+            for (uint32_t root = 0; root < n; root++) {
+                const struct mcast_tree t = {n, root, (k + 1) / 2, .deliver = k % 2 == 0};
+                for (uint32_t i = 0; i < mcast_tree_children(&t, parent); i++) {
+                    const uint32_t place = mcast_tree_place(&t, mcast_tree_child(&t, parent, i));
+                    EXPECT(place < n && !used[place]);
+                    used[place] = true;
+                }
+            }
+        }
+    }
+}
+
+/* 128 collectors: seven are sent to by the root, the others by co-roots. */
+static void delivery_is_a_binomial_tree(void)
+{
+    const struct mcast_tree t = {1024, 5, 128, .deliver = true};
+    EXPECT_EQ(mcast_tree_children(&t, 5), 7 + 7);
+    EXPECT_EQ(mcast_tree_leaves(&t, 5), 7);
+    EXPECT_EQ(mcast_tree_children(&t, 5 + 8), 7 + 6);
 }
 
 static void trees_are_balanced(void)
@@ -294,6 +325,8 @@ int main(void)
 {
     TEST_RUN(trees);
     TEST_RUN(trees_are_balanced);
+    TEST_RUN(children_have_places_of_their_own);
+    TEST_RUN(delivery_is_a_binomial_tree);
     TEST_RUN(window_closes_and_opens);
     TEST_RUN(no_room_at_one_child);
     TEST_RUN(timeout_to_the_few_or_to_all);

@@ -12,6 +12,7 @@
 
 #define RULES .few = 1, .burst = 4, .timeout = 1, .timeout_max = 4, .delay = 1
 static const struct mcast_tree to_root = {.members = MEMBERS, .collectors = 1};
+static const struct mcast_tree delivered = {.members = MEMBERS, .collectors = 2, .deliver = true};
 static const struct mcast_tree coroot = {.members = MEMBERS, .collectors = 2};
 
 static void arrive_at(struct world *w, int i, bool stays)
@@ -37,6 +38,10 @@ static bool ends_well(const struct world *from)
             if (w.stream[m].taken < setting->messages)
                 want(&w, m);
         }
+        while (may_deliver(&w))
+            deliver(&w);
+        while (may_carry(&w))
+            carry(&w);
         if (may_push(&w))
             push(&w);
         else if (w.sender[0].next < setting->messages)
@@ -74,6 +79,10 @@ static bool mcast_all_poll(struct explore *e, const void *state)
         TRY("push", push(&w));
     else if (from->sender[0].next < setting->messages)
         TRY("starve", mcast_sender_starved(&w.sender[0], 0));
+    if (may_deliver(&bound))
+        TRY("deliver", deliver(&w));
+    if (may_carry(&bound))
+        TRY("connection brings", carry(&w));
     for (int i = 0; i < FLIGHT; i++) {
         if (from->flight[i].kind == 0)
             continue;
@@ -134,6 +143,26 @@ static void test_coroots(void)
     explore_setting(&s);
 }
 
+/* The co-root receives every packet over its connection, however many packets and acknowledgements of multicast are lost. */
+static void test_delivered(void)
+{
+    struct setting s = {"delivered", {RULES, .window = 1, .ring = 2, .aggregate = 1},
+                        delivered,   .messages = 2,
+                        .room = 1,   .flight = 2};
+    explore_setting(&s);
+    s.sure = true;
+    explore_setting(&s);
+}
+
+/* Acknowledgements wait for a packet that takes them along; if there is none, until the delay has passed. */
+static void test_piggyback(void)
+{
+    const struct setting s = {"piggyback", {RULES, .window = 4, .ring = 4, .aggregate = 1, .piggyback = true},
+                              to_root,     .messages = 2,
+                              .room = 1,   .flight = 2};
+    explore_setting(&s);
+}
+
 /* Who has all may leave at once. */
 static void test_leaving(void)
 {
@@ -164,6 +193,8 @@ int main(void)
 {
     TEST_RUN(test_window);
     TEST_RUN(test_coroots);
+    TEST_RUN(test_delivered);
+    TEST_RUN(test_piggyback);
     TEST_RUN(test_leaving);
     TEST_RUN(mcast_all_aggregate);
     TEST_RUN(test_skewed);
