@@ -47,7 +47,7 @@ static void stay_awake(struct net_group *g)
     g->awake = awake;
 }
 
-/* Packets and acknowledgements by message ring; time that passes does not. */
+/* The time until the group must be polled even if no doorbell rings. */
 static uint64_t group_rest_until(struct net_hook *hook, uint64_t now)
 {
     struct net_group *g = container_of(hook, struct net_group, hook);

@@ -19,7 +19,7 @@
 void net_group_frame(struct net *net, struct peer *from, const struct frame_header *h, const void *payload,
                      size_t len);
 
-/* Before the transports go: no group is open any more. */
+/* Called before the transports close, when no group is open any more. */
 void net_groups_close(struct net *net);
 
 struct net_group;
@@ -44,28 +44,29 @@ struct net_group_card {
     uint32_t receives; /* buffers for packets; 0: this member is not there */
 };
 
-/* Sensible settings; window and aggregate may be changed before they are used. */
+/* Default settings; window and aggregate may be changed before they are used. */
 struct mcast_rules net_group_rules(uint32_t window, uint32_t aggregate, bool skew, uint64_t timeout_us);
 
-/* Joins. No member may send before all have joined and received each other's cards. */
+/* Joins the group. No member may send before all have joined and received each other's cards. */
 int net_group_open(struct net *net, struct transport *t, const struct net_group_setup *setup,
                    struct net_group **out);
 void net_group_card(const struct net_group *g, struct net_group_card *card);
-/* The cards of all members; the group keeps the array (from malloc). */
+/* Sets the cards of all members; the group keeps the array (from malloc). */
 void net_group_meet(struct net_group *g, struct net_group_card *cards);
-/* Then: bytes of a packet; packets that all members together may send at once without anybody running out of buffers. */
+/* After that: the bytes of a packet, and the number of packets that all members together may send without any running
+ * out of buffers. */
 size_t net_group_payload(const struct net_group *g);
 size_t net_group_burst(const struct net_group *g);
 /* Returns when all members have what this one has sent, making progress meanwhile. Everything sent to this one must
  * have been received. */
 void net_group_close(struct net_group *g);
 
-/* Sends as much of a message as goes now: returns the bytes; call again with the rest when progress was made, before another
- * message is sent. `total` is the length of the message, `at` what was sent of it before. A message has at least one byte, and
- * less than 4 GiB. */
+/* Sends as much of a message as possible and returns the number of bytes. Call again with the rest when progress was
+ * made, before another message is sent. `total` is the length of the message, at least 1 and less than 4 GiB; `at` is
+ * what was sent of it before. */
 size_t net_group_send(struct net_group *g, uint32_t channel, const char *message, size_t at, size_t total);
 bool net_group_may_send(const struct net_group *g);
-/* All members have everything. */
+/* True if all members have acknowledged everything. */
 bool net_group_idle(const struct net_group *g);
 
 /* A message that is waited for: the next one of this sender with this channel. Messages of one channel come in the order in which

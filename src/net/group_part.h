@@ -146,11 +146,12 @@ int group_relay_poll(struct net_group *g, struct group_stream *s);
 
 /* group_receive.c */
 int group_receive_poll(struct net_group *g);
-/* A packet, of length bytes with its head; in a buffer of the transport, or in a frame (handle UINT32_MAX). True: the
- * buffer is kept. */
+/* Handles a packet of `length` bytes with its head, in a buffer of the transport or in a frame (handle UINT32_MAX).
+ * Returns true if the buffer is kept. */
 bool group_arrived(struct net_group *g, const void *packet, size_t length, uint32_t handle);
 bool group_owes(const struct net_group *g); /* acknowledgements that have not been sent */
-/* When the next one is due; `soon`: one could not be sent and is tried again then. MCAST_NEVER: none is owed. */
+/* The time when the next acknowledgement is due; `soon`: the time to retry one that could not be sent. MCAST_NEVER:
+ * none is owed. */
 uint64_t group_owes_at(const struct net_group *g, uint64_t soon);
 /* The acknowledgement of any stream that owes one, which is sent now. False: none. */
 bool group_take_owed(struct net_group *g, struct group_carried *out);

@@ -82,7 +82,7 @@ static struct net_group_want *want_find(const struct list *among, uint32_t from,
     return NULL;
 }
 
-/* Whether a receive waits for a message of this sender that has not begun. */
+/* True if a receive waits for a message of this sender that has not begun. */
 static bool sender_is_awaited(const struct net_group *g, uint32_t from)
 {
     list_foreach(pos, &g->wants)
@@ -94,8 +94,8 @@ static bool sender_is_awaited(const struct net_group *g, uint32_t from)
     return false;
 }
 
-/* Of a channel of its own, one message is put aside: its sender cannot count on the next one being delivered before this one is
- * asked for. Packets of the common channel are stored up to a limit. */
+/* Sets a message aside until its receive is posted: one message for a private channel, whose sender cannot expect the
+ * next one to be delivered before this one is received; packets of the common channel up to a limit. */
 static struct net_group_want *put_aside(struct net_group *g, uint32_t from, uint32_t channel, uint32_t total)
 {
     if (!sender_is_awaited(g, from) || (channel != 0 && want_find(&g->aside, from, channel)) ||
@@ -112,7 +112,7 @@ static struct net_group_want *put_aside(struct net_group *g, uint32_t from, uint
     return &a->want;
 }
 
-/* Whether the next packet of a stream has a receive or can be set aside. */
+/* True if the next packet of a stream has a receive or can be set aside. */
 static bool packet_is_wanted(struct net_group *g, struct group_stream *s, uint32_t channel, uint32_t total)
 {
     if (s->current)
@@ -203,7 +203,7 @@ void net_group_want(struct net_group *g, struct net_group_want *w)
 
 /* ---- packets in ---- */
 
-/* Everything that is in order now, for the leaves of a co-root. */
+/* Forwards all packets that are in order now to the leaves of this co-root. */
 static void stream_relay_to_leaves(struct net_group *g, struct group_stream *s, const struct group_head *now,
                                    const char *data, size_t len)
 {

@@ -68,7 +68,8 @@ static struct frame_header frame_of(const struct net_group *g, uint32_t root, un
                                  .tag = (int32_t)g->setup.me};
 }
 
-/* A packet, or only the question when it has no length. What does not go now is as good as lost: the timer comes again. */
+/* Sends a packet, or with length 0 a request for an acknowledgement, to one member. If it cannot be sent now it counts
+ * as lost, and the timer repeats it. */
 static void send_to_one(struct net_group *g, uint32_t root, uint32_t member, uint32_t seq, const void *packet,
                         uint32_t length)
 {

@@ -46,7 +46,8 @@ static uint64_t hash_link(uint64_t hash, const char *path)
     return n > 0 ? hash_add(hash, text, (size_t)n) : hash;
 }
 
-/* A number for the machine, user and process-id namespace: processes that share it see each other in /proc. */
+/* A number that identifies machine, user and process-id namespace: processes with the same number see each other in
+ * /proc. */
 static uint64_t machine_number(void)
 {
     char boot_id[64] = "";
@@ -280,8 +281,8 @@ static void peer_close(struct net *net, struct peer *peer)
     free(peer);
 }
 
-/* Waiting makes progress, which may add guests: the table is read again after each. Of several threads that part, each
- * takes those that no other has taken. */
+/* The next guest to disconnect from. Waiting makes progress, which may add guests, so the table is read again each
+ * time. Each thread takes guests that no other has taken. */
 static struct guest *one_to_part(const struct guests *g)
 {
     for (uint32_t i = 0; i < g->count; i++)

@@ -36,23 +36,23 @@ struct net_card {
 };
 _Static_assert(sizeof(struct net_card) == 104, "travels between processes");
 
-/* The card of this process. Opens the sockets and devices through which other jobs reach it. */
+/* Writes the card of this process; opens the sockets and devices through which other jobs reach it. */
 int net_card(struct net *net, struct net_card *out);
 
-/* The number of the process with this card: its rank if it is of this world, that of a guest who is known already, or
- * a new one that nobody holds yet. */
+/* The number of the process with this card: its rank if it is of this world, that of a known guest, or a new number
+ * that nothing holds yet. */
 int net_guest_add(struct net *net, const struct net_card *card, uint32_t *number);
 
-/* The number of that process, or false. */
+/* Finds the number of a process; false if it is unknown. */
 bool net_guest_find(const struct net *net, uint64_t world, uint32_t rank, uint32_t *number);
 
 /* The card of a guest; NULL for processes of this world and for guests who are gone. */
 const struct net_card *net_guest_card(const struct net *net, uint32_t number);
 
-/* Where the connection to a process is kept, of this world or a guest; NULL for guests who are gone. */
+/* The location of the connection to a process of this world or a guest; NULL for guests that have left. */
 struct peer **net_peer_place(struct net *net, uint32_t number);
 
-/* Whether a guest has died is noted here (net/lost.h); NULL for processes of this world and guests who are gone. */
+/* The flag that a guest has died (net/lost.h); NULL for processes of this world and guests that have left. */
 bool *net_guest_dead(const struct net *net, uint32_t number);
 
 /* The identity of a process, the same in every job: its job and its rank there. */
@@ -62,21 +62,21 @@ struct net_name {
 };
 struct net_name net_name(const struct net *net, uint32_t number);
 
-/* Whether that process can be reached; 0, or an error with its sentence in err_detail(). */
+/* Checks that the process can be reached. Returns 0, or an error with its text in err_detail(). */
 int net_guest_reach(struct net *net, uint32_t number);
 
-/* Communicators hold their guests. Numbers of this world are let through. */
+/* Communicators hold references to their guests. Numbers of this world are ignored. */
 void net_guest_hold(struct net *net, uint32_t number);
 void net_guest_drop(struct net *net, uint32_t number);
 bool net_guest_is_shared(const struct net *net, uint32_t number); /* by more than one holder */
 
-/* From now on this process learns if the guest's process ends, as far as the kernel can report it: on the same machine. For guests of
- * a job that another mpiexec started; the launcher reports deaths in jobs that were spawned. */
+/* Watches the guest's process: this process is notified of its end, as far as the kernel can report it (on the same
+ * machine). For guests of a job that another mpiexec started; for spawned jobs the launcher reports deaths. */
 void net_guest_watch(struct net *net, uint32_t number);
-/* Has a guest that is watched ended? It writes nothing any more. */
+/* True if a watched guest has ended: it writes nothing any more. */
 bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank);
 
-/* Parts from guests that nobody holds any more; connections are closed together with their other end. Waits. */
+/* Disconnects from guests without references; both ends close the connection. Waits. */
 void net_guests_part(struct net *net);
 
 /* For net_close. */

@@ -27,7 +27,7 @@ static bool is_dead(void *arg, uint32_t number)
     return net_lost_is_reported(net, net->world, number);
 }
 
-/* Between two attempts. */
+/* Pauses between two attempts. */
 static void lock_pause(struct net *net, struct net_waiter *w, unsigned round)
 {
     if (round < POLLS) {

@@ -77,7 +77,7 @@ static int lost_atomic(struct peer *peer, const struct net_atomic *change, uint6
     return lost_refuse(peer);
 }
 
-/* The caller does not know yet that the peer is gone. */
+/* Disconnects from a peer that is gone; the caller does not know that yet. */
 static void lost_part(struct transport *t, struct peer *peer, bool begin)
 {
     (void)t, (void)peer, (void)begin;
@@ -129,7 +129,7 @@ bool net_is_lost(const struct net *net, uint32_t number)
     return dead ? *dead : net->lost != NULL; /* a guest who is gone does not come back */
 }
 
-/* Among the first `limit` deaths that the launcher has published. */
+/* True if the process is among the first `limit` deaths that the launcher has published. */
 static bool is_published(const struct net_lost *l, uint32_t limit, uint64_t world, uint32_t rank)
 {
     const struct notice *n;
@@ -178,7 +178,7 @@ static bool number_of(const struct net *net, const struct notice *n, uint32_t *n
     return net_guest_find(net, n->world, n->rank, number);
 }
 
-/* Frames that the dead one sent before are delivered first: they are as good as those of a living one. */
+/* Delivers frames that the dead process sent before its death, which are as valid as others. */
 static void lost_drain_frames(struct net *net)
 {
     for (int i = 0, events = 1; i < 1000 && events > 0; i++) {
@@ -242,7 +242,7 @@ void net_lost_ended(struct net *net, uint32_t number)
         lost_remove_peer(net, number);
 }
 
-/* Number `number` stands for a process of another job, which may have died before. */
+/* Called when `number` is assigned to a process of another job, which may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number)
 {
     if (net->lost && is_published(net->lost, net->lost->next, world, rank) && note_dead(net, number))

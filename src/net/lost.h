@@ -11,35 +11,37 @@
 
 struct net_lost;
 
-/* After the transports are open. Nothing happens where a death ends the job. */
+/* Called after the transports are open. Does nothing where a death ends the job. */
 int net_lost_open(struct net *net);
-/* Must precede the closing of transports: the death watcher rings their doorbell. */
+/* Called before the transports close: the death watcher rings their doorbell. */
 void net_lost_close(struct net *net);
 
 /* Processes the deaths that the launcher has published since the last call; returns the number of processes that were lost. */
 int net_lost_look(struct net *net);
 
-/* A transport gives a peer up. False: this job does not go on without it. Upper layers hear of it at the next progress. */
+/* Called when a transport gives up a peer. Returns false if this job does not continue without it. Upper layers are
+ * notified at the next progress. */
 bool net_lost_peer(struct net *net, uint32_t number);
 
-/* Has this process died, as far as is known here? Also for guests that were never connected. */
+/* True if the process is known here to have died, also for guests that were never connected. */
 bool net_is_lost(const struct net *net, uint32_t number);
 
-/* Has the launcher reported that this process ended? It does so after it has reaped the process, so that the process writes nothing any
- * more; net_is_lost is also true of processes that a transport or another rank gave up. Also true of a death of which this process
- * has not been notified yet. Always false where a death ends the job. */
+/* True if the launcher has reported the end of this process. It reports after it has reaped the process, which
+ * therefore writes nothing any more; net_is_lost is also true for processes that a transport or another rank has given
+ * up. Also true for a death of which this process has not been notified yet. Always false where a death ends the job. */
 bool net_lost_is_reported(const struct net *net, uint64_t world, uint32_t rank);
 
-/* A guest that has no other connection than the one that has failed is given up, also where a death ends the job. */
+/* Gives up a guest whose only connection has failed, also where a death ends the job. */
 void net_lost_guest(struct net *net, uint32_t number);
 
-/* The kernel has reported that the process of this guest ended, in the middle of MPI. Frames that it sent are delivered first. */
+/* Called when the kernel reports that a guest's process has ended in the middle of MPI. Frames that it sent are
+ * delivered first. */
 void net_lost_ended(struct net *net, uint32_t number);
 
-/* Number `number` stands for this process of another job from now on; it may have died before. */
+/* Called when `number` is assigned to this process of another job, which may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number);
 
-/* Stands for the peers of a communicator that was revoked: refuses everything with MPIX_ERR_REVOKED. */
+/* A peer that replaces those of a revoked communicator: everything sent to it fails with MPIX_ERR_REVOKED. */
 struct peer *net_revoked_peer(struct net *net);
 
 /* Of a peer that has been lost. */

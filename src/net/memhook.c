@@ -64,7 +64,7 @@ void memhook_tell(uintptr_t start, size_t length)
     atomic_fetch_sub(&telling, 1);
 }
 
-/* Threads that were telling are not in the child. */
+/* Resets the counts of running listeners in a forked child, which has no other threads. */
 static void after_fork_child(void)
 {
     atomic_store(&telling, 0);
@@ -82,7 +82,8 @@ static bool listener_add(memhook_fn *fn, void *ctx)
     return false;
 }
 
-/* Waits for threads that may have read the listener before it went. They run our own few instructions. */
+/* Removes a listener and waits for threads that may still be calling it. They execute only a few of our own
+ * instructions. */
 static bool listener_remove(memhook_fn *fn, void *ctx)
 {
     bool found = false;
@@ -102,7 +103,8 @@ static bool is_ours(const struct hook *h)
     return memcmp(h->entry + h->jump.skip, h->jump.bytes, h->jump.length) == 0;
 }
 
-/* Checked for every message, so the last four bytes of a jump, which hold the distance, must do. */
+/* True if the patches are still in place. Checked for every message, so only the last four bytes of a jump, its
+ * distance, are compared. */
 bool memhook_intact(void)
 {
     uint32_t differs = 0;
@@ -116,9 +118,9 @@ bool memhook_intact(void)
     return differs == 0;
 }
 
-/* Takes out what is still ours. What is not may lead to our functions all the same, from within another
- * tool's: then this library must stay in memory, and the hooks must not be put in a second time, or they
- * would call each other in a circle. */
+/* Removes the patches that are still ours. Functions that another tool has patched since may still lead to ours: then
+ * this library must stay in memory, and the hooks must not be installed again, or they would call each other in a
+ * circle. */
 static void memhook_uninstall(const struct jump_code *code)
 {
     bool clean = true;
@@ -168,7 +170,8 @@ static const char *find_entries(int *found, uintptr_t *low, uintptr_t *high, con
     return missing;
 }
 
-/* Made once: a thread may still be on an island when the hooks are out. */
+/* Creates the islands (code to which the patches jump), once: a thread may still execute one when the hooks are
+ * removed. */
 static const char *make_islands(const struct jump_code *code, int found, uintptr_t low, uintptr_t high,
                                 const struct replacement **which)
 {

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Called before the memory goes. It may run in any thread, inside the allocator and in a signal handler: it
- * must not allocate and take no lock. (0, SIZE_MAX) when it cannot be said which memory goes. */
+/* Called before memory is released. It may run in any thread, inside the allocator and in a signal handler: it must
+ * not allocate or lock. (0, SIZE_MAX) if the range is unknown. */
 typedef void memhook_fn(void *ctx, uintptr_t address, size_t len);
 
 /* Installs the hooks (once in a process; further calls add listeners, at most 4). Verified by a self-test:
@@ -22,12 +22,11 @@ typedef void memhook_fn(void *ctx, uintptr_t address, size_t len);
  * FISHPLATE_MEM_HOOKS=off refuses. */
 bool memhook_open(memhook_fn *fn, void *ctx, const char **why);
 
-/* When it returns, fn is not running and will not be called again. The last one takes the hooks out, unless
- * another tool has put its own over them. */
+/* Removes a listener: when this returns, fn is not running and will not be called again. The last one removes the
+ * hooks, unless another tool has put its own over them. */
 void memhook_close(memhook_fn *fn, void *ctx);
 
-/* False when another tool has replaced or removed a hook since: events may have been missed, and more will
- * be. */
+/* False if another tool has replaced or removed a hook: events may have been missed, and more will be. */
 bool memhook_intact(void);
 
 #endif

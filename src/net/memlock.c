@@ -13,8 +13,8 @@
 #include "base/err.h"
 #include "base/util.h"
 
-/* The kernel checks the capability in the first user namespace: root in a container of its own has it only
- * in name, and is recognised by the ids it is given. */
+/* True in the initial user namespace, in which the kernel checks the capability: root of a container with its own
+ * namespace does not have it. Recognised by the id mapping. */
 static bool first_namespace(void)
 {
     unsigned inside = 1, outside = 1, count = 0;

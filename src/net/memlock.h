@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* UINT64_MAX: no limit. */
+/* The limit of locked memory; UINT64_MAX: none. */
 uint64_t memlock_limit(void);
 
 /* Raises the limit as far as an ordinary user may (to the hard limit) when it is below `bytes`. 0, or
@@ -15,7 +15,7 @@ uint64_t memlock_limit(void);
  * memory ("mlx5_0"). */
 int memlock_check(uint64_t bytes, const char *who);
 
-/* The sentence alone. */
+/* Sets only the error text. */
 int memlock_refuse(uint64_t bytes, uint64_t limit, const char *who);
 
 #endif

@@ -33,7 +33,7 @@ struct transport *net_transport_for(struct net *net, uint32_t number)
     return NULL;
 }
 
-/* Better at the start than in the middle of a job: is there a way to everyone? */
+/* Checks at the start of the job, not in the middle of it, that every rank can be reached. */
 static int check_reach(struct net *net)
 {
     for (uint32_t r = 0; r < net->size; r++)
@@ -147,7 +147,7 @@ void net_finish(struct net *net, bool together)
             net->transports[i]->ops->finish(net->transports[i], together);
 }
 
-/* It was met before: that it cannot be found now means that it has died, and the news is on its way. */
+/* The error for a guest that was known and cannot be found: it has died, and the notification is on its way. */
 static int guest_died(void)
 {
     return err_set(MPIX_ERR_PROC_FAILED, "the process of another job cannot be reached any more");

@@ -101,10 +101,10 @@ struct net {
 int net_open(struct boot *boot, struct net **out);
 void net_close(struct net *net);
 
-/* Once frames can be delivered: opens the connections that were requested at the start. */
+/* Called once frames can be delivered: opens the connections that were requested at the start. */
 int net_settle(struct net *net);
 
-/* Before the layers above go: everything that was sent has left. together: all ranks of the job are here. */
+/* Called before the layers above close: waits until everything has been sent. together: all ranks of the job call it. */
 void net_finish(struct net *net, bool together);
 
 /* What carries messages between nodes, for people: the adapter and whether it is hardware; "" when there is only this
@@ -114,14 +114,14 @@ void net_adapter(const struct net *net, char *out, size_t size);
 /* Adds an open transport. */
 void net_add_transport(struct net *net, struct transport *t);
 
-/* The transport that leads to this process, or NULL. */
+/* The transport that reaches this process, or NULL. */
 struct transport *net_transport_for(struct net *net, uint32_t number);
 
 /* The peer with this job rank or number of a guest, connected on first use. */
 int net_peer(struct net *net, uint32_t rank, struct peer **out);
 
-/* Measures a large message on a link (pace.h): the mark at its beginning goes with its request to the end. A transport with
- * several rails may measure what each of them carries; p2p calls the whole link rail 0. */
+/* Starts measuring a large message on a link (pace.h); the mark is kept with its request until the end. A transport
+ * with several rails may measure each of them; p2p records the whole link as rail 0. */
 static inline struct pace_mark peer_pace_begin(const struct peer *peer, enum pace_way way, uint64_t now)
 {
     return pace_mark(&peer->net->paces, peer->local, way, now);
@@ -197,10 +197,10 @@ struct net_doctor {
     void (*tick)(struct net *net, uint64_t now);
 };
 void net_wait_update_record(struct net *net, struct net_waiter *w) __attribute__((cold));
-/* Only with net->doctor: a thread that waits without net_wait_step has nothing to do at this moment. */
+/* Called only with net->doctor by a thread that waits without net_wait_step and has nothing to do at this moment. */
 void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now);
 
-/* After the last step. */
+/* Ends the wait. */
 static inline void net_wait_end(struct net *net, struct net_waiter *w)
 {
     if (unlikely(w->record_id != 0))
@@ -211,7 +211,7 @@ static inline void net_wait_end(struct net *net, struct net_waiter *w)
  * say. Under the lock. */
 uint64_t net_hooks_rest(const struct net *net, bool all);
 
-/* Is there anything that no doorbell will ring for: room for sends that wait, bytes that a peer writes? */
+/* True if something is awaited that rings no doorbell: room for queued sends, or bytes that a peer writes. */
 static inline bool net_unrung(const struct net *net)
 {
     return !list_empty(&net->stalled) || net->unrung != 0;
@@ -222,7 +222,7 @@ static inline bool net_unrung(const struct net *net)
  * without the lock, or for so long (0: for ever); end. */
 bool net_sleep_begin(struct net *net);
 
-/* Requires net->notices: whether a process has died since the last check. */
+/* True if a process has died since the last check. Requires net->notices. */
 static inline bool net_lost_news(const struct net *net)
 {
     return atomic_load_explicit(net->notices, memory_order_acquire) != net->lost_seen;
@@ -231,16 +231,16 @@ static inline bool net_lost_news(const struct net *net)
 void net_sleep(struct net *net, uint32_t rings, uint64_t at_most_ns);
 void net_sleep_end(struct net *net);
 
-/* Rings a doorbell whatever its owner does: for transports, once they saw sleepers. */
+/* Rings a doorbell unconditionally: for transports that have found sleepers. */
 void net_doorbell_ring(struct doorbell *bell);
 
 /* Wakes this process's sleeping threads: a condition changed that another thread may wait for. Cheap when
  * nobody sleeps. */
 void net_ring_self(struct net *net);
 
-/* Between a store to the node's shared memory and the look whether somebody sleeps who waits for it. Where
- * sleepers make every process pass a barrier first (membarrier), the compiler must keep the order and that is
- * all: a fence would cost as much as the transfer of a cache line. */
+/* Orders a store to the node's shared memory before the check whether a process that waits for it sleeps. If sleepers
+ * make every process pass a barrier first (membarrier), only the compiler must keep the order: a fence would cost as
+ * much as the transfer of a cache line. */
 static inline void net_order_local(const struct net *net)
 {
     if (unlikely(net->fences))
@@ -273,14 +273,14 @@ static inline void net_ring_local(struct net *net, uint32_t rank)
  * send the offset to the others; the last caller of drop frees it. MPI_ERR_NO_MEM when it is full
  * (callers fall back). */
 int net_area_alloc(struct net *net, size_t len, uint64_t *offset);
-/* The same without clearing the memory: pages that are never used need none. */
+/* The same without clearing the memory. */
 int net_area_alloc_raw(struct net *net, size_t len, uint64_t *offset);
-/* One piece of zeros that is the same for all ranks of the node: the first that calls allocates it. There is one for each job, of one
- * size, for the transport between nodes. */
+/* A zeroed piece that is shared by all ranks of the node; the first caller allocates it. There is one for each job, of
+ * one size, for the transport between nodes. */
 int net_area_common(struct net *net, size_t len, uint64_t *offset);
 /* Populates pages of the area where the kernel offers that (MADV_POPULATE_WRITE). */
 void net_area_populate(struct net *net, uint64_t offset, size_t len);
-/* Is more than half of the area free? Without a lock: for callers that can use less. */
+/* True if more than half of the area is free. Without a lock: for callers that can use less. */
 bool net_area_is_roomy(const struct net *net);
 void net_area_free(struct net *net, uint64_t offset, size_t len);
 

@@ -31,7 +31,7 @@ struct pace *paces_at(const struct paces *p, uint32_t index)
     return &p->blocks[b][index - (uint32_t)PACE_FIRST_BLOCK * ((1u << b) - 1)];
 }
 
-/* An unused record: its index + 1, or 0 when memory is out. One of a peer that is gone comes first. */
+/* An unused record, preferably one that a departed peer has left; its index + 1, or 0 if memory is out. */
 static uint32_t paces_take_record(struct paces *p)
 {
     if (p->unused) {
@@ -51,7 +51,7 @@ static uint32_t paces_take_record(struct paces *p)
     return count + 1;
 }
 
-/* The record of this link, made when there is none; NULL when memory is out: then nothing is known of the link. */
+/* The record of this link, created if necessary; NULL if memory is out: the link is not measured then. */
 static struct pace *paces_find(struct paces *p, uint32_t *first, const struct pace *who)
 {
     for (uint32_t at = *first; at != 0; at = paces_at(p, at - 1)->next) {

@@ -66,18 +66,18 @@ static inline struct pace_mark pace_mark(const struct paces *p, bool local, enum
     return (struct pace_mark){.began = now, .moved = p->moved[local][way]};
 }
 
-/* A message of `bytes` that began at the mark has ended now. *first belongs to the peer and is 0 until its first message.
- * `who` names the link: rank, rail, way, local. */
+/* Records a message of `bytes` that began at the mark and has ended now. *first belongs to the peer and is 0 until its
+ * first message. `who` names the link: rank, rail, direction, local. */
 void pace_note(struct paces *p, uint32_t *first, const struct pace *who, uint64_t bytes,
                struct pace_mark mark, uint64_t now);
 
-/* The peer is gone: its records are empty, and the next peer's are made of them. */
+/* Clears the records of a departed peer for reuse. */
 void paces_forget(struct paces *p, uint32_t *first);
 
-/* Ends the open run, so that it counts in `best`. */
+/* Ends the current run, so that it counts in `best`. */
 void pace_settle(struct pace *pace);
 
-/* The class in which a link has moved most; NULL when it has completed no run. */
+/* The size class in which a link has moved most bytes; NULL if it has completed no run. */
 const struct pace_class *pace_main(const struct pace *pace, unsigned *class);
 
 /* The record as numbers, for tools: rank; rail | way << 8 | local << 9 | class << 16; messages; bytes; ns; best. All zero

@@ -43,7 +43,7 @@ struct peer {
     uint32_t paces;              /* its first record in net->paces (pace.h), 0: none */
 };
 
-/* A message has left, or has been announced: beside what every send touches, so that it costs nothing. */
+/* Counts a message that was sent or announced, next to data that every send touches, so that it costs nothing. */
 static inline void peer_count(struct peer *peer, uint64_t bytes)
 {
     peer->sent_messages++;
@@ -74,11 +74,10 @@ void peer_queue(struct peer *peer, struct net_pending *item);
 /* Resumes what is queued until the transport is out of resources again; returns how many items are finished. */
 int peer_resume(struct peer *peer);
 
-/* How the peer is reached, for people: "shm (...)", "ib over softib0 port 1, softib in shared memory (software)".
- */
+/* Describes the connection for people: "shm (...)", "ib over softib0 port 1, softib in shared memory (software)". */
 void peer_describe(const struct peer *peer, char *out, size_t size);
 
-/* After taking an item out of the queue by hand. */
+/* Called after an item was removed from the queue directly. */
 void peer_unstall(struct peer *peer);
 
 #endif

@@ -127,7 +127,7 @@ int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, stru
     return 0;
 }
 
-/* The end of an entry that is in no tree and no list. */
+/* Frees an entry that is in no tree and no list. */
 static void regcache_release(struct regcache *c, struct pinned *p)
 {
     c->stats.pinned -= p->entry.length;
@@ -174,7 +174,8 @@ static void forget_range(void *arg, uintptr_t start, uintptr_t end)
         regcache_invalidate_entry(c, p);
 }
 
-/* Memory that dlclose unmapped cannot be distinguished from what was mapped there since, so all of its kind goes. */
+/* Forgets all entries in library memory: memory that dlclose unmapped cannot be distinguished from what was mapped
+ * there since. */
 static void forget_unloaded(struct regcache *c)
 {
     uint64_t now = library_unloads();
@@ -228,7 +229,8 @@ static bool regcache_evict(struct regcache *c, size_t bytes)
     return freed > 0;
 }
 
-/* Of short ranges and of long ones, which together tell what a registration costs and what its pages do. */
+/* Records the cost of registering short and long ranges, from which the cost of a registration and that of a page
+ * follow. */
 static void pin_took(struct regcache *c, size_t bytes, uint64_t ns)
 {
     struct pin_average *a = &c->averages[bytes >= PIN_LONG];
@@ -252,7 +254,7 @@ static int regcache_pin_range(struct regcache *c, struct pinned *p, uintptr_t st
     return 0;
 }
 
-/* The new entry makes those it covers superfluous. They go first, so that nothing is pinned twice. */
+/* Removes the entries that the new one covers, first, so that nothing is pinned twice. */
 static void forget_covered(struct regcache *c, uintptr_t start, uintptr_t end)
 {
     for (struct pinned *p = first_overlap(c, start, end), *next; p; p = next) {
@@ -277,7 +279,7 @@ static bool regcache_unite_overlaps(struct regcache *c, uintptr_t *start, uintpt
     return true;
 }
 
-/* Pins, and lets go of others as long as that may help. */
+/* Pins the range; evicts other entries as long as that may help. */
 static int pin_or_evict(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end)
 {
     int rc = regcache_pin_range(c, p, start, end);
@@ -288,8 +290,8 @@ static int pin_or_evict(struct regcache *c, struct pinned *p, uintptr_t start, u
     return rc;
 }
 
-/* The new entry is counted before those it replaces go: otherwise, for a moment, nobody would be told that
- * memory of theirs goes. */
+/* Pins and caches a range. The new entry is announced before those that it replaces are removed: otherwise there would
+ * be a moment in which the release of their memory is not reported. */
 static int pin_cached(struct regcache *c, struct pinned *p, uintptr_t start, uintptr_t end, bool hard)
 {
     gone_cached(&c->gone, start, end);

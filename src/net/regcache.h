@@ -50,20 +50,20 @@ size_t regcache_budget(uint32_t ranks_on_node);
 int regcache_open(const struct regcache_ops *ops, void *ctx, size_t budget, struct regcache **out);
 void regcache_close(struct regcache *c);
 
-/* Lets the memory hooks tell this cache. When they cannot be trusted here caching is turned off and the log
- * prints the reason once (level info); false then. Without it the caller must call regcache_invalidate. */
+/* Connects the cache to the memory hooks. If they cannot be trusted here caching is turned off, the reason is logged
+ * once (level info), and false is returned. Without hooks the caller must call regcache_invalidate. */
 bool regcache_watch(struct regcache *c);
 
 /* An entry that covers the range (len > 0), from the cache or pinned now. When pinning fails for lack of
  * resources, unused entries are let go and it is tried again, before the error is returned. */
 int regcache_get(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
-/* The same for a piece of a larger buffer: it is not registered together with its neighbours. */
+/* The same for a piece of a larger buffer, which is registered without its neighbours. */
 int regcache_get_piece(struct regcache *c, const void *address, size_t len, struct regcache_entry **out);
 /* The cost of registration, as moving averages. */
 struct net_pin regcache_pin(const struct regcache *c);
 void regcache_put(struct regcache *c, struct regcache_entry *e);
 
-/* Is there memory in use that covers the range, and is meant? Reads all entries in use: for rare calls. */
+/* True if a range that is in use covers these bytes and `match` accepts it. Reads all entries in use: for rare calls. */
 bool regcache_in_use(const struct regcache *c, uintptr_t address, size_t len,
                      bool (*meant)(const void *handle, const void *arg), const void *arg);
 
@@ -76,8 +76,8 @@ void regcache_sweep(struct regcache *c);
  * from a signal handler: takes no lock and allocates nothing. */
 void regcache_invalidate(struct regcache *c, uintptr_t address, size_t len);
 
-/* In a forked child, whose parent owns the registrations, every cache is inert from now on: get fails, put
- * and close only free memory. Called by a handler of pthread_atfork; for processes made without one. */
+/* Makes every cache inert in a forked child, because the parent owns the registrations: get fails, put and close only
+ * free memory. Called by a handler of pthread_atfork; also for children created without it. */
 void regcache_after_fork_child(void);
 
 void regcache_stats(const struct regcache *c, struct regcache_stats *out);

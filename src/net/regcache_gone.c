@@ -84,7 +84,7 @@ void gone_tell(struct gone *g, uintptr_t start, size_t length)
     atomic_fetch_add(&g->told, 1);
 }
 
-/* A place that is being filled belongs to a call that has not announced yet: it will be seen next time. */
+/* Hands over all announced ranges. An entry that is still being filled is handed over the next time. */
 void gone_take_all(struct gone *g, void (*fn)(void *arg, uintptr_t start, uintptr_t end), void *arg)
 {
     g->taken = atomic_load_explicit(&g->told, memory_order_acquire);

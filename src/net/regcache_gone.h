@@ -36,7 +36,7 @@ struct gone {
 /* Records that [start, start + length) is being released. Callable from any thread. */
 void gone_tell(struct gone *g, uintptr_t start, size_t length);
 
-/* The rest is for the owner of the cache. A range is cached from now on, or no more. */
+/* For the owner of the cache: a range is cached from now on, or no more. */
 void gone_cached(struct gone *g, uintptr_t start, uintptr_t end);
 void gone_uncached(struct gone *g, uintptr_t start, uintptr_t end);
 

@@ -50,7 +50,7 @@ struct mcast_ack {
     uint64_t early; /* bit i: packet next + i has arrived; bit 0 is never set */
 };
 
-/* Numbers of packets wrap around. */
+/* Compares packet numbers, which wrap around. */
 static inline bool mcast_before(uint32_t a, uint32_t b)
 {
     return (int32_t)(a - b) < 0;

@@ -147,7 +147,7 @@ static bool child_wants(const struct mcast_child *c, uint32_t seq)
     return child_misses(c, seq) && (c->heard || seq == c->next);
 }
 
-/* To this number of members: by multicast, or to each over its connection? */
+/* Whether to resend by multicast instead of to each of `count` members over its connection. */
 static bool to_all(const struct mcast_sender *s, uint32_t count)
 {
     return count > s->rules->few && s->tries < STALLED;

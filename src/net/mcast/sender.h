@@ -65,7 +65,7 @@ static inline bool mcast_sender_idle(const struct mcast_sender *s)
 {
     return s->base == s->next;
 }
-/* How many packets may be sent. */
+/* The number of packets that may be sent. */
 static inline uint32_t mcast_sender_room(const struct mcast_sender *s)
 {
     const uint32_t window = s->rules->window - (s->next - s->base);
@@ -76,15 +76,16 @@ static inline uint32_t mcast_sender_room(const struct mcast_sender *s)
     return s->limit - s->next < window ? s->limit - s->next : window;
 }
 
-/* A packet is sent: returns its number. There must be room. *ask: it should ask for an acknowledgement. */
+/* Called when a packet is sent; returns its number. There must be room. *ask: it should request an acknowledgement. */
 uint32_t mcast_sender_push(struct mcast_sender *s, uint64_t now, bool *ask);
-/* A send waits for room: from now on acknowledgements are requested from children until there is room. */
+/* Called when a send waits for room: acknowledgements are requested from children until there is room. */
 void mcast_sender_starved(struct mcast_sender *s, uint64_t now);
-/* Returns how many packets have left the window. */
+/* Handles an acknowledgement; returns how many packets have left the window. */
 uint32_t mcast_sender_ack(struct mcast_sender *s, uint32_t child, const struct mcast_ack *ack, uint64_t now);
 
-/* Both return how many of `room` entries they have filled. After an acknowledgement: what this child misses although
- * later packets have arrived. When the deadline has passed: what anybody misses. */
+/* Both list packets to resend and return how many of `room` entries they have filled. mcast_sender_repair, after an
+ * acknowledgement: what this child misses although later packets have arrived. The other one, after the deadline: what
+ * any child misses. */
 uint32_t mcast_sender_repair(struct mcast_sender *s, uint32_t child, uint64_t now, struct mcast_resend *out,
                              uint32_t room);
 uint32_t mcast_sender_timeout(struct mcast_sender *s, uint64_t now, struct mcast_resend *out, uint32_t room);

@@ -26,7 +26,7 @@ static bool stream_must_acknowledge(const struct mcast_stream *s, const struct m
     return from_told < news;
 }
 
-/* The next packet in order has arrived; those that arrived early follow it. */
+/* Advances over the next packet in order and over those behind it that arrived early. */
 static void stream_advance(struct mcast_stream *s)
 {
     do {

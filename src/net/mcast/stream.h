@@ -45,13 +45,13 @@ void mcast_stream_deliver(struct mcast_stream *s);
 enum mcast_verdict mcast_stream_arrive(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t skew,
                                        const struct mcast_arrival *a);
 
-/* A packet waits for the application: number `taken`. */
+/* True if packet number `taken` waits for the application. */
 static inline bool mcast_stream_has(const struct mcast_stream *s)
 {
     return s->taken != s->next;
 }
 void mcast_stream_took(struct mcast_stream *s);
-/* Buffers are free again; notifies the sender if it was notified that there were none. */
+/* Called when buffers are free again; notifies the sender if it was told that there are none. */
 void mcast_stream_reopen(struct mcast_stream *s);
 /* The same for a stream that is delivered over a connection; `relay` as in struct mcast_arrival. To be called when a packet was
  * taken or left the co-root's window. */
@@ -63,7 +63,7 @@ static inline bool mcast_stream_due(const struct mcast_stream *s, uint64_t now)
 {
     return s->owe || now >= s->due;
 }
-/* The acknowledgement, which is sent now. Room as in struct mcast_arrival. */
+/* Builds the acknowledgement, which is sent now. Room as in struct mcast_arrival. */
 struct mcast_ack mcast_stream_ack(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t room,
                                   uint32_t relay);
 

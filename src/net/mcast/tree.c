@@ -13,7 +13,7 @@ static uint32_t member_at(const struct mcast_tree *t, uint32_t place)
     return (uint32_t)(((uint64_t)place + t->root) % t->members);
 }
 
-/* The place where a block begins; that of its collector. */
+/* The place at which a block begins, which is that of its co-root. */
 static uint32_t start_of(const struct mcast_tree *t, uint32_t block)
 {
     return (uint32_t)((uint64_t)block * t->members / t->collectors);

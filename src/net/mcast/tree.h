@@ -18,9 +18,9 @@ struct mcast_tree {
     bool deliver;
 };
 
-/* To whom this member acknowledges; the root: itself. */
+/* The member to which this one acknowledges; the root itself for the root. */
 uint32_t mcast_tree_parent(const struct mcast_tree *t, uint32_t member);
-/* How many acknowledge to it; which one is the index-th; and which index a member has at its parent. */
+/* The number of members that acknowledge to it; the index-th of them; and the index of a member at its parent. */
 uint32_t mcast_tree_children(const struct mcast_tree *t, uint32_t member);
 uint32_t mcast_tree_child(const struct mcast_tree *t, uint32_t member, uint32_t index);
 uint32_t mcast_tree_index(const struct mcast_tree *t, uint32_t member);

@@ -42,7 +42,7 @@ struct jump_code {
 
 extern const struct jump_code jump_aarch64, jump_x86_64;
 
-/* NULL for a processor we have no jumps for. */
+/* The code for this processor; NULL if there is none. */
 const struct jump_code *jump_find(const char *processor);
 
 #endif

@@ -31,8 +31,8 @@ static uint32_t jump_encode_branch(uintptr_t from, uintptr_t to)
     return 0x14000000u | ((uint32_t)((to - from) >> 2) & 0x03ffffffu);
 }
 
-/* A signing instruction must go: the replacement returns to the caller itself. The landing pad it was is
- * kept. */
+/* The jump to an island. A pointer-signing instruction at the entry is left out: the replacement returns to the caller
+ * itself. A landing pad is kept. */
 static struct jump to_island(const uint8_t *code, uintptr_t entry, uintptr_t island)
 {
     struct jump j = {.length = 4};
@@ -56,7 +56,7 @@ static void jump_write_island(uint8_t *out, uintptr_t target)
     memcpy(out + 8, &address, 8);
 }
 
-/* Follows one instruction that builds an address in a register. False when this one does not. */
+/* Evaluates one instruction that builds an address in a register. False for other instructions. */
 static bool jump_decode_constant(uint32_t w, uint64_t *value, uint32_t *reg)
 {
     uint32_t shift = (w >> 21 & 3) * 16;

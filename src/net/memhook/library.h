@@ -9,13 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A part of the range belongs to a library that might be unloaded (the program itself never is). */
+/* True if a part of the range belongs to a library that might be unloaded (the program itself never is). */
 bool library_holds(uintptr_t start, size_t length);
 
 /* Libraries unloaded so far in this process. */
 uint64_t library_unloads(void);
 
-/* A tool that runs this process (a sanitizer, valgrind) and does things of its own to memory, or NULL. */
+/* The tool (sanitizer, valgrind) under which this process runs and that manages memory itself, or NULL. */
 const char *library_tool(void);
 
 #endif

@@ -25,7 +25,7 @@ static uintptr_t address_distance(uintptr_t a, uintptr_t b)
     return a > b ? a - b : b - a;
 }
 
-/* The address is a hint for the kernel: check the result. */
+/* Maps a page near `wish`. The address is a hint for the kernel, so the result is checked. */
 static uint8_t *page_at(uintptr_t wish, uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
 {
     long p = raw_syscall(SYS_mmap, (long)wish, (long)size, PROT_READ | PROT_WRITE,
@@ -40,7 +40,8 @@ static uint8_t *page_at(uintptr_t wish, uintptr_t low, uintptr_t high, uintptr_t
     return NULL;
 }
 
-/* Wherever the kernel likes is near libc as a rule; else ever farther on both sides. */
+/* Maps a page near libc: the kernel's choice is usually near enough; otherwise ever more distant addresses on both
+ * sides are tried. */
 uint8_t *patch_page_near(uintptr_t low, uintptr_t high, uintptr_t reach, size_t size)
 {
     uint8_t *page = page_at(0, low, high, reach, size);
@@ -72,7 +73,8 @@ static bool store_at_once(uint8_t *at, const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* Otherwise a thread that comes here waits in a loop at the first bytes until the rest is written. */
+/* Writes bytes that one store cannot replace: a thread that arrives meanwhile loops at the first bytes until the rest
+ * is written. */
 static void patch_store_bytes(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
 {
     if (store_at_once(at, bytes, length))
@@ -86,7 +88,7 @@ static void patch_store_bytes(const struct jump_code *code, uint8_t *at, const u
     __builtin___clear_cache((char *)at, (char *)at + length);
 }
 
-/* Where no page may be writable and executable at once, the kernel may still write for us. */
+/* Writes through /proc/self/mem, for systems on which no page may be writable and executable at once. */
 static bool write_through_kernel(uint8_t *at, const uint8_t *bytes, size_t length)
 {
     long fd = raw_syscall(SYS_openat, AT_FDCWD, (long)"/proc/self/mem", O_RDWR | O_CLOEXEC, 0, 0, 0);
@@ -98,7 +100,7 @@ static bool write_through_kernel(uint8_t *at, const uint8_t *bytes, size_t lengt
     return n == (long)length;
 }
 
-/* Pages with BTI lose it: their landing pads are then ordinary instructions. */
+/* Replaces the bytes. Pages with BTI lose it: their landing pads are then ordinary instructions. */
 bool patch_write(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -10,8 +10,8 @@
 uint8_t *patch_page_near(uintptr_t low, uintptr_t high, uintptr_t reach, size_t size);
 bool patch_seal(uint8_t *page, size_t size);
 
-/* Replaces code other threads may be running. False when the system does not let us, and then nothing
- * changed. */
+/* Replaces code that other threads may be executing. Returns false, with nothing changed, if the system does not
+ * permit it. */
 bool patch_write(const struct jump_code *code, uint8_t *at, const uint8_t *bytes, size_t length);
 
 #endif

@@ -70,7 +70,8 @@ static void *new_mmap(void *address, size_t length, int prot, int flags, int fd,
 
 typedef void *mremap_fn(void *, size_t, size_t, int, void *);
 
-/* The last argument is there only with the flags that need it; a register holds something in any case. */
+/* Replaces mremap. The last argument is passed only with flags that need it; otherwise its register contains an
+ * arbitrary value. */
 static void *new_mremap(void *old, size_t old_size, size_t new_size, int flags, void *address)
 {
     struct syscall_args c = {SYS_mremap, {(long)old, (long)old_size, (long)new_size, flags}};
@@ -97,7 +98,7 @@ static int new_mprotect(void *address, size_t length, int prot)
                           : (int)call_system(&c);
 }
 
-/* sbrk is not replaced: it calls brk. */
+/* Replaces brk; sbrk calls it. */
 static int new_brk(void *address)
 {
     struct syscall_args c = {SYS_brk, {(long)address}};
@@ -152,7 +153,7 @@ static ssize_t new_process_madvise(int pidfd, const struct iovec *list, size_t n
 
 typedef long syscall_fn(long, long, long, long, long, long, long);
 
-/* Allocators that wrap munmap themselves call the system this way. */
+/* Replaces syscall(), by which allocators that wrap munmap themselves call the kernel. */
 static long new_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     struct syscall_args s = {number, {a, b, c, d, e, f}};

@@ -86,7 +86,7 @@ static bool try_syscall(void)
     return !p || syscall(SYS_munmap, p, 2 * page) != 0 || selftest_was_announced(p);
 }
 
-/* The memory is put away with a call that has been tried before. */
+/* Tests madvise; the memory is released with a call that has been tested before. */
 static bool try_madvise(void)
 {
     char *p = selftest_map(1);
@@ -169,7 +169,7 @@ static bool try_realloc(void)
     return ok;
 }
 
-/* Blocks at the end of the heap: when they are freed, the heap shrinks. */
+/* Tests trimming: the heap shrinks when blocks at its end are freed. */
 static bool try_trim(void)
 {
     enum { BLOCKS = 24 };
@@ -188,7 +188,7 @@ static bool try_trim(void)
     return ok;
 }
 
-/* Only while there is no other thread, whose malloc might move the break between our two calls. */
+/* Tests sbrk, only without other threads, whose malloc might move the break between the two calls. */
 static bool try_sbrk(void)
 {
     const char *alone = dlsym(RTLD_DEFAULT, "__libc_single_threaded");

@@ -10,7 +10,7 @@
 /* The listener that must be called while the test runs. */
 void selftest_listen(void *ctx, uintptr_t start, size_t length);
 
-/* NULL when every release of memory was reported, else a description of the one that was not. */
+/* Returns NULL if every release of memory was reported, else a description of the one that was not. */
 const char *selftest_run(void);
 
 #endif

@@ -26,7 +26,7 @@
 
 static const struct span everything = {0, SIZE_MAX};
 
-/* As the kernel rounds: what does not begin on a page is refused, so the beginning does not matter. */
+/* Rounds as the kernel does. It refuses a start that is not page-aligned, so only the end matters. */
 static struct span span_round_to_pages(uintptr_t start, uintptr_t length, size_t page)
 {
     uintptr_t first = start & ~(page - 1);

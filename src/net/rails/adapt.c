@@ -40,7 +40,7 @@ void adapt_stripe(struct adapt *a, unsigned rail, uint64_t bytes, uint64_t start
     a->last_found = found;
 }
 
-/* The rails that moved something, or 0 when it cannot be said yet how fast one of them is. */
+/* The rails that moved data; 0 while the speed of one of them is unknown. */
 static uint32_t adapt_measured_rails(const struct adapt *a, uint32_t rails)
 {
     uint32_t set = 0;
@@ -58,7 +58,7 @@ static double adapt_rail_speed(const struct adapt *a, unsigned rail)
     return (double)a->bytes[rail] / (double)a->busy[rail];
 }
 
-/* True when the speeds say that the weights should be others. */
+/* True if the measured speeds require other weights. */
 static bool adapt_is_due(const struct adapt *a, uint32_t set)
 {
     double least = 0, most = 0;

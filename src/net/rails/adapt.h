@@ -51,7 +51,7 @@ void adapt_message(struct adapt *a, uint32_t rails);
 /* The rails that should get a stripe of the next message to be measured, even with a weight of zero. */
 uint32_t adapt_probe(const struct adapt *a);
 
-/* A rail that works again begins with an equal share, like a new one. */
+/* Called when a rail works again: it starts with an equal share, like a new one. */
 void adapt_back(struct adapt *a, unsigned rail);
 
 #endif

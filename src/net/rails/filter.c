@@ -19,7 +19,7 @@ static uint64_t under_way_on(const struct filter *f, unsigned rail)
     return bytes;
 }
 
-/* The rail it was cut for, if that works and has not failed it; else the least busy of the others. */
+/* The rail of the stripe if it works and has not failed the stripe; else the least busy of the others. */
 static unsigned rail_for(const struct filter *f, const struct filter_stripe *s)
 {
     uint32_t fresh = f->up & ~s->failed;
@@ -62,7 +62,7 @@ void filter_not_issued(struct filter *f, unsigned stripe)
     f->stripes[stripe].attempt--;
 }
 
-/* The stripe whose attempt this is, or NULL when it is not under way. */
+/* The stripe with this attempt, or NULL if it is not under way. */
 static struct filter_stripe *filter_find_stripe(struct filter *f, uint32_t ticket)
 {
     uint32_t i = ticket >> 8;

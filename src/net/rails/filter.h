@@ -42,7 +42,7 @@ struct filter {
     struct filter_stripe stripes[RAILS_MAX];
 };
 
-/* The number that travels with an attempt as its work request's id, beside the message's own. */
+/* The number of an attempt, carried in its work request's id beside the message's own number. */
 static inline uint32_t filter_ticket(unsigned stripe, unsigned attempt)
 {
     return (uint32_t)stripe << 8 | attempt;
@@ -50,12 +50,11 @@ static inline uint32_t filter_ticket(unsigned stripe, unsigned attempt)
 
 void filter_open(struct filter *f, const struct stripe *stripes, unsigned count, uint32_t up);
 
-/* The next stripe to issue, or -1 for none: its rail is chosen, and it is under way from now on. Stripes that failed go to
- * the rail that has the fewest bytes under way among those that have not failed it; when all have, the failed ones are used again.
- * */
+/* Selects the next stripe to issue and its rail; it is under way then. -1: none. Failed stripes go to the rail with
+ * the fewest bytes under way among those that have not failed them; if all have, to any. */
 int filter_next(struct filter *f, uint64_t now, uint32_t *ticket);
 
-/* The transport could not take the stripe that filter_next gave (no room in the queue): it waits again. */
+/* Called if the transport could not issue the stripe of filter_next (no room in the queue): it waits again. */
 void filter_not_issued(struct filter *f, unsigned stripe);
 
 /* Adaptive striping hears of the stripe, and of the message when that is done; `a` is NULL where nobody adapts. The time of
@@ -63,7 +62,8 @@ void filter_not_issued(struct filter *f, unsigned stripe);
 enum filter_verdict filter_completed(struct filter *f, uint32_t ticket, uint64_t now, struct adapt *a);
 enum filter_verdict filter_failed(struct filter *f, uint32_t ticket);
 
-/* A rail came up or went down. Attempts on a rail that went down stay under way until they complete or fail. */
+/* Called when a rail came up or went down. Attempts on a rail that went down stay under way until they complete or
+ * fail. */
 enum filter_verdict filter_rail(struct filter *f, unsigned rail, bool up);
 
 #endif

@@ -11,7 +11,7 @@ static unsigned joint_make_number(struct joint *j)
     return JOINT_DO_CREATE | JOINT_DO_SAY;
 }
 
-/* The generation of the message is that of this end. */
+/* Continues when the generation of the message is that of this end. */
 static unsigned go_on(struct joint *j, const struct joint_said *said)
 {
     unsigned actions = 0;

@@ -22,7 +22,7 @@ static unsigned stripe_find_extreme(const double *weight, uint32_t set, bool lar
     return best;
 }
 
-/* The rails that get a stripe by their weight: the lightest leaves until every share is large enough. */
+/* The rails that get a stripe by weight: the lightest is removed until every share is large enough. */
 static uint32_t worth_it(const struct stripe_rules *rules, const double *weight, uint32_t set, uint64_t bytes)
 {
     while (rails_in(set) > 1) {
@@ -40,7 +40,7 @@ static uint64_t probe_bytes(const struct stripe_rules *rules)
     return ALIGN_UP(rules->smallest, rules->align);
 }
 
-/* Which of the rails to be probed get a stripe, so that the others keep at least the smallest one. */
+/* The rails to be probed that get a stripe, such that the others keep at least the smallest one. */
 static uint32_t stripe_choose_probes(const struct stripe_rules *rules, uint32_t others, uint32_t probe,
                                      uint64_t bytes)
 {

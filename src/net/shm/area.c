@@ -21,7 +21,8 @@ static bool page_used(const struct segment_head *h, size_t page)
     return h->area_used[page / 64] >> (page % 64) & 1;
 }
 
-/* With the lock held. The record comes first and is cleared last, so that a new owner of the lock can free the pages again. */
+/* Marks pages. Requires the lock. The record is written first and cleared last, so that after its owner's death the
+ * next owner of the lock can free the pages. */
 static void pages_mark(struct segment_head *h, size_t first, size_t count, bool used)
 {
     h->area_first = (uint32_t)first;
@@ -40,7 +41,7 @@ static void pages_mark(struct segment_head *h, size_t first, size_t count, bool 
     h->area_count = 0;
 }
 
-/* Takes the lock; if its owner died, the record above is all that can be incomplete. */
+/* Takes the lock and repairs the record above if its owner died. */
 static void area_lock(struct net *net, struct segment_head *h)
 {
     uint32_t dead;
@@ -56,7 +57,7 @@ static void area_unlock(struct segment_head *h)
     shlock_release(&h->area_lock);
 }
 
-/* The area's allocator, in shared memory; NULL when no memory is shared. */
+/* The area's allocator, in shared memory; NULL if no memory is shared. */
 static struct segment_head *owner_of(const struct net *net)
 {
     return net->local ? ((struct shm *)net->local)->segment.head : NULL;

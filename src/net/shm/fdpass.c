@@ -21,7 +21,8 @@
 
 #define ADDRESS_KEY "segment-socket"
 
-/* The kernel chooses a free name, which no other user can have taken before; the other ranks learn the name from the launcher. */
+/* Listens on an abstract socket whose name the kernel chooses, so that no other user can have taken it; the other
+ * ranks receive the name through the launcher. */
 static int pass_listen(struct boot *boot, int *out)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -89,7 +89,7 @@ static size_t inbox_size(void)
                     (size_t)sysconf(_SC_PAGESIZE));
 }
 
-/* Guests must reach the doorbell that this process sleeps on. Threads that sleep on the private one are taken along. */
+/* Moves to a doorbell that guests can reach, along with the threads that sleep on the private one. */
 static void move_doorbell(struct net *net, struct inbox *in)
 {
     struct doorbell *old = net->doorbell;
@@ -152,7 +152,7 @@ static void inbox_card(struct transport *t, struct net_card *card)
     card->probe_value = in->check;
 }
 
-/* Virtual nodes of one fabric have no memory in common, by definition. */
+/* True if the other process can reach this inbox. Virtual nodes of one fabric share no memory, by definition. */
 static bool inbox_meets(struct transport *t, const struct net_card *card)
 {
     struct net_card mine;
@@ -200,7 +200,7 @@ static struct doorbell *map_doorbell(const struct net_card *card, struct inbox_e
     return ep->bell_page ? (struct doorbell *)(void *)((char *)ep->bell_page + within) : NULL;
 }
 
-/* Takes a sender's place; returns its number, or RING_SENDERS when all are taken. */
+/* Takes a sender's entry; returns its number, or RING_SENDERS if all are taken. */
 static uint32_t take_place(struct inbox_head *head, const struct net *net)
 {
     for (uint32_t i = 0; i < RING_SENDERS; i++) {
@@ -244,7 +244,7 @@ static int inbox_connect(struct transport *t, struct peer *peer)
     return 0;
 }
 
-/* Has this sender reserved a slot, or tried to, that was not consumed yet? */
+/* True if this sender has reserved a slot, or tried to, that was not consumed yet. */
 static bool has_open_intent(const struct inbox *in, uint32_t place)
 {
     const uint64_t slot = atomic_load_explicit(&in->receiver.intents[place].slot, memory_order_acquire);
@@ -265,7 +265,7 @@ static void inbox_disconnect(struct transport *t, struct peer *peer)
     unmap_endpoint((struct inbox_endpoint *)peer->endpoint);
 }
 
-/* The first frame of a guest through this place. */
+/* Called for the first frame of a guest through this entry: finds the peer. */
 static __attribute__((noinline)) struct peer *sender_at(struct inbox *in, uint32_t place)
 {
     struct net *net = in->base.net;
@@ -331,7 +331,7 @@ bool inbox_watch_has_ended(const struct inbox_watch *w)
     return w->has_ended;
 }
 
-/* Frames that a process sent before its end are delivered before it is reported. Those frames may need poll, too. */
+/* Reports processes that have ended, after the frames that they sent before were delivered, which may require polling. */
 static int inbox_take_ends(struct inbox *in)
 {
     struct process_end *end;
@@ -390,7 +390,7 @@ static int inbox_poll(struct transport *t)
     return events;
 }
 
-/* The caller has announced itself as a sleeper, and senders execute a fence before they read it. */
+/* Arms the inbox. The caller has announced itself as a sleeper, and senders execute a fence before they read that. */
 static bool inbox_arm(struct transport *t)
 {
     const struct inbox *in = (struct inbox *)t;

@@ -117,7 +117,7 @@ int process_ends_add(struct process_ends *e, struct net *net, int32_t pid, struc
     return 0;
 }
 
-/* Explicitly from the epoll set: a child that this process has forked may keep the open file. */
+/* Removes the process explicitly from the epoll set: a forked child may keep the open file. */
 void process_ends_remove(struct process_ends *e, struct process_end *p)
 {
     epoll_ctl(e->set, EPOLL_CTL_DEL, p->pidfd, NULL);

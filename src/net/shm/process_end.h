@@ -36,7 +36,7 @@ struct process_end {
 int process_ends_add(struct process_ends *e, struct net *net, int32_t pid, struct process_end *p);
 void process_ends_remove(struct process_ends *e, struct process_end *p);
 
-/* A process that has ended, no longer in the list; NULL: none. Calls until NULL make the thread go on. */
+/* Takes a process that has ended from the list; NULL: none. Call until NULL, so that the thread continues. */
 struct process_end *process_ends_take(struct process_ends *e);
 
 static inline bool process_ends_has_news(const struct process_ends *e)
@@ -44,7 +44,7 @@ static inline bool process_ends_has_news(const struct process_ends *e)
     return atomic_load_explicit(&e->news, memory_order_acquire);
 }
 
-/* All processes have been removed. */
+/* Stops the thread; all processes must have been removed. */
 void process_ends_close(struct process_ends *e);
 
 #endif

@@ -93,7 +93,7 @@ static inline struct ring_intent *ring_intents(struct ring *r, uint32_t data_lin
     return (struct ring_intent *)(void *)(ring_data(r) + (size_t)data_lines * CACHE_LINE);
 }
 
-/* Bytes behind a struct ring. */
+/* The number of bytes behind a struct ring. */
 static inline size_t ring_extra_bytes(uint32_t data_lines, uint32_t senders)
 {
     return ((size_t)data_lines + senders) * CACHE_LINE;
@@ -105,7 +105,7 @@ static inline struct ring_receiver ring_receiver(struct ring *r, uint32_t data_l
         .ring = r, .data = ring_data(r), .intents = ring_intents(r, data_lines), .data_lines = data_lines};
 }
 
-/* Sender `id`. The intent of a sender that had this number before means nothing. */
+/* Initialises sender `id`. The intent of an earlier sender with this number is void. */
 static inline struct ring_sender ring_sender(struct ring *r, uint32_t data_lines, uint32_t id, bool alone)
 {
     return (struct ring_sender){.ring = r,

@@ -89,7 +89,8 @@ static inline int ib_primary_send_inline(struct ib_endpoint *ep, uint64_t head, 
 }
 
 /* receive.c */
-/* Messages about the connection itself mean nothing in the next one; only their place in the order counts. */
+/* True for messages that must be repeated on the next connection. Messages about the connection itself are meaningless
+ * there; only their place in the order counts. */
 static inline bool ib_head_outlives_connection(const struct ib_head *h)
 {
     return h->type == IB_FRAME || h->type == IB_RAILS || h->type == IB_RESERVE;

@@ -40,7 +40,7 @@ static __attribute__((noinline, cold)) void failed(struct ib *ib, const struct i
     }
 }
 
-/* The lane that a message through XRC is for. NULL: it was late, or is for nobody, and is done. */
+/* The lane of a message that arrived through XRC. NULL: it was late or has no receiver, and was dropped. */
 static struct ib_lane *xrc_lane(struct ib *ib, const struct ibv_wc *wc, struct ib_buffer *b)
 {
     struct ib_shared *s = b->shared;
@@ -82,8 +82,7 @@ static void receive_completed(struct ib *ib, const struct ibv_wc *wc)
         ib_lane_receive_message(lane, b, wc->byte_len);
 }
 
-/* True when a receive completion is of a queue pair that still exists (its buffers went back with it
- * otherwise). */
+/* True if the queue pair of a receive completion still exists; its buffers were released with it otherwise. */
 static bool completion_is_current(const struct ib *ib, const struct ib_adapter *a, const struct ibv_wc *wc)
 {
     const struct ib_buffer *b = (const struct ib_buffer *)(uintptr_t)wc->wr_id;
@@ -136,8 +135,8 @@ static inline int poll_adapter(struct ib *ib, const struct ib_adapter *a)
     return n;
 }
 
-/* Without transfers and connections there is nothing to find on the other adapters, but for a HELLO of a peer whose own way
- * to the first one is broken. */
+/* Polls the other adapters. Without transfers and connections there can only be the HELLO of a peer whose own path to
+ * the first adapter is broken. */
 static __attribute__((noinline, cold)) int poll_elsewhere(struct ib *ib)
 {
     int n = 0;

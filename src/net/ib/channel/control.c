@@ -38,8 +38,9 @@ static void control_post(struct ib_endpoint *ep, enum ib_type type)
         message->posted(ep);
 }
 
-/* Control messages that may be sent now: nothing follows a CLOSE or an AGREE, unless the peer goes on. A peer that has still to send
- * what a failed connection lost goes on, and cannot send KEEP before it has: it may need credits, or an answer. */
+/* The set of control messages that may be sent now: none after CLOSE or AGREE, unless the peer continues. A peer that
+ * must first repeat what a failed connection lost continues, and cannot send KEEP before that: it may need credits, or
+ * an answer. */
 static uint32_t control_count_sendable(const struct ib_endpoint *ep)
 {
     if (ep->conn.state == CONN_OPEN)

@@ -102,7 +102,7 @@ static inline int ring_take_frames(struct ib_endpoint *ep)
 
 /* ---- through a lane ---- */
 
-/* The buffer has been read. Control messages took no credit; their buffer is posted again and that is all. */
+/* Called when the buffer has been read. Control messages took no credit: their buffer is only posted again. */
 static void lane_consumed(struct ib_lane *lane, struct ib_buffer *b, bool frame, bool waited)
 {
     const struct ib_endpoint *ep = lane->endpoint;
@@ -155,8 +155,8 @@ static uint16_t seq_of(const struct ib_buffer *b)
     return ((const struct ib_head *)(const void *)b->data)->seq;
 }
 
-/* Sorted by seq; nearly always it belongs at the end. False: it is there already, and has come again because the
- * connection broke before its sender knew that. */
+/* Holds a frame that is ahead of its turn, sorted by seq; it nearly always belongs at the end. Returns false for a
+ * duplicate: the connection broke before the sender received the acknowledgement. */
 static bool frame_hold(struct ib_endpoint *ep, struct ib_buffer *b)
 {
     struct list *after = ep->held.prev;
@@ -178,13 +178,13 @@ static void orphan_take(struct ib_endpoint *ep, struct ib_buffer *b)
     ib_buffer_put(b->shared ? b->shared->pool : &ep->ib->large, b);
 }
 
-/* With XRC this process cannot answer yet (xrc.h). */
+/* True if frames must be held because this process cannot answer yet with XRC (xrc.h). */
 static bool endpoint_holds_all(const struct ib_endpoint *ep)
 {
     return ep->ib->xrc && ep->conn.state != CONN_OPEN && ep->conn.state != CONN_CLOSING;
 }
 
-/* Whatever has its turn now, from any channel. */
+/* Delivers all frames that are next in order, from any channel. */
 void ib_endpoint_drain(struct ib_endpoint *ep)
 {
     if (unlikely(endpoint_holds_all(ep)))
@@ -205,7 +205,7 @@ void ib_endpoint_drain(struct ib_endpoint *ep)
     }
 }
 
-/* The credits of a further rail travel over that rail. */
+/* Applies the credits in a message of an additional rail; they are returned over that rail. */
 static void pair_granted(struct ib_lane *lane, struct ib_head *h)
 {
     if (h->flags & IB_PAIRED && h->credits[0]) {
@@ -241,7 +241,8 @@ void ib_lane_receive_message(struct ib_lane *lane, struct ib_buffer *b, uint32_t
         ib_endpoint_drain(ep);
 }
 
-/* Its credits and slots ended with the queue pairs; so did the ring that it offers or takes back. */
+/* Detaches a held buffer from a destroyed queue pair: credits and ring slots ended with the queue pairs, as did an
+ * offer or withdrawal of a ring in the message. */
 void ib_buffer_orphan(struct ib_buffer *b)
 {
     struct ib_head *h = (struct ib_head *)(void *)b->data;
@@ -265,8 +266,8 @@ void ib_endpoint_receive_late(struct ib_endpoint *ep, struct ib_buffer *b, uint3
     ib_endpoint_drain(ep);
 }
 
-/* An immediate: a frame is in the ring. The receive buffer it took was not used; the immediate is not 0 when
- * an earlier frame found no credit. */
+/* Handles an immediate, which announces a frame in the ring. Its receive buffer was not used; a non-zero immediate
+ * means that an earlier frame found no credit. */
 void ib_lane_receive_immediate(struct ib_lane *lane, struct ib_buffer *b, bool waited)
 {
     struct ib_endpoint *ep = lane->endpoint;

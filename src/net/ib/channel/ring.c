@@ -29,8 +29,7 @@ static inline _Atomic uint32_t *bell_of(const struct ib_endpoint *ep)
 
 /* ---- sending ---- */
 
-/* The place for the next frame, or NULL: no ring, ring full, the receiver sleeps, or the send queue is full.
- */
+/* The ring slot for the next frame, or NULL: no ring, ring full, receiver asleep, or send queue full. */
 static inline char *room_on(struct ib_endpoint *ep, struct ib_lane *lane)
 {
     char *room = ring_tx_room(&ep->tx);
@@ -146,7 +145,7 @@ static void ring_free(struct ib_endpoint *ep)
     ep->rx_announced = 0;
 }
 
-/* A frame that could have come by ring came another way: its ring was full, or it has none. */
+/* Counts a frame that could have been sent by ring, but was not: the ring was full or does not exist. */
 void ib_ring_count_candidate(struct ib_endpoint *ep)
 {
     struct ib *ib = ep->ib;
@@ -177,7 +176,8 @@ void ib_ring_count_candidate(struct ib_endpoint *ep)
     }
 }
 
-/* The peer polls a ring for me: a mirror of it, and a request with everything filled in but the place. */
+/* Called when the peer polls a ring for this process: allocates its mirror, and prepares a write request in which only
+ * the address is missing. */
 static void mirror_open(struct ib_endpoint *ep, const struct ib_ring_on *on)
 {
     struct ib *ib = ep->ib;
@@ -258,9 +258,8 @@ void ib_ring_reset(struct ib_endpoint *ep)
 
 /* ---- going to sleep ---- */
 
-/* The word is written with a signalled request, whose completion wakes us for one more look at the rings:
- * whatever the peer wrote before it could see the word left it before the acknowledgement did, and has
- * arrived by then. */
+/* Writes the word that announces sleep by a signalled request, whose completion causes one more poll of the rings:
+ * what the peer wrote before it could see the word was sent before the acknowledgement, and has arrived by then. */
 static bool ring_bell(struct ib_endpoint *ep)
 {
     static const uint32_t asleep = 1;

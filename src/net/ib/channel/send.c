@@ -92,7 +92,7 @@ void ib_lane_post_message(struct ib_lane *lane, struct ib_buffer *b, const void 
     post_frame(lane, b, at, bytes, signal);
 }
 
-/* Where the next message is built that goes inline: where it can be found again, if it may have to be. */
+/* The buffer in which the next inline message is built: one that is kept if the message may have to be repeated. */
 static inline char *inline_room(const struct ib_lane *lane, char *else_here)
 {
     return unlikely(lane->copies != NULL) ? lane->copies + (size_t)(lane->head & (lane->depth - 1)) * IB_COPY
@@ -173,7 +173,7 @@ void ib_lane_commit_frame(struct ib_endpoint *ep, const struct frame_header *hea
 
 /* ---- control messages ---- */
 
-/* Inline where the adapter can; control messages are short. */
+/* Sends a control message, inline if the adapter can. */
 struct ib_work *ib_lane_send_control(struct ib_lane *lane, const void *message, size_t bytes, bool signal)
 {
     struct ib *ib = lane->endpoint->ib;

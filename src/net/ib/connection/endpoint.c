@@ -32,8 +32,9 @@ bool ib_endpoint_is_busy(const struct ib_endpoint *ep)
 
 /* ---- the budget ---- */
 
-/* A silent write may go through another queue pair than CLOSE, after which the peer drops both: it must have come before, or it never
- * does. If that is not known, a completion is requested from the adapter, and the connection may close the next time. */
+/* True if all silent writes have been executed. They may use another queue pair than CLOSE, after which the peer
+ * destroys both, so they must have arrived before. If that is unknown a completion is requested from the adapter, and
+ * the connection may close the next time. */
 static bool has_written(struct ib_endpoint *ep)
 {
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];
@@ -62,9 +63,8 @@ static struct ib_endpoint *idle_longest(struct ib *ib, const struct ib_endpoint 
     return idle;
 }
 
-/* Requests connections to close, the one that was idle longest first, until no more than `most` are left. Those
- * that are closing count as closed. A peer may refuse, and all may be busy: then the number is exceeded until
- * the next time. */
+/* Requests connections to close, least recently used first, until at most `most` remain; those that are closing count
+ * as closed. Peers may refuse and all may be busy: then the number is exceeded until the next attempt. */
 static void connections_trim(struct ib *ib, uint32_t most, const struct ib_endpoint *but)
 {
     uint32_t staying = 0;

@@ -124,7 +124,7 @@ static int open_softib(struct ib_device *d, const char *path, uint32_t process)
     return open_on(d, &network, process);
 }
 
-/* Which library the user wants: "softib", or the path of another; *only: nothing else will do. */
+/* The library that the user requests: "softib" or the path of another. *only: no other one will do. */
 static int wanted_library(const char *softib, const char **path, bool *only)
 {
     const char *choice = *verbs_choice.text ? verbs_choice.text : "auto";
@@ -257,7 +257,7 @@ int ib_device_open_port(const struct ib_device *home, const struct ib_device *be
     return rc;
 }
 
-/* Peers pair rails by their networks, which they have received. */
+/* Reads the port's address again. False: it is on another network than the one that peers know and pair rails by. */
 bool ib_device_refresh(struct ib_device *d, const struct ibv_port_attr *attr)
 {
     struct net_port now = *d->used;
@@ -289,8 +289,8 @@ void ib_device_close(struct ib_device *d)
     verbs_unload(&d->verbs);
 }
 
-/* The provider knows best. Those of Mellanox adapters of old do not say, but keep the order, as softib does.
- */
+/* Asks the provider whether it keeps the order. Providers of old Mellanox adapters do not report it but keep the
+ * order, as softib does. */
 void ib_device_query_order(struct ib_device *d, struct ibv_qp *qp)
 {
     if (!d->query_last_byte)

@@ -74,8 +74,8 @@ int ib_device_open_port(const struct ib_device *home, const struct ib_device *be
 /* Its port was down when it was opened and is active now: reads its address again. False: it is on another network. */
 bool ib_device_refresh(struct ib_device *d, const struct ibv_port_attr *attr);
 
-/* For users who ask outside of a job on several nodes: the ports that the library FISHPLATE_VERBS names knows, and
- * what would be chosen here. 0, or an error with a sentence when there is nothing to show. */
+/* For users outside of a job on several nodes: the ports that the library of FISHPLATE_VERBS reports, and what would
+ * be chosen here. 0, or an error with a text if there is nothing to show. */
 int ib_device_list(struct ib_survey *out);
 
 /* For a job on one node, which opens no adapter: warns of names in FISHPLATE_IB_DEVICES that no port here has. */
@@ -84,10 +84,10 @@ void ib_device_check_names(void);
 /* A device of the library by its name; NULL: there is none, or it cannot be opened. */
 struct ibv_context *ib_device_open_named(const struct verbs *v, const char *name);
 
-/* Finds out, once there is a queue pair to ask about, whether the last byte arrives last. */
+/* Determines, once there is a queue pair to query, whether the last byte of a write arrives last. */
 void ib_device_query_order(struct ib_device *d, struct ibv_qp *qp);
 
-/* The adapter can add to memory, its own and that of peers. */
+/* True if the adapter has atomic operations on its own and on peers' memory. */
 static inline bool ib_device_has_atomics(const struct ib_device *d)
 {
     return d->attr.atomic_cap != IBV_ATOMIC_NONE && d->attr.max_qp_rd_atom > 0 &&
@@ -101,7 +101,7 @@ static inline int ib_device_access_flags(const struct ib_device *d)
            (ib_device_has_atomics(d) ? IBV_ACCESS_REMOTE_ATOMIC : 0);
 }
 
-/* How to reach an address from this port. */
+/* Fills the route from this port to an address. */
 void ib_device_fill_route(const struct ib_device *d, const struct ib_address *to, struct ibv_ah_attr *out);
 
 /* ---- rail.c: the rails of this process: the ports that it uses, each a path to every peer that has a port on the same network
@@ -148,13 +148,13 @@ void ib_rails_check_waiting(struct ib *ib); /* has a port come up that was down 
 void ib_rails_close(struct ib *ib);         /* completion queues */
 void ib_rails_free(struct ib *ib);          /* and, when nothing is left on them, the ports */
 
-/* The completion queue must hold whatever can complete at once: it grows with the connections. */
+/* Enlarges the completion queue, which must hold everything that can complete at once: it grows with the connections. */
 int ib_adapter_reserve_completions(struct ib_adapter *a, int more);
 
 uint32_t ib_rails_up_set(const struct ib *ib);
 uint32_t ib_rails_describe(const struct ib *ib, struct ib_rail_info *out); /* how many */
 
-/* How many rails lead to a peer with this address; one: nothing is ever striped, and order holds. */
+/* True if several rails lead to a peer with this address. Otherwise nothing is striped, and order holds. */
 bool ib_rails_are_several(const struct ib *ib, const struct ib_address *peer);
 
 /* ---- buffer.c: the transport's own registered memory, cut into buffers of a few sizes ---- */

@@ -18,7 +18,7 @@ static COUNTER(peers, "reg_gpu_peermem", "Registrations of GPU memory by ibv_reg
 static COUNTER(refusals, "reg_gpu_refused",
                "Registrations of GPU memory that were refused; such messages move through host memory.");
 
-/* Whole pages of GPU memory. NULL: neither the GPU library nor the adapter supports it. */
+/* Registers whole pages of GPU memory. NULL: neither the GPU library nor the adapter supports it. */
 static struct ibv_mr *register_device_memory(const struct ib_device *d, void *address, size_t len)
 {
     int fd;

@@ -118,7 +118,7 @@ static struct ib_adapter *adapter_of(struct ib *ib, const struct net_port *p)
     return NULL;
 }
 
-/* A rail that cannot be opened is left out: the primary rail alone will do. */
+/* Opens an additional rail, or omits it: the primary rail alone is sufficient. */
 static void open_more(struct ib *ib, struct net_port *p, uint8_t path)
 {
     bool up = choose_usable(p);
@@ -182,7 +182,7 @@ static int read_weights(struct ib *ib)
                : 0;
 }
 
-/* Initiators and targets have one rail. */
+/* Opens the only rail for XRC: initiators and targets have one rail. */
 static void open_xrc_rail(struct ib *ib, const struct boot *boot)
 {
     const struct net_port *used = ib->device.used;
@@ -270,7 +270,8 @@ void ib_rails_close(struct ib *ib)
     ib->nadapters = 0;
 }
 
-/* After everything that is registered or made on them. Ports that borrowed their adapter go first. */
+/* Called after everything that was registered or created on the rails. Ports that share another port's adapter are
+ * closed first. */
 void ib_rails_free(struct ib *ib)
 {
     for (uint32_t i = ib->nrails; i-- > 1;)

@@ -41,7 +41,7 @@ bool ib_survey_names_are_typed(void)
 
 /* ---- from sysfs ---- */
 
-/* The first line of a file below the device's folder; "" when there is none. */
+/* The first line of a file in the device's sysfs folder; "" if there is none. */
 static void read_line(const char *device, const char *file, char *out, size_t size)
 {
     char path[PATH_MAX];
@@ -56,7 +56,7 @@ static void read_line(const char *device, const char *file, char *out, size_t si
     fclose(in);
 }
 
-/* May this process run on a processor beside the adapter? Where nobody can tell, all are alike. */
+/* True if this process may run on a processor near the adapter. Where that is unknown all adapters are equal. */
 static bool is_near(const char *device)
 {
     char list[1024];
@@ -79,7 +79,7 @@ static bool is_near(const char *device)
     return false;
 }
 
-/* A device without hardware behind it lies among the virtual ones. */
+/* True for a device without hardware: sysfs lists it among the virtual ones. */
 static bool is_virtual(const char *device)
 {
     char path[PATH_MAX], real[PATH_MAX];
@@ -118,7 +118,8 @@ static bool gid_is_v2(const char *device, int port, int index)
     return strstr(type, "v2") != NULL;
 }
 
-/* RoCE: version 2 is routable and what switches expect; an IPv4 address is what administrators configure. */
+/* Chooses the GID on RoCE: version 2 is routable and expected by switches; an IPv4 address is what administrators
+ * configure. */
 static int choose_gid(const struct verbs *v, struct ibv_context *context, const struct net_port *p,
                       int entries)
 {
@@ -217,7 +218,7 @@ static int survey_grow(struct ib_survey *s, uint32_t n)
     return 0;
 }
 
-/* A device without ports is useful only as the wires of a barrier network. */
+/* Notes a device without ports, which is useful only as the wires of a barrier network. */
 static int look_at_wires(const struct verbs *v, struct ibv_context *context, struct ib_survey *s)
 {
     if (!v->wires.hosts || v->wires.hosts(context) <= 0)

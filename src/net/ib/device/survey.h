@@ -17,7 +17,7 @@ struct ib_survey {
 /* Lists every port of every device. 0, or MPI_ERR_NO_MEM. */
 int ib_survey(const struct verbs *v, struct ib_survey *out);
 
-/* The exported function fills only the first members of the structure; a newer one is in the context. */
+/* Queries a port. The exported function fills only the first members of the structure; the context has a newer one. */
 int ib_query_port(const struct verbs *v, struct ibv_context *context, int port, struct ibv_port_attr *out);
 
 /* Updates *p from the port's attributes; its device, number and place are set already. */
@@ -27,10 +27,10 @@ void ib_survey_port(const struct verbs *v, struct ibv_context *context, const st
 /* The first entry of FISHPLATE_IB_DEVICES that no port here answers to, or NULL. */
 const char *ib_survey_unknown(const struct ib_survey *s, size_t *len);
 
-/* FISHPLATE_IB_DEVICES as the user wrote it. */
+/* The value of FISHPLATE_IB_DEVICES. */
 const char *ib_survey_wanted(void);
 
-/* The list was set for this job: a file of settings may hold for hosts without adapters, too. */
+/* True if the list was set for this job: one from a settings file may be meant for other hosts. */
 bool ib_survey_names_are_typed(void);
 
 #endif

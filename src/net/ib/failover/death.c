@@ -17,7 +17,7 @@
 #include "net/ib/device/device.h"
 #include "net/ib/device/survey.h"
 
-/* Of all transfers that have not ended. */
+/* The operations of all transfers that have not ended. */
 static struct net_op **ops_of(const struct ib_endpoint *ep, uint32_t *count)
 {
     struct net_op **ops = malloc((ep->ops + 1) * sizeof(struct net_op *));
@@ -32,7 +32,8 @@ static struct net_op **ops_of(const struct ib_endpoint *ep, uint32_t *count)
     return ops;
 }
 
-/* Without its queue pairs nothing of the peer can reach memory of this process any more. */
+/* Called when a peer is lost: destroys its queue pairs, so that nothing of the peer can access memory of this process
+ * any more. */
 void ib_peer_lost(struct transport *t, struct peer *peer)
 {
     struct ib_endpoint *ep = peer->endpoint;
@@ -58,7 +59,8 @@ void ib_peer_lost(struct transport *t, struct peer *peer)
     free(ops);
 }
 
-/* The port's event may arrive later than the adapter's error: the port's state is queried too. */
+/* True if no port is up. The port's event may arrive later than the adapter's error, so the port's state is queried
+ * too. */
 static bool no_port_up(const struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nrails; i++) {

@@ -20,7 +20,8 @@
 static COUNTER(migrated, "ib_paths_migrated",
                "Times a connection moved to its alternate path or back (automatic path migration).");
 
-/* A rail beside the primary rail on the same adapter: another port before another path. RoCE has no alternate paths. */
+/* Chooses the alternate path: another rail on the primary rail's adapter, another port before another path. RoCE has
+ * no alternate paths. */
 void ib_migration_find_alternate(struct ib *ib)
 {
     for (uint32_t i = 1; i < ib->nrails; i++) {
@@ -58,7 +59,7 @@ void ib_migration_arm(struct ib_lane *lane)
     lane->path.armed = ib->device.verbs.modify_qp(lane->qp, &a, IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE) == 0;
 }
 
-/* Has no effect while the path is not armed at both ends; then it must be loaded again. */
+/* Requests migration. While the path is not armed at both ends that has no effect; the path must then be loaded again. */
 static void lane_migrate(struct ib_lane *lane)
 {
     struct ibv_qp_attr a = {.path_mig_state = IBV_MIG_MIGRATED};
@@ -67,7 +68,7 @@ static void lane_migrate(struct ib_lane *lane)
     lane->path.moving = true;
 }
 
-/* In the event thread. */
+/* Counts a migration; called in the event thread. */
 void ib_migration_count_event(struct ib *ib, struct ib_lane *lane)
 {
     atomic_fetch_add(&lane->path.events, 1);

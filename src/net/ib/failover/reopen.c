@@ -25,7 +25,8 @@ static COUNTER(moves, "ib_connections_moved",
 
 #define FAILED_ATTEMPTS_MAX 16
 
-/* What makes connections fail at once, again and again, is not the way: another attempt mends nothing. */
+/* Counts an attempt to open the connection. If connections fail at once several times in a row, the path is not the
+ * cause, and the peer is given up. */
 static void count_failed_attempt(struct ib_endpoint *ep, const char *why)
 {
     bool sent = false;
@@ -67,15 +68,15 @@ static bool all_news(const struct ib_endpoint *ep)
     return true;
 }
 
-/* Errors that a new connection would not fix: it would fail in the same way, again and again. With XRC an invalid request may be one
- * for the receive queue of a process that has died. */
+/* True for errors that a new connection would not remove. With XRC an invalid request may be one to the receive queue
+ * of a process that has died. */
 static bool status_is_permanent(const struct ib *ib, enum ibv_wc_status s)
 {
     return s == IBV_WC_LOC_LEN_ERR || s == IBV_WC_LOC_PROT_ERR || (s == IBV_WC_REM_INV_REQ_ERR && !ib->xrc) ||
            s == IBV_WC_REM_ACCESS_ERR || s == IBV_WC_LOC_QP_OP_ERR;
 }
 
-/* A send of this connection failed; the sends before it succeeded. */
+/* Called for the first send of a connection that fails; those before it succeeded. */
 void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -118,7 +119,7 @@ void ib_failover_send_failed(struct ib_lane *lane, const struct ibv_wc *wc)
     ib_endpoint_act(ep, conn_lost(&ep->conn));
 }
 
-/* Nothing arrives any more, and all that has arrived is processed. */
+/* Processes everything that has arrived; nothing arrives any more. */
 static void look_at_all(struct ib_endpoint *ep)
 {
     for (uint32_t k = 0; k < ep->ib->lanes; k++)
@@ -150,7 +151,7 @@ void ib_failover_reopen_all(struct ib *ib)
             endpoint_change_rail(ib->endpoints[i]);
 }
 
-/* Does the adapter move the connection by itself (migrate.c)? */
+/* True if the adapter moves the connection by itself (migrate.c). */
 static bool endpoint_can_migrate(const struct ib_endpoint *ep)
 {
     const struct ib_rail *other = ep->ib->alternate;
@@ -159,8 +160,8 @@ static bool endpoint_can_migrate(const struct ib_endpoint *ep)
            (lane->path.armed || lane->path.moving || lane->path.moved);
 }
 
-/* A port went down: connections there need not wait until the adapter gives up. One that is up again gets its connections
- * back, when it has been for a while. */
+/* Checks the ports. Connections of a port that went down need not wait until the adapter gives up; a port that has
+ * been up again for a while gets its connections back. */
 void ib_failover_check_ports(struct ib *ib, bool rested)
 {
     uint32_t up = ib_rails_up_set(ib);
@@ -205,7 +206,7 @@ static void require_ports(struct ib *ib, uint64_t now)
                  ib->device.name, (int)patience.value, ib->nrails > 1 ? ", and so have all other ports" : "");
 }
 
-/* Time in which this process was stopped does not count: it could not have seen the port come back. */
+/* Extends the time limit by the time in which this process was stopped and could not have seen the port come back. */
 static void patience_extend(struct ib *ib, uint64_t now)
 {
     uint64_t gap = now - ib->pulsed, most = 2 * IB_PULSE * UINT64_C(1000000);

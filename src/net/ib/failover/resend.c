@@ -147,7 +147,7 @@ static void kept_done(struct ib_endpoint *ep, struct ib_unacknowledged *k)
     op->done(op, 0);
 }
 
-/* A frame that was sent behind a put, through the same queue pair, has arrived: so has the put. */
+/* Called when a frame has arrived that was sent behind a put through the same queue pair: the put has arrived too. */
 static void kept_arrived(struct ib_endpoint *ep, uint16_t expected)
 {
     list_foreach_safe(pos, after, &ep->unacknowledged_rdma)
@@ -158,7 +158,8 @@ static void kept_arrived(struct ib_endpoint *ep, uint16_t expected)
     }
 }
 
-/* All before `expected` has arrived; and what is far from it is older than it seems. */
+/* Releases everything before `expected`, which has arrived. Records far from it are older than their wrapped number
+ * suggests. */
 void ib_resend_acknowledge(struct ib_endpoint *ep, uint16_t expected)
 {
     if (!ep->paths)
@@ -246,7 +247,7 @@ void ib_resend_take_status(struct ib_endpoint *ep, const struct ib_head *h, size
     ib_control_send(ep, IB_ANSWER);
 }
 
-/* Whether the write must not be repeated: a word of a window's lock may have been changed by others since. */
+/* True if the write must not be repeated: others may have changed the word of a window's lock since. */
 static bool is_only_once(const struct ib_unacknowledged *k)
 {
     return k->op && k->op->once && k->rdma.opcode == IBV_WR_RDMA_WRITE;
@@ -254,7 +255,7 @@ static bool is_only_once(const struct ib_unacknowledged *k)
 
 /* ---- silent writes ---- */
 
-/* Repeats the first kept silent write; they are repeated one at a time. */
+/* Repeats the first recorded silent write; they are repeated one at a time. */
 static bool send_silent(struct ib_endpoint *ep, struct ib_unacknowledged *k)
 {
     if (k->queried_in != ep->conn.mine) {
@@ -292,7 +293,7 @@ size_t ib_resend_fill_write(struct ib_endpoint *ep, void *body)
     return sizeof(*out);
 }
 
-/* Words as the adapter would write them: each is stored in one piece, so that a reader never sees a part. */
+/* Stores words as the adapter would: each in one piece, so that a reader never sees part of one. */
 static void write_words(char *to, const char *from, uint32_t length)
 {
     const bool words = ((uintptr_t)to | length) % sizeof(uint64_t) == 0;

@@ -28,7 +28,8 @@ static bool is_v4(const uint8_t gid[16])
     return memcmp(gid, mapped, sizeof(mapped)) == 0;
 }
 
-/* RoCE over IPv4: an address of 239/8, which belongs to the administrator of the site. Else a transient group of the site. */
+/* Builds the group's address: for RoCE over IPv4 one in 239/8, which belongs to the administrator of the site, else a
+ * transient group of site scope. */
 static void name_group(const struct ib_device *d, uint64_t number, union ibv_gid *gid)
 {
     memset(gid, 0, sizeof(*gid));
@@ -44,7 +45,7 @@ static void name_group(const struct ib_device *d, uint64_t number, union ibv_gid
     memcpy(gid->raw + 8, &number, sizeof(number));
 }
 
-/* The interface that has this address; 0: none. */
+/* The interface that has this address; 0 if there is none. */
 static unsigned interface_of(const uint8_t gid[16])
 {
     struct ifaddrs *all;
@@ -64,7 +65,7 @@ static unsigned interface_of(const uint8_t gid[16])
     return index;
 }
 
-/* The kernel joins as long as the socket is open. */
+/* Joins through a socket; the kernel stays in the group as long as it is open. */
 static int join_ip(const struct ib_device *d, struct ib_multicast_group *g)
 {
     const bool v4 = is_v4(d->address.gid);

@@ -20,7 +20,7 @@ struct ib_multicast_group {
     bool attached;
 };
 
-/* Joins, attaches the queue pair, and returns the route of packets. An error has a sentence with the reason. */
+/* Joins the group, attaches the queue pair, and returns the route of packets. An error has a text with the reason. */
 int ib_multicast_join(const struct ib_device *d, struct ibv_qp *qp, uint64_t number,
                       struct ib_multicast_group *g, struct ibv_ah_attr *route);
 void ib_multicast_leave(const struct ib_device *d, struct ibv_qp *qp, struct ib_multicast_group *g);

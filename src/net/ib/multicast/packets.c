@@ -32,7 +32,7 @@ struct mcast_member {
     int stashed, stash_at;
 };
 
-/* The only access of this file to the device. */
+/* The device; this file accesses it only here. */
 static const struct ib_device *device_of(const struct ib *ib)
 {
     return &ib->device;
@@ -176,8 +176,8 @@ static int mcast_open(struct transport *t, uint64_t number, uint32_t receives, u
     return 0;
 }
 
-/* Not before: a packet that nobody takes would keep this process from sleep, and the process whose message it waits for
- * from the processor. */
+/* Starts to poll the group: before, a packet that nothing takes would keep this process awake, and the process whose
+ * message it waits for from running. */
 static void member_begin(void *member)
 {
     struct mcast_member *m = member;

@@ -79,7 +79,7 @@ static bool join_load_library(struct sa_join *j)
     return all;
 }
 
-/* The administrator's answer. */
+/* Waits for the subnet administrator's answer. */
 static int join_await_answer(struct sa_join *j, union ibv_gid *gid, uint16_t *lid, struct ibv_ah_attr *route)
 {
     struct pollfd fd = {.fd = j->channel->fd, .events = POLLIN};

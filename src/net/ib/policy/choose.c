@@ -44,7 +44,7 @@ static int best_port(const struct net_port *ports, uint32_t n, const struct choo
     return best;
 }
 
-/* Processes take turns among the ports that are as good as the best. */
+/* Distributes the node's processes over the ports that are as good as the best one. */
 static int port_for(const struct net_port *ports, uint32_t n, const struct choose_network *w,
                     uint32_t process)
 {
@@ -65,7 +65,8 @@ struct candidate {
     int place; /* the user's order on the node that likes it least */
 };
 
-/* Is the network there on every node? Fills rate and place by the worst node; *node is the first without. */
+/* True if every node has a port on the network. Fills rate and place by the worst node; *node is the first one
+ * without. */
 static bool candidate_on_all_nodes(struct candidate *c, const struct choose_node *nodes, uint32_t n,
                                    uint32_t *node)
 {
@@ -94,7 +95,7 @@ static bool candidate_is_better(const struct candidate *a, const struct candidat
     return a->network.link < b->network.link; /* InfiniBand needs no configuration of Ethernet switches */
 }
 
-/* The best network of which node 0 has a port; what all nodes have, node 0 has. */
+/* The best network among those of node 0: a network that all nodes have is one of them. */
 static bool best_network(const struct choose_node *nodes, uint32_t n, bool routed, struct choose_network *out,
                          uint32_t *node)
 {

@@ -32,7 +32,7 @@ enum choose_verdict {
     CHOOSE_APART    /* all nodes have ports, but no kind of network is common */
 };
 
-/* Can the port be used at all: active, wanted, and able to carry datagrams? */
+/* True if the port is active, wanted, and able to carry datagrams. */
 bool choose_usable(const struct net_port *p);
 
 /* The network of the job. *node is the first node that has no usable port (MISSING), or none of the kind that
@@ -50,12 +50,12 @@ int choose_port(struct net_port *ports, uint32_t n, const struct choose_network 
 uint32_t choose_rails(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
                       uint32_t *out);
 
-/* Rails that are to be: ports as above that are not active yet. Writes their indices behind the `count` of choose_rails;
- * returns how many there are then, in all. Only for ports that the user has named: many adapters have a port without a cable. */
+/* Additional rails that are not active yet: writes the indices of such ports behind the `count` of choose_rails and
+ * returns the total number. Only for ports that the user has named: many adapters have a port without a cable. */
 uint32_t choose_waiting(struct net_port *ports, uint32_t n, uint32_t home, uint32_t adapters, uint32_t most,
                         uint32_t count, uint32_t *out);
 
-/* The reasons where there is no network to choose from: why each port cannot be used, or could be. */
+/* Without a common network: states for each port why it cannot be used, or that it could be. */
 void choose_reasons(struct net_port *ports, uint32_t n);
 
 #endif

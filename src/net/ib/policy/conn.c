@@ -26,7 +26,7 @@ unsigned conn_want(struct conn *c)
     return CONN_DO_CREATE | CONN_DO_HELLO;
 }
 
-/* The first HELLO of a generation of the peer. */
+/* Handles the first HELLO of a new generation of the peer. */
 static unsigned hello_new(struct conn *c, uint32_t theirs, uint32_t of_mine)
 {
     unsigned before = 0;

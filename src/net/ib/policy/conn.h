@@ -84,23 +84,23 @@ struct conn {
 /* Events. Each returns the actions (bits of enum conn_action). Events that mean nothing in a state do
  * nothing. */
 
-/* Something waits to be sent. Must be called again after a DESTROY while something waits. */
+/* Called when something waits to be sent, and again after a DESTROY while something waits. */
 unsigned conn_want(struct conn *c);
 
 /* A HELLO {mine, yours, ready} arrived. */
 unsigned conn_hello(struct conn *c, uint32_t theirs, uint32_t of_mine, bool ready);
 
-/* No answer for a while. A process that was busy elsewhere first processes what has arrived meanwhile: otherwise it
- * could give up on a peer that answered long ago. */
+/* Called when no answer has arrived for a while. A process that was busy elsewhere must first process what has arrived
+ * meanwhile, or it could give up on a peer that answered long ago. */
 unsigned conn_timer(struct conn *c, uint32_t tries_max);
 
-/* A frame arrived through the queue pairs, so the peer has my address. */
+/* Called when a frame arrived through the queue pairs: the peer has this side's address. */
 unsigned conn_frame(struct conn *c);
 
-/* The budget requires closing; nothing is in flight or queued here. */
+/* Called when the connection budget requires closing and nothing is in flight or queued here. */
 unsigned conn_idle(struct conn *c);
 
-/* CLOSE arrived; busy: something is in flight or queued here. */
+/* Called when CLOSE arrived; busy: something is in flight or queued here. */
 unsigned conn_close(struct conn *c, bool busy);
 
 /* AGREE arrived. */
@@ -109,26 +109,26 @@ unsigned conn_agree(struct conn *c);
 /* KEEP arrived. */
 unsigned conn_keep(struct conn *c);
 
-/* The queue pairs have failed, or their other end is gone. All that has arrived through them was processed. Also begins
- * anew, over another rail, what was being opened. */
+/* Called when the queue pairs have failed, or their other end is gone, and everything that arrived through them was
+ * processed. Also restarts, over another rail, an opening that is under way. */
 unsigned conn_broken(struct conn *c);
 
-/* A send failed for good and nothing that was promised is missing: the peer has gone. A later send to it
- * reports the loss. */
+/* Called when a send has failed permanently and nothing that was promised is missing: the peer has left. A later send
+ * to it reports the loss. */
 unsigned conn_lost(struct conn *c);
 
-/* All that I sent has left, or failed to because the peer is gone already. To be said whenever the state is
- * CONN_AGREED and nothing is in flight, even if nothing was in flight when that state began. */
+/* Called in state CONN_AGREED whenever nothing is in flight, even if nothing was when the state was entered:
+ * everything sent has left, or has failed because the peer has left already. */
 unsigned conn_left(struct conn *c);
 
-/* Whether no HELLO of this side waits for an answer. */
+/* True if no HELLO of this side waits for an answer. */
 static inline bool conn_settled(const struct conn *c)
 {
     return c->state != CONN_ASKING && c->state != CONN_HALF;
 }
 
-/* When queue pairs are dropped: the connection has broken, and what was under way goes on in the next generation. Else it has
- * ended, with nothing under way. */
+/* True if the queue pairs are destroyed because the connection has broken; what was under way continues in the next
+ * generation. False: the connection has ended with nothing under way. */
 static inline bool conn_goes_on(const struct conn *c)
 {
     return c->state == CONN_ASKING;

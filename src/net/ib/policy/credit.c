@@ -4,8 +4,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "net/ib/policy/credit.h"
 
-/* At half of them the sender hears of it before it runs out. Of two, the first credit is not worth a message:
- * where traffic flows in both directions the next frame carries it. */
+/* The number of owed credits at which a message is due: half of the buffers, so that the sender receives them before
+ * it runs out. With two buffers the first credit is not worth a message: the next frame carries it if traffic flows in
+ * both directions. */
 static uint32_t due_at(const struct credit_rules *rules, uint32_t posted)
 {
     if (rules->tell_at)

@@ -54,7 +54,7 @@ struct credit {
     uint32_t calm;        /* frames since the last one that had waited */
 };
 
-/* Each side begins with the number of buffers that the other posted, at least 1. */
+/* Initialises the credits to the number of buffers that the other side posted, at least 1. */
 void credit_start(struct credit *c, const struct credit_rules *rules, uint32_t peer_posted);
 
 /* The part of credit_consumed that changes the number of buffers. */
@@ -74,21 +74,21 @@ static inline bool credit_take(struct credit *c, bool *waited)
     return true;
 }
 
-/* Gives back a credit that was taken for a frame that was not sent after all. */
+/* Returns a credit that was taken for a frame that was not sent. */
 static inline void credit_untake(struct credit *c, bool waited)
 {
     c->have += c->unit;
     c->starved |= waited;
 }
 
-/* The peer granted n credits. */
+/* Adds n credits that the peer granted. */
 static inline void credit_granted(struct credit *c, uint32_t n)
 {
     c->have += n;
 }
 
-/* A frame that had taken a credit was received and its buffer is free. Returns how many buffers to post now:
- * 1, more (growth), or 0 (one is let go). The new ones are owed. */
+/* Called when a frame that had taken a credit was received and its buffer is free. Returns the number of buffers to
+ * post now: 1, more (growth), or 0 (one is released). New ones are owed to the peer. */
 static inline uint32_t credit_consumed(struct credit *c, bool waited)
 {
     if (c->rules->scheme == CREDIT_DYNAMIC)
@@ -97,7 +97,7 @@ static inline uint32_t credit_consumed(struct credit *c, bool waited)
     return 1;
 }
 
-/* How many credits the frame that is about to leave shall carry, at most `limit`; they are no longer owed. */
+/* The number of credits that the next frame carries, at most `limit`; they are no longer owed. */
 static inline uint32_t credit_tell(struct credit *c, uint32_t limit)
 {
     uint32_t n = MIN(c->owed, limit);
@@ -105,7 +105,7 @@ static inline uint32_t credit_tell(struct credit *c, uint32_t limit)
     return n;
 }
 
-/* True when at least `due_at` credits are owed: a credit message is due. It carries all that are owed. */
+/* True if at least `due_at` credits are owed: a credit message, which carries all of them, is due. */
 static inline bool credit_due(const struct credit *c)
 {
     return c->owed >= c->due_at;

@@ -18,7 +18,7 @@ int devlist_place(const char *list, const char *device, int port);
 /* The next entry of the list without its ^, and its length; *at moves on. NULL at the end. */
 const char *devlist_next(const char **at, size_t *len);
 
-/* Does an entry of `len` bytes, "name" or "name:port", mean this port? */
+/* True if an entry of `len` bytes, "name" or "name:port", names this port. */
 bool devlist_means(const char *entry, size_t len, const char *device, int port);
 
 #endif

@@ -55,15 +55,16 @@ void pollset_open(struct pollset *s, enum pollset_policy policy, enum pollset_or
  * may be told of too (their ring was full, or they have not heard yet). */
 struct pollset_change pollset_arrived(struct pollset *s, uint32_t id, uint32_t *traffic);
 
-/* The connection has stopped writing into its ring (it said so, or it was closed). Places behind it move up.
- * In the middle of a round of polling this, or an addition, may make the round miss a member or look twice,
- * never look at a place that is none, if count and pollset_place are read anew for each step. */
+/* Removes a connection that has stopped writing to its ring (it announced that, or was closed). Places behind it move
+ * up. During a round of polling this, or an addition, may make the round miss or repeat a member, but never poll an
+ * invalid place, if count and pollset_place are read anew in each step. */
 void pollset_gone(struct pollset *s, uint32_t id);
 
 void pollset_age(struct pollset *s); /* halves the counts */
 
-/* A frame came from member number `place` by ring. May move it one place forward (prioritised): returns its
- * place now. It changes places with one that was polled before, so a round under way misses none. */
+/* Called when member number `place` delivered a frame by ring; returns its place afterwards. If prioritised, it may
+ * move one place forward and exchange places with a member that was polled before, so that a round in progress misses
+ * none. */
 static inline uint32_t pollset_hit(struct pollset *s, uint32_t place)
 {
     struct pollset_member *m = &s->members[place];
@@ -78,7 +79,7 @@ static inline uint32_t pollset_hit(struct pollset *s, uint32_t place)
     return place - 1;
 }
 
-/* The order of one round of polling: the k-th place to look at, for k in 0..count-1. */
+/* The k-th place to poll in a round, for k in 0..count-1. */
 static inline uint32_t pollset_place(const struct pollset *s, uint32_t k)
 {
     if (s->order != POLLSET_CIRCULAR)
@@ -87,7 +88,7 @@ static inline uint32_t pollset_place(const struct pollset *s, uint32_t k)
     return place >= s->count ? place - s->count : place;
 }
 
-/* A round is over. */
+/* Ends a round. */
 static inline void pollset_round(struct pollset *s)
 {
     s->next = s->next + 1 < s->count ? s->next + 1 : 0;

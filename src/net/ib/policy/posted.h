@@ -12,13 +12,13 @@
 #define POSTED_CHUNK \
     (256 * 1024) /* bytes registered at a time, at least; a large buffer has a chunk of its own */
 
-/* Buffers of one connection when it opens, of which `first` were announced to the peer. */
+/* The buffers of a connection when it opens, of which `first` were announced to the peer. */
 static inline uint32_t posted_for_peer(uint32_t first)
 {
     return first + POSTED_SPARE;
 }
 
-/* Buffers of a shared queue when it opens: log2(ranks) * k + b. */
+/* The buffers of a shared queue when it opens: log2(ranks) * k + b. */
 static inline uint32_t posted_shared(uint32_t ranks, uint32_t k, uint32_t b)
 {
     uint32_t bits = 0;
@@ -27,7 +27,7 @@ static inline uint32_t posted_shared(uint32_t ranks, uint32_t k, uint32_t b)
     return bits * k + b;
 }
 
-/* Buffers of a chunk, and its bytes. */
+/* The number of buffers in a chunk, and its size in bytes. */
 static inline size_t posted_chunk_buffers(size_t size)
 {
     return MAX(POSTED_CHUNK / size, (size_t)1);

@@ -64,7 +64,7 @@ static inline char *ring_slot_at(char *slots, uint32_t slot, uint32_t slot_size)
     return slots + (size_t)slot * slot_size;
 }
 
-/* Where the next frame is to be built, or NULL when the ring is full. */
+/* The slot in which the next frame is built, or NULL if the ring is full. */
 static inline char *ring_tx_room(const struct ring_tx *t)
 {
     if (unlikely(t->head - t->tail >= t->slots))
@@ -94,8 +94,8 @@ static inline bool ring_tx_granted(struct ring_tx *t, uint32_t n)
     return true;
 }
 
-/* The frame at the head, or NULL while it is not wholly there. A size that does not fit the slot, or a flag
- * that is none, sets *broken; nothing clears it. */
+/* The frame at the head, or NULL while it is incomplete. A size that does not fit the slot, or an unknown flag, sets
+ * *broken, which is never cleared. */
 static inline const char *ring_rx_peek(const struct ring_rx *r, size_t *size, bool *broken)
 {
     char *at = ring_slot_at(r->ring, r->head & (r->slots - 1), r->slot_size);
@@ -125,7 +125,7 @@ static inline void ring_rx_consume(struct ring_rx *r)
     r->owed++;
 }
 
-/* How many free slots the frame that is about to leave shall tell of; they are no longer owed. */
+/* The number of free slots that the next frame announces; they are no longer owed. */
 static inline uint32_t ring_rx_tell(struct ring_rx *r, uint32_t limit)
 {
     uint32_t n = MIN(r->owed, limit);
@@ -133,7 +133,7 @@ static inline uint32_t ring_rx_tell(struct ring_rx *r, uint32_t limit)
     return n;
 }
 
-/* True when half of the slots are owed: a message of its own is due. */
+/* True if half of the slots are owed: a message of its own is due. */
 static inline bool ring_rx_due(const struct ring_rx *r)
 {
     return r->owed * 2 >= r->slots;

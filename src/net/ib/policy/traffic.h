@@ -34,7 +34,7 @@ static inline bool traffic_is_ready(const struct traffic *t)
     return t->state >= TRAFFIC_COUNTED;
 }
 
-/* The connection has come into another state. open: frames may be sent; resend: messages of before go first. */
+/* Called when the state of the connection changes. open: frames may be sent; resend: recorded messages are sent first. */
 void traffic_follow(struct traffic *t, bool open, bool resend);
 void traffic_resent(struct traffic *t); /* all of them are sent */
 void traffic_fail(struct traffic *t);

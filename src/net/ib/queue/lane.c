@@ -31,7 +31,7 @@ static uint32_t slot_of(const struct ib *ib, uint32_t qpn)
     return (uint32_t)((qpn * 0x9e3779b97f4a7c15ull) >> 40) & (ib->by_qpn_size - 1);
 }
 
-/* Adapters number their queue pairs alike. */
+/* The lane of a queue pair. Adapters assign the same numbers, so `shared` tells which adapter it is. */
 struct ib_lane *ib_lane_find(struct ib *ib, uint32_t qpn, const struct ib_shared *shared)
 {
     if (ib->by_qpn_size == 0)
@@ -59,7 +59,7 @@ static void index_known(struct ib *ib, struct ib_lane *lane)
     ib->by_qpn_used++;
 }
 
-/* Builds the table anew with those lanes that have queue pairs: after growth, and after one went away. */
+/* Rebuilds the table with the lanes that have queue pairs, after growth or a removal. */
 static int index_rebuild(struct ib *ib, uint32_t size)
 {
     struct ib_lane **table = calloc(size, sizeof(struct ib_lane *));
@@ -113,8 +113,8 @@ static struct ibv_qp *create_qp(struct ib_lane *lane)
     return ib->device.verbs.create_qp(lane->rail->device->pd, &a);
 }
 
-/* Properties that only a queue pair reports, before the first peer queries what the transport can do. There is no asking
- * how much can be inline: less is tried until it works. */
+/* Reads properties that only a queue pair reports, before the first peer queries the transport's capabilities. The
+ * inline limit cannot be queried: smaller values are tried until one works. */
 int ib_lane_probe_device(struct ib *ib)
 {
     const struct verbs *v = &ib->device.verbs;
@@ -156,7 +156,7 @@ void ib_lane_use_primary(struct ib_lane *lane)
     lane->shared = ib->lanes > 1 ? &ib->shared[lane->adapter][lane->index] : NULL;
 }
 
-/* The records of the send queue; and what it takes to send again, where a connection may move. */
+/* Allocates the records of the send queue, and what repeating sends requires where a connection may move. */
 static int lane_memory(struct ib_lane *lane)
 {
     bool moves = lane->endpoint->paths && !lane->bare;
@@ -360,8 +360,8 @@ void ib_lane_request_completion(struct ib_lane *lane)
         ib_lane_post_marker(lane, false);
 }
 
-/* Nothing is lost when credits do not reach a peer that has taken its leave. What was sent through another
- * lane and did not arrive reports for itself. */
+/* True if only credits are unacknowledged. Nothing is lost if they do not reach a peer that has left; other lanes
+ * report their own losses. */
 bool ib_lane_has_only_credits(const struct ib_lane *lane)
 {
     for (uint32_t at = lane->tail; at != lane->head; at++)

@@ -266,7 +266,7 @@ static bool same_port(const struct ib_address *a, const struct ib_address *b)
     return a->lid == b->lid && memcmp(a->gid, b->gid, sizeof(a->gid)) == 0;
 }
 
-/* Processes of other jobs count as alone on their nodes: which of them share one is not known. */
+/* The number of ranks on the peer's node; 1 for processes of other jobs, for which it is unknown. */
 static uint32_t node_ranks(const struct ib_endpoint *ep)
 {
     const struct net *net = ep->ib->base.net;
@@ -276,7 +276,8 @@ static uint32_t node_ranks(const struct ib_endpoint *ep)
     return MAX(n, 1u);
 }
 
-/* The last two: requests of closed connections may still be in the send queue. */
+/* The number of lanes that share an initiator; 2 more for closed connections whose requests may still be in the send
+ * queue. */
 static uint32_t lanes_per_initiator(const struct ib_endpoint *ep)
 {
     return node_ranks(ep) * ep->ib->lanes + 2;

@@ -34,7 +34,8 @@ int ib_xrc_open(struct ib *ib);   /* the domain; before the shared receive queue
 void ib_xrc_close(struct ib *ib); /* after them */
 struct ibv_srq *ib_xrc_create_srq(struct ib *ib, const struct ib_adapter *a, void *context, uint32_t entries);
 
-/* Requests of one lane at a time; 0: the device has too short send queues for the processes of that node. */
+/* The number of requests that one lane may have in the send queue; 0: the device's send queues are too short for the
+ * number of processes on that node. */
 uint32_t ib_xrc_lane_depth(const struct ib_lane *lane);
 int ib_xrc_lane_create(
     struct ib_lane *lane); /* its queue pair is that of the initiator for the peer's node */
@@ -43,16 +44,16 @@ void ib_xrc_send_failed(struct ib *ib,
                         uint32_t qpn); /* connections that open from now on use another initiator */
 
 void ib_xrc_fill_hello(const struct ib_endpoint *ep, struct ib_hello *h);
-/* A HELLO of the peer: finds the target of its initiator. 0, or an error with a sentence. */
+/* Handles a HELLO of the peer: finds the target of its initiator. 0, or an error with a text. */
 int ib_xrc_accept(struct ib_endpoint *ep, const struct ib_hello *h);
-/* A HELLO that has the target of this initiator. False: the initiator is connected to another one, which is gone now: the connection
- * must be opened again. */
+/* Handles a HELLO with the target of this initiator. Returns false if the initiator is connected to another target,
+ * which no longer exists: the connection must be opened again. */
 bool ib_xrc_connect(struct ib_endpoint *ep, const struct ib_hello *h, int *rc);
 
 /* The endpoint that a message is for, by its immediate; NULL: there is none any more. *late: of an earlier generation. */
 struct ib_endpoint *ib_xrc_find_endpoint(const struct ib *ib, uint32_t immediate, bool *late);
 
-/* All processes of this node have finished: until then others may need targets that this one created. */
+/* True if all processes of this node have finished; until then others may need targets that this one created. */
 bool ib_xrc_is_finished(struct ib *ib);
 
 #endif

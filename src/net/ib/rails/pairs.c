@@ -42,13 +42,14 @@ bool ib_frames_may_spread(const struct ib_endpoint *ep)
     return ep->has_several_rails && ep->paths && policy.value != IB_FRAMES_BINDING;
 }
 
-/* Receive buffers of a pair that are announced to a peer. */
+/* The number of receive buffers of a pair that are announced to a peer. */
 static uint16_t pair_buffers(const struct ib_endpoint *ep)
 {
     return ib_frames_may_spread(ep) ? (uint16_t)MIN(ep->ib->rules.first, 1000u) : 0;
 }
 
-/* The end of a frame in a ring can be polled for when every adapter writes as that of the primary rail does. */
+/* True if rings may be used over pairs: every adapter writes the end of a frame last, as that of the primary rail
+ * does. */
 static bool rings_over_pairs(const struct ib *ib)
 {
     const struct ib_device *home = ib->rails[0].device;
@@ -152,8 +153,8 @@ static bool subchannel_create(struct ib_pair *s)
     return false;
 }
 
-/* Frames that were under way leave a gap, behind which the peer delivers nothing: the connection is opened again, and closes
- * it. */
+/* Called when frames of a destroyed queue pair are missing: the peer delivers nothing behind the gap, so the
+ * connection is opened again, which closes it. */
 static void drop_frames(struct ib_lane *lane)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -168,7 +169,8 @@ static void drop_frames(struct ib_lane *lane)
     ep->ib->events->failed(ep, NULL);
 }
 
-/* What came through it and waits for its turn owes nothing: the next queue pair begins with new credits. */
+/* Detaches held frames of a destroyed queue pair: they return no credits, since the next queue pair starts with new
+ * ones. */
 static void pair_orphan_frames(struct ib_endpoint *ep, const struct ib_lane *lane)
 {
     list_foreach(pos, &ep->held)
@@ -216,7 +218,7 @@ static bool is_wanted(const struct ib_endpoint *ep, const struct ib_pair *s)
     return ib_rail_is_up(s->lane.rail) && ep->pairs->peer[s->yours].up && !s->resting;
 }
 
-/* When all that has arrived through them was processed. */
+/* Drops failed pairs once everything that has arrived through them was processed. */
 static void drop_soon(struct ib *ib)
 {
     ib->pair_failures = true;
@@ -267,7 +269,7 @@ static void rails_list_networks(const struct ib_rail_info *rails, uint32_t n, st
         out[i] = (struct pair_net){rails[i].network, rails[i].address.ethernet};
 }
 
-/* Both ends must number the pairs alike: the process with the smaller name is the first. */
+/* Pairs the rails. Both ends must number the pairs in the same way: the process with the smaller name comes first. */
 static void make_pairs(struct ib_endpoint *ep, const struct ib_rail_info *mine)
 {
     struct ib_pairs *j = ep->pairs;
@@ -333,8 +335,9 @@ void ib_pairs_take_message(struct ib_endpoint *ep, const struct ib_rails_message
 
 /* ---- ports, and the end ---- */
 
-/* Frames that have arrived through a pair and were not processed would be lost with the pair: the sender has an acknowledgement and does
- * not repeat them. Therefore receiving stops first, the frames that have arrived are processed, and then the pair is dropped. */
+/* Drops failed pairs. Frames that have arrived through a pair and were not processed would be lost with it: the sender
+ * has an acknowledgement and does not repeat them. So receiving stops first, these frames are processed, and then the
+ * pair is dropped. */
 static void give_up_pairs(struct ib *ib)
 {
     bool any = false;

@@ -34,7 +34,7 @@ static unsigned pair_of(const struct ib_lane *lane)
 
 /* ---- which pairs ---- */
 
-/* Of auto, the rates: a slow end makes a slow pair. */
+/* The weight of a pair for FISHPLATE_IB_WEIGHTS=auto: the rate of the slower end. */
 static double weight_of(const struct ib_endpoint *ep, const struct ib_pair *pair)
 {
     const struct ib_rail *mine = &ep->ib->rails[pair->mine];
@@ -236,7 +236,8 @@ static int spread_send(struct ib_endpoint *ep, uint64_t head, uint64_t from, uin
     return rc;
 }
 
-/* Built in place: on a further rail, a buffer of the send/receive channel, which all of them have. */
+/* Reserves a buffer in which the frame is built; on an additional rail a buffer of the send/receive channel, which all
+ * rails have. */
 static int spread_reserve(struct ib_endpoint *ep, size_t len, void **payload)
 {
     if (!traffic_is_ready(&ep->traffic))

@@ -9,7 +9,7 @@
 
 #define PIECE_MAX (1u << 30) /* of one RDMA request */
 
-/* Stores the request for a repetition; of a silent put this is the only record. */
+/* Records the request for repetition; for a silent put this is the only record. */
 static void work_store_request(struct ib_lane *lane, struct ib_work *w, const struct ib_rdma *whole,
                                bool silent)
 {
@@ -20,7 +20,7 @@ static void work_store_request(struct ib_lane *lane, struct ib_work *w, const st
         memcpy(lane->copies + (size_t)place * IB_COPY, (const void *)whole->local, MIN(whole->len, IB_COPY));
 }
 
-/* Posts one transfer, in as many requests as it takes; the last one completes op, which is NULL for a silent put. */
+/* Posts one transfer in as many requests as needed. The last one completes op, which is NULL for a silent put. */
 int ib_rdma_post(struct ib_lane *lane, const struct ib_transfer *t, size_t len, struct net_op *op)
 {
     struct ib_endpoint *ep = lane->endpoint;
@@ -54,7 +54,7 @@ int ib_rdma_post(struct ib_lane *lane, const struct ib_transfer *t, size_t len, 
     return 0;
 }
 
-/* Over the rail that carries the connection. */
+/* Posts over the primary rail. */
 int ib_rdma_post_primary(struct ib_endpoint *ep, const struct ib_rdma *r, struct net_op *op)
 {
     struct ib_lane *lane = &ep->lanes[ep->ib->lanes - 1];

@@ -43,7 +43,7 @@ void ib_stripes_forget(struct ib_endpoint *ep); /* the connection is gone, and n
 void ib_stripes_fail(struct ib_endpoint *ep);   /* the peer has died: all its transfers end with an error */
 bool ib_is_stripe(const struct net_op *op);     /* a part of a larger transfer, which sends it again itself */
 
-/* Whether the transfer is large enough to be striped and more than one rail may reach the peer. */
+/* True if the transfer is large enough to be striped and more than one rail may reach the peer. */
 static inline bool ib_may_stripe(const struct ib *ib, const struct ib_endpoint *ep, size_t len)
 {
     return unlikely(ep->has_several_rails) && len >= ib->stripe_from;

@@ -125,7 +125,7 @@ static void stripe_post(struct ib_striped *m, unsigned i, uint32_t ticket)
     counter_add(lane->rail->stripes, 1);
 }
 
-/* Whatever waits goes, but for what finds no room in its send queue: ib_stripes_retry tries that again. */
+/* Issues all stripes that wait, except those without room in their send queue, which ib_stripes_retry tries again. */
 static void stripes_issue(struct ib_striped *m)
 {
     uint32_t ticket;
@@ -233,8 +233,8 @@ static void stripes_take_verdict(struct ib_striped *m, enum filter_verdict v)
     op->done(op, 0);
 }
 
-/* A write that failed may still be on its way to the peer until that has dropped its end; what was read cannot arrive
- * once the queue pair here is gone. */
+/* Handles a failed stripe. A failed write may still be on its way until the peer has dropped its end; data of a read
+ * cannot arrive once the queue pair here is gone. */
 static void stripe_failed(struct ib_striped *m, uint32_t ticket)
 {
     unsigned i = ticket >> 8;
@@ -301,7 +301,7 @@ void ib_stripes_retry(struct ib *ib)
                 stripes_issue(list_entry(pos, struct ib_striped, link));
 }
 
-/* A slow end makes a slow pair. */
+/* Computes the weights of the rails; each pair has the rate of its slower end. */
 void ib_stripes_set_weights(struct ib_endpoint *ep)
 {
     struct ib_pairs *j = ep->pairs;
@@ -331,7 +331,8 @@ void ib_stripes_forget(struct ib_endpoint *ep)
     }
 }
 
-/* The home's lanes stay for a moment: what is left there must not tell messages that are gone. */
+/* Resets a lane in a forked child. The primary rail's lanes remain for a moment and must not report messages that no
+ * longer exist. */
 static void lane_reset_after_fork(struct ib_lane *lane)
 {
     for (uint32_t at = lane->tail; at != lane->head; at++) {

@@ -30,7 +30,8 @@ static int one_sided(struct ib_endpoint *ep, enum ibv_wr_opcode opcode, uintptr_
     return ib_rdma_post_primary(ep, &r, op);
 }
 
-/* A silent put in one request of which nothing need be kept: flags of barriers, where each instruction is a part of the latency. */
+/* Posts a silent put as one request without a record: for flags of barriers, where each instruction is part of the
+ * latency. */
 static bool put_at_once(struct ib_endpoint *ep, const void *local, uint64_t remote, const struct net_key *key,
                         size_t len)
 {

@@ -59,7 +59,8 @@ static void home_is_back(struct ib_endpoint *ep)
     ep->control_pending |= 1u << IB_RAILS | (allot_has_messages(ep) ? 1u << IB_RESERVE : 0);
 }
 
-/* The peer has destroyed the old queue pairs: what they did not deliver can be sent again. */
+/* Called when the connection has opened: the peer has destroyed the old queue pairs, so what they did not deliver can
+ * be sent again. */
 static void event_opened(struct ib_endpoint *ep)
 {
     if (ep->paths) {
@@ -152,7 +153,7 @@ static void take_keep(struct ib_endpoint *ep, const struct ib_head *h, size_t le
         ep); /* for frames that arrived meanwhile: the peer may be out of credits and send nothing that requests them */
 }
 
-/* The ends of other queue pairs count too. */
+/* Posts requests whose completion ends all queue pairs of the endpoint. */
 static void end_posted(struct ib_endpoint *ep)
 {
     if (ep->ib->lanes > 1 && ep->lanes[1].head != ep->lanes[1].tail) {

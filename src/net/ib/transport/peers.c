@@ -18,7 +18,8 @@
 
 #define PART_PATIENCE 5u /* seconds that a guest may take to answer CLOSE */
 
-/* Stripes of one transfer arrive in any order, and a frame may overtake them: the layers above wait for completions. */
+/* Fills the capabilities. Stripes of one transfer arrive in any order, and a frame may overtake them: the layers above
+ * wait for completions. */
 static void fill_caps(struct ib *ib, const struct ib_endpoint *ep, struct transport_caps *caps)
 {
     *caps = (struct transport_caps){
@@ -107,7 +108,7 @@ static int find_address(struct ib *ib, struct ib_endpoint *ep, struct ib_rail_in
     return 0;
 }
 
-/* The place of a guest who has gone, or a new one. What was allocated for it serves the next. */
+/* An endpoint that a departed guest has left, or a new one. The memory of the former is reused. */
 static struct ib_endpoint *endpoint_new(struct ib *ib)
 {
     struct ib_endpoint *ep = NULL;
@@ -188,8 +189,9 @@ void ib_peer_disconnect(struct transport *t, struct peer *peer)
     /* freed with the table: completions that are still on their way may name its lanes */
 }
 
-/* The other end does the same, or has ended. While frames are unacknowledged the connection stays OPEN, and only the peer's adapter
- * decides: it acknowledges them, or they fail because the peer has ended. After CLOSE nothing of this process can be lost any more. */
+/* Disconnects from a peer that disconnects too, or has ended. While frames are unacknowledged the connection stays
+ * OPEN and the peer's adapter decides: it acknowledges them, or they fail because the peer has ended. After CLOSE
+ * nothing of this process can be lost. */
 void ib_peer_part(struct transport *t, struct peer *peer, bool begin)
 {
     struct ib_endpoint *ep = peer->endpoint;

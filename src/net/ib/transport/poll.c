@@ -12,9 +12,9 @@
 
 #define SWEEP 1024 /* polls between two checks for registered memory that has gone */
 
-/* Who waits for a message sends nothing, and would wait for a dead peer for ever. A request that does nothing
- * finds out: it needs no help of the peer's program, which may be busy, and fails when the peer is gone; or when the peer has agreed
- * to close, and that did not arrive. */
+/* Probes peers: a process that only waits for messages would not notice a dead peer. A request without effect needs no
+ * help of the peer's program, which may be busy, and fails if the peer is gone, or has agreed to close and that
+ * message did not arrive. */
 static void peers_probe(struct ib *ib)
 {
     ib_failover_check_patience(ib);
@@ -37,7 +37,8 @@ static void peers_probe(struct ib *ib)
     }
 }
 
-/* Each once. What one of them sends ends transfers, and then others may come to the list or leave it. */
+/* Flushes each endpoint in the list once. Sending may complete transfers, which adds endpoints to the list or removes
+ * them. */
 static void flush_all(struct ib *ib)
 {
     struct list end;

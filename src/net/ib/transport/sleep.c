@@ -38,7 +38,7 @@ static struct ib_rail *rail_of(struct ib *ib, const struct ib_adapter *a, int po
     return NULL;
 }
 
-/* All rails of the port, which may be several paths. */
+/* Records a port event for all rails of the port, which may be several paths. */
 static void port_event(struct ib *ib, const struct ib_adapter *a, int port, uint64_t down)
 {
     const struct ib_rail *first = rail_of(ib, a, port);
@@ -194,7 +194,7 @@ void ib_event_close(struct ib *ib)
         close(ib->stop_fd);
 }
 
-/* Arms the completion queues: an arrival from now on rings the doorbell; false if one has come already. */
+/* Arms the completion queues: later arrivals ring the doorbell. Returns false if one has arrived already. */
 bool ib_arm(struct transport *t)
 {
     struct ib *ib = ib_of(t);

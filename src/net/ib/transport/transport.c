@@ -110,8 +110,8 @@ static void transport_read_settings(struct ib *ib)
     ib_pool_init(&ib->bells, ib, CACHE_LINE);
 }
 
-/* Where the end of a frame cannot be polled for, a ring takes the receive and the completion of a send, and a
- * key to look up and slots to account for besides: no use by itself. Only the device can tell. */
+/* Decides whether rings are used. If the end of a frame cannot be polled for, a ring needs the receive and the
+ * completion of a send as well as keys and slots, which gains nothing. Only the device can tell. */
 static void choose_polling(struct ib *ib)
 {
     int64_t limit = poll_limit.value;
@@ -220,8 +220,8 @@ static int ib_ports(struct transport *t, struct net_port **ports, uint32_t *coun
     return 0;
 }
 
-/* With several rails a connection moves when one fails. Puts and gets are repeated then, but whether an atomic operation was done is
- * unknown; and several adapters are each atomic only by themselves. */
+/* True if atomic operations can be offered. With several rails a connection moves when one fails; puts and gets are
+ * then repeated, but whether an atomic operation was executed is unknown, and each adapter is atomic only by itself. */
 static bool transport_has_atomics(const struct ib *ib)
 {
     return ib->nrails <= 1 && ib_device_has_atomics(&ib->device);
@@ -287,8 +287,8 @@ static void ib_card(struct transport *t, struct net_card *card)
     card->has_ib = 1;
 }
 
-/* Whether the two ports are on one network nobody can tell beforehand; between kinds of network there is no way.
- * Nor is there one from one software fabric to another, however much their addresses look alike. */
+/* True if the two ports may be connected. Whether they are on one network is unknown beforehand; between kinds of
+ * network there is no path, nor between two software fabrics, however similar their addresses. */
 static bool ib_meets(struct transport *t, const struct net_card *card)
 {
     const struct ib_device *d = &ib_of(t)->device;
@@ -302,7 +302,7 @@ static bool ib_meets(struct transport *t, const struct net_card *card)
 
 /* ---- start and end of a job ---- */
 
-/* A connection that has opened may be closed again before the last one opens, to stay within the budget. */
+/* True if all connections have opened once; some may have been closed again since, to stay within the budget. */
 static bool all_settled(const struct ib *ib)
 {
     for (uint32_t i = 0; i < ib->nendpoints; i++) {
@@ -314,7 +314,7 @@ static bool all_settled(const struct ib *ib)
     return true;
 }
 
-/* Static connections: to everyone on other nodes, before MPI_Init returns. */
+/* Opens static connections to all ranks on other nodes before MPI_Init returns. */
 static int ib_settle(struct transport *t)
 {
     struct ib *ib = ib_of(t);
@@ -339,7 +339,7 @@ static int ib_settle(struct transport *t)
     return 0;
 }
 
-/* Whether all sends have reached the peer's adapter; messages that only return credits may be lost. */
+/* True if all sends have reached the peer's adapter; messages that only return credits may be lost. */
 static bool endpoint_is_flushed(struct ib_endpoint *ep)
 {
     bool done = ep->control_pending == 0;
