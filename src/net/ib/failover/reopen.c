@@ -25,8 +25,8 @@ static COUNTER(moves, "ib_connections_moved",
 
 #define FAILED_ATTEMPTS_MAX 16
 
-/* Counts an attempt to open the connection. If connections fail at once several times in a row, the path is not the
- * cause, and the peer is given up. */
+/* Counts an attempt that failed before anything could be sent. After several in a row the path is not the cause, and the job
+ * ends. */
 static void count_failed_attempt(struct ib_endpoint *ep, const char *why)
 {
     bool sent = false;
