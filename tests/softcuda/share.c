@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -59,10 +60,12 @@ EXPORT cuda_result cuIpcOpenMemHandle_v2(cuda_pointer *pointer, struct cuda_ipc_
     return good ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
-/* The descriptor begins at `address`: by its file position, since one file holds the whole allocation. softib reads it. */
+/* With SOFTCUDA_OPAQUE a descriptor that nobody can map, as the driver's. Else it begins at `address`: by its file position, since one file holds the whole allocation. softib reads it. */
 static int open_range(const struct allocation *it, uintptr_t address)
 {
     char path[64];
+    if (softcuda_setting("SOFTCUDA_OPAQUE", 0))
+        return eventfd(0, EFD_CLOEXEC);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", it->fd);
     const int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd >= 0)

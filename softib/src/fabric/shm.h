@@ -221,8 +221,8 @@ struct sh_mr {
         uint32_t qpn;        /* of a window: the QP that bound it */
     };
     uint64_t iova, length, addr;
-    uint64_t file_off;
-    int32_t fd; /* the owner's descriptor of the memory, when it is shared memory; else -1 */
+    uint64_t file_off; /* in that memory; of device memory: of its struct gpu_handle in the arena */
+    int32_t fd;        /* the owner's descriptor of the memory, when it is shared memory; else -1 */
     uint32_t serial;
     union {
         atomic_uint moved; /* of a region: by large messages, in pages of 4 KiB */
@@ -231,7 +231,8 @@ struct sh_mr {
 };
 
 #define WINDOW_SHIFT 30
-#define MR_ON_DEMAND (1u << 6) /* IBV_ACCESS_ON_DEMAND */
+#define MR_ON_DEMAND (1u << 6)  /* IBV_ACCESS_ON_DEMAND */
+#define MR_GPU       (1u << 18) /* none of IBV_ACCESS: memory of a CUDA device */
 
 /* The type of the memory window (enum ibv_mw_type), 0 for a region. */
 static inline unsigned mr_window_type(const struct sh_mr *s)

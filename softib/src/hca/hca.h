@@ -59,6 +59,7 @@ struct mr {
         *device_memory; /* dm.c: counts the regions in the device memory of which it is a part; else NULL */
     void *map;          /* of a dma-buf; NULL: ordinary memory */
     size_t map_length;
+    uint64_t gpu_handle; /* of memory of a CUDA device: its struct gpu_handle in the arena; else 0 */
 };
 
 /* An XRC domain. Its key is the same in all processes that opened the same file. */

@@ -9,6 +9,7 @@
 #include "local/lane.h"
 #include "hca/send_queue.h"
 #include "local/local.h"
+#include "memory/gpu.h"
 #include <stdlib.h>
 
 #define PATIENCE 10000 /* failed attempts after which the lock owner is checked to be alive */
@@ -277,7 +278,7 @@ static bool lane_put_packet(int row, uint32_t from, const uint8_t gid[16], const
         p->not_qpn = not_qpn;
         p->length = 0;
         for (int i = 0; i < n; i++) {
-            memcpy(p->data + p->length, iov[i].iov_base, iov[i].iov_len);
+            gpu_read(p->data + p->length, iov[i].iov_base, iov[i].iov_len);
             p->length += (uint32_t)iov[i].iov_len;
         }
         atomic_store_explicit(&sent[row], tail + 1, memory_order_relaxed);

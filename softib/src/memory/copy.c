@@ -6,7 +6,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/copy.h"
 #include "base/dma.h"
+#include "memory/gpu.h"
 #include "memory/share.h"
+#include <stdlib.h>
+
+#define STAGE_BYTES ((size_t)1 << 20)
 
 static void store_last_last(char *dst, const char *src, size_t n)
 {
@@ -39,8 +43,20 @@ static bool copy_is_all_mapped(const struct rseg *s, int n)
     return true;
 }
 
+/* As memmove, or as store_last_last for the `last` piece. False: the driver of a device refused. */
+static bool move_piece(char *to, const char *from, size_t n, bool last)
+{
+    if (UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)))
+        return gpu_move(to, from, n);
+    if (last)
+        store_last_last(to, from, n);
+    else
+        memmove(to, from, n);
+    return true;
+}
+
 /* Copies between two lists; the last piece is stored with its last byte last, for receivers that poll it. */
-static void direct_out(const struct rseg *dst, const struct iovec *src, uint64_t n)
+static bool direct_out(const struct rseg *dst, const struct iovec *src, uint64_t n)
 {
     uint64_t doff = 0, soff = 0;
     while (n) {
@@ -48,33 +64,31 @@ static void direct_out(const struct rseg *dst, const struct iovec *src, uint64_t
         char *d = dst->map + doff;
         const char *s = (const char *)src->iov_base + soff;
         n -= step;
-        if (n)
-            memmove(d, s, step);
-        else
-            store_last_last(d, s, step);
+        if (!move_piece(d, s, step, !n))
+            return false;
         if ((doff += step) == dst->len)
             dst++, doff = 0;
         if ((soff += step) == src->iov_len)
             src++, soff = 0;
     }
+    return true;
 }
 
-static void copy_direct_in(const struct rseg *src, const struct iovec *dst, uint64_t n)
+static bool copy_direct_in(const struct rseg *src, const struct iovec *dst, uint64_t n)
 {
     uint64_t doff = 0, soff = 0;
     while (n) {
         uint64_t step = min_u64(n, min_u64(src->len - soff, dst->iov_len - doff));
         char *d = (char *)dst->iov_base + doff;
         n -= step;
-        if (n)
-            memmove(d, src->map + soff, step);
-        else
-            store_last_last(d, src->map + soff, step);
+        if (!move_piece(d, src->map + soff, step, !n))
+            return false;
         if ((soff += step) == src->len)
             src++, soff = 0;
         if ((doff += step) == dst->iov_len)
             dst++, doff = 0;
     }
+    return true;
 }
 
 /* The first n bytes of a segment list as iovecs, the tail split off. */
@@ -118,18 +132,53 @@ static bool cross_out(struct peer *to, const struct iovec *src, unsigned long ns
     return cross_ok(to, share_move(to->pid, false, src, ns, dst, nd), n);
 }
 
+/* Device memory of this process, and memory of another one that is not mapped here: the kernel cannot copy between them, so that the
+ * bytes go through a buffer. */
+static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, int nfar,
+                         const struct iovec *near, int nnear, uint64_t n)
+{
+    char *buffer = malloc(STAGE_BYTES);
+    bool good = buffer != NULL;
+    for (uint64_t at = 0; good && at < n; at += STAGE_BYTES) {
+        const uint64_t bytes = min_u64(n - at, STAGE_BYTES);
+        struct iovec there[MAX_SGE + 1], here[MAX_SGE + 1];
+        const int nt = iov_slice(far, nfar, at, bytes, there), nh = iov_slice(near, nnear, at, bytes, here);
+        const struct iovec staged = {buffer, bytes};
+        if (inward)
+            good = cross_ok(p, share_move(p->pid, true, &staged, 1, there, (unsigned long)nt), bytes);
+        char *place = buffer;
+        for (int i = 0; good && i < nh; place += here[i++].iov_len)
+            good = inward ? gpu_move(here[i].iov_base, place, here[i].iov_len)
+                          : gpu_move(place, here[i].iov_base, here[i].iov_len);
+        if (good && !inward)
+            good = cross_out(p, &staged, 1, there, (unsigned long)nt, bytes);
+    }
+    free(buffer);
+    return good;
+}
+
+/* The pieces are device memory, which only gpu_move reaches. */
+static bool needs_stage(const struct iovec *near, int n)
+{
+    return UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)) && gpu_any(near, (unsigned long)n);
+}
+
 bool copy_out(struct peer *to, struct rseg *dst, int nd, const struct iovec *src, int ns, uint64_t n)
 {
     if (!n)
         return true;
     if (copy_is_all_mapped(dst, nd)) {
         dma_begin();
-        direct_out(dst, src, n);
+        const bool good = direct_out(dst, src, n);
         dma_end();
-        return true;
+        return good;
     }
     struct iovec riov[MAX_SGE + 1];
     unsigned long k;
+    if (needs_stage(src, ns)) {
+        k = remote_iov(dst, n, false, riov);
+        return cross_staged(to, false, riov, (int)k, src, ns, n);
+    }
     if (n >= SHARE_MIN && share_wanted(to)) {
         /* All but the last byte, by two processes at once; the last one when the others are there. */
         k = remote_iov(dst, n - 1, false, riov);
@@ -153,12 +202,14 @@ bool copy_in(struct peer *from, const struct rseg *src, int nsrc, const struct i
         /* An RDMA read is carried out behind the writes before it on its connection. */
         atomic_thread_fence(memory_order_seq_cst);
         dma_begin();
-        copy_direct_in(src, dst, n);
+        const bool good = copy_direct_in(src, dst, n);
         dma_end();
-        return true;
+        return good;
     }
     struct iovec riov[MAX_SGE + 1];
     unsigned long k = remote_iov(src, n, false, riov);
+    if (needs_stage(dst, nd))
+        return cross_staged(from, true, riov, (int)k, dst, nd, n);
     if (n >= SHARE_MIN && share_wanted(from) && share_copy(from, true, riov, (int)k, dst, nd, n))
         return true;
     return cross_ok(from, share_move(from->pid, true, dst, (unsigned long)nd, riov, k), n);
@@ -180,6 +231,8 @@ bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t opera
                  uint64_t *old)
 {
     struct shlock *unit = &at->arena->atomic_unit;
+    if (s->mr->access & MR_GPU)
+        return false; /* the driver has no atomics for the processor */
     if (s->map && s->mr->fd >= 0) {
         direct_atomic(s->map, cas, operand, swap, old);
         return true;

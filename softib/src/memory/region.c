@@ -4,6 +4,7 @@
 #include "memory/region.h"
 #include "base/slab.h"
 #include "fabric/registry.h"
+#include "memory/gpu.h"
 #include "memory/huge.h"
 #include "memory/mapping.h"
 #include <stdlib.h>
@@ -24,8 +25,10 @@ static void drop_stale(struct peer *owner, struct mr_map **bucket)
         }
         *p = m->next;
         owner->map_count--;
-        if (m->map)
+        if (m->map && m->map_len)
             munmap(m->map, m->map_len);
+        else if (m->map)
+            gpu_unmap(m->map);
         slab_free(m, sizeof(*m));
     }
 }
@@ -37,6 +40,13 @@ static void sweep_maps(struct peer *owner)
     for (int i = 0; i < MR_MAPS; i++)
         drop_stale(owner, &owner->maps[i]);
     owner->map_limit = 2 * owner->map_count + STALE_MAX;
+}
+
+static void map_device_memory(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
+{
+    const struct gpu_handle *handle = peer_at(owner, s->file_off);
+    if (handle)
+        m->base = gpu_map(handle, &m->map);
 }
 
 static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
@@ -68,7 +78,10 @@ static char *map_region(struct peer *owner, const struct sh_mr *s, uint32_t key)
         return NULL;
     m->rkey = key;
     m->serial = s->serial;
-    map_file(m, owner, s);
+    if (s->access & MR_GPU)
+        map_device_memory(m, owner, s);
+    else
+        map_file(m, owner, s);
     m->next = *bucket;
     *bucket = m;
     owner->map_count++;
@@ -92,7 +105,7 @@ static bool region_has_lost_pages(const struct sh_mr *s, uint64_t addr, uint64_t
  * asked to move it to huge pages. */
 static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
 {
-    if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s) || s->access & MR_ON_DEMAND)
+    if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s) || s->access & (MR_ON_DEMAND | MR_GPU))
         return;
     uint64_t twice = 2 * (s->length >> PAGE_SHIFT);
     uint64_t before = atomic_load_explicit(&s->moved, memory_order_relaxed);
@@ -132,7 +145,7 @@ bool mr_hold(struct peer *owner, uint32_t key, uint32_t pd, uint64_t addr, uint6
     *out = (struct rseg){.addr = s->addr + off, .len = len, .mr = s, .key = key, .hold = hold};
     if (owner->self) {
         out->map = (char *)(uintptr_t)out->addr;
-    } else if (s->fd >= 0) {
+    } else if (s->fd >= 0 || s->access & MR_GPU) {
         lock_take(&owner->map_lock);
         char *base = map_region(owner, s, key);
         lock_drop(&owner->map_lock);

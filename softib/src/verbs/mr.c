@@ -8,6 +8,7 @@
 #include "verbs/mr.h"
 #include "base/slab.h"
 #include "hca/wire.h"
+#include "memory/gpu.h"
 #include "memory/huge.h"
 #include "memory/share.h"
 #include <sys/mman.h>
@@ -115,7 +116,7 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
     s->fd = -1;
     atomic_store_explicit(&s->windows, 0, memory_order_relaxed);
     atomic_store_explicit(&s->moved, 0, memory_order_relaxed);
-    if (s->length && !(access & IBV_ACCESS_ON_DEMAND) && mapping_find(s->addr, s->length, &m)) {
+    if (s->length && !(access & (IBV_ACCESS_ON_DEMAND | MR_GPU)) && mapping_find(s->addr, s->length, &m)) {
         if (m.kind == MAP_SHARED_FILE)
             s->fd = mr_open_mapping(&m);
         else if (m.kind == MAP_PRIVATE_ANON && huge_on_credit(s->length))
@@ -215,6 +216,33 @@ struct ibv_mr *mr_make(struct ibv_pd *pd, void *addr, size_t length, uint64_t io
     return &mr->ibv;
 }
 
+/* Device memory, which its driver shares by IPC handle. Members on other machines cannot reach it. */
+static struct ibv_mr *register_gpu(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
+                                   uint64_t access)
+{
+    struct gpu_handle handle = {.offset = 0};
+    if (access & (IBV_ACCESS_ON_DEMAND | IBV_ACCESS_MW_BIND) || wire_far) {
+        errno = EOPNOTSUPP;
+        return NULL;
+    }
+    errno = gpu_export((uintptr_t)addr, length, &handle);
+    const uint64_t at = errno ? 0 : arena_alloc(sizeof(handle));
+    if (!at) {
+        errno = errno ? errno : ENOMEM;
+        return NULL;
+    }
+    memcpy(peer_at(proc.self, at), &handle, sizeof(handle));
+    struct ibv_mr *ibv = mr_make(pd, addr, length, access & IBV_ACCESS_ZERO_BASED ? 0 : iova,
+                                 (uint32_t)(access & ~(uint64_t)MR_GPU) | MR_GPU, 0);
+    if (!ibv) {
+        arena_free(at, sizeof(handle));
+        return NULL;
+    }
+    struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
+    mr->gpu_handle = mr->sh->file_off = at;
+    return ibv;
+}
+
 static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
                                   uint64_t access)
 {
@@ -226,6 +254,8 @@ static struct ibv_mr *mr_register(struct ibv_pd *pd, void *addr, size_t length, 
         errno = EINVAL;
         return NULL;
     }
+    if (length && gpu_owns((uintptr_t)addr))
+        return register_gpu(pd, addr, length, iova, access);
     const bool on_demand = access & IBV_ACCESS_ON_DEMAND;
     if (!on_demand && !mapping_present((uintptr_t)addr, length)) { /* as pinning would fail */
         errno = EFAULT;
@@ -255,7 +285,8 @@ SOFTIB_API struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t
     return mr_register(pd, addr, length, iova, access);
 }
 
-/* Memory of another device, by the descriptor of a dma-buf that processors can map. Others (memory of a real GPU) are refused. */
+/* Memory of another device, by the descriptor of a dma-buf that processors can map; else memory of a CUDA device at address `iova`, which
+ * is the address of the memory in programs that register GPU memory. Others are refused. */
 SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, size_t length, uint64_t iova,
                                             int fd, int access)
 {
@@ -272,6 +303,8 @@ SOFTIB_API struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t off, siz
         return NULL;
     }
     void *map = mmap(NULL, length + skip, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(off - skip));
+    if (map == MAP_FAILED && errno != EBADF && gpu_owns(iova))
+        return register_gpu(pd, (void *)(uintptr_t)iova, length, iova, (unsigned)access);
     if (map == MAP_FAILED) {
         errno = errno == EBADF ? EBADF : EOPNOTSUPP;
         return NULL;
@@ -293,7 +326,7 @@ SOFTIB_API int ibv_rereg_mr(struct ibv_mr *ibv, int flags, struct ibv_pd *pd, vo
                             int access)
 {
     struct mr *mr = CONTAINER_OF(ibv, struct mr, ibv);
-    if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags || mr->map ||
+    if (flags & ~IBV_REREG_MR_FLAGS_SUPPORTED || !flags || mr->map || mr->gpu_handle ||
         ((flags & IBV_REREG_MR_CHANGE_ACCESS) && !access_legal((unsigned)access)) ||
         ((flags & IBV_REREG_MR_CHANGE_TRANSLATION) && !mapping_present((uintptr_t)addr, length))) {
         errno = EINVAL;
@@ -336,6 +369,8 @@ SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
     mr_retract(mr->sh);
     if (mr->map)
         munmap(mr->map, mr->map_length);
+    if (mr->gpu_handle)
+        arena_free(mr->gpu_handle, sizeof(struct gpu_handle));
     mr_table_give_back(ibv->handle);
     if (mr->device_memory)
         atomic_fetch_sub(mr->device_memory, 1);

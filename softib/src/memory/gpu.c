@@ -1,0 +1,194 @@
+/* gpu.c: see gpu.h. Copies run in the primary context of the memory's device, which the program uses too, on a stream that does not wait
+ * for the program's streams.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "memory/gpu.h"
+#include <dlfcn.h>
+
+#define DEVICES_MOST 16
+#define PAGE         4096u
+
+/* The part of the driver's binary interface that is used here. */
+typedef uintptr_t address_t; /* CUdeviceptr */
+struct ipc_handle {
+    unsigned char bytes[64];
+};
+enum { TYPE = 2, MANAGED = 8, ORDINAL = 9, START = 11, SIZE = 12 }; /* CU_POINTER_ATTRIBUTE_* */
+enum { TYPE_DEVICE = 2, STREAM_NON_BLOCKING = 1, LAZY_PEER_ACCESS = 1 };
+
+static struct {
+    int (*init)(unsigned);
+    int (*attributes)(unsigned n, int *which, void **values, address_t at);
+    int (*retain)(void **context, int device);
+    int (*push)(void *context);
+    int (*pop)(void **context);
+    int (*stream_create)(void **stream, unsigned flags);
+    int (*stream_wait)(void *stream);
+    int (*copy)(address_t to, address_t from, size_t n, void *stream);
+    int (*ipc_get)(struct ipc_handle *out, address_t at);
+    int (*ipc_open)(address_t *out, struct ipc_handle handle, unsigned flags);
+    int (*ipc_close)(address_t at);
+} cuda;
+
+static struct {
+    void *context, *stream;
+} devices[DEVICES_MOST];
+
+static struct lock gpu_lock; /* loading, devices */
+static bool is_loaded;
+atomic_bool gpu_used;
+
+/* The lock is held. `flags` may have RTLD_NOLOAD. */
+static bool load(int flags)
+{
+    static const struct {
+        void *where;
+        const char *name;
+    } wanted[] = {
+        {&cuda.init, "cuInit"},
+        {&cuda.attributes, "cuPointerGetAttributes"},
+        {&cuda.retain, "cuDevicePrimaryCtxRetain"},
+        {&cuda.push, "cuCtxPushCurrent_v2"},
+        {&cuda.pop, "cuCtxPopCurrent_v2"},
+        {&cuda.stream_create, "cuStreamCreate"},
+        {&cuda.stream_wait, "cuStreamSynchronize"},
+        {&cuda.copy, "cuMemcpyAsync"},
+        {&cuda.ipc_get, "cuIpcGetMemHandle"},
+        {&cuda.ipc_open, "cuIpcOpenMemHandle_v2"},
+        {&cuda.ipc_close, "cuIpcCloseMemHandle"},
+    };
+    void *library = is_loaded ? NULL : dlopen("libcuda.so.1", RTLD_NOW | flags);
+    if (!library)
+        return is_loaded;
+    is_loaded = true;
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        if (!(*(void **)wanted[i].where = dlsym(library, wanted[i].name)))
+            is_loaded = false;
+    if (!is_loaded)
+        dlclose(library);
+    return is_loaded;
+}
+
+static bool gpu_load(int flags)
+{
+    lock_take(&gpu_lock);
+    const bool loaded = load(flags);
+    lock_drop(&gpu_lock);
+    return loaded;
+}
+
+/* The device of device memory, or -1; its allocation if `start` is not NULL. */
+static int device_of(uint64_t addr, address_t *start, size_t *size)
+{
+    unsigned type = 0, managed = 0;
+    int device = -1;
+    address_t from = 0;
+    size_t bytes = 0;
+    int which[] = {TYPE, MANAGED, ORDINAL, START, SIZE};
+    void *values[] = {&type, &managed, &device, &from, &bytes};
+    if (cuda.attributes((unsigned)ARRAY_LEN(which), which, values, (address_t)addr) || type != TYPE_DEVICE ||
+        managed)
+        return -1;
+    if (start) {
+        *start = from;
+        *size = bytes;
+    }
+    return device >= 0 && device < DEVICES_MOST ? device : -1;
+}
+
+bool gpu_owns(uint64_t addr)
+{
+    return gpu_load(RTLD_NOLOAD) && device_of(addr, NULL, NULL) >= 0;
+}
+
+/* Makes the device's context current; the caller pops it. NULL: it cannot be used. */
+static void *enter(int device)
+{
+    void *previous;
+    lock_take(&gpu_lock);
+    void **context = &devices[device].context, **stream = &devices[device].stream;
+    bool good = *context || cuda.retain(context, device) == 0;
+    good = good && cuda.push(*context) == 0;
+    if (good && !*stream && cuda.stream_create(stream, STREAM_NON_BLOCKING) != 0) {
+        *stream = NULL;
+        cuda.pop(&previous);
+        good = false;
+    }
+    lock_drop(&gpu_lock);
+    return good ? *stream : NULL;
+}
+
+static void leave(void)
+{
+    void *previous;
+    cuda.pop(&previous);
+}
+
+int gpu_export(uint64_t addr, uint64_t len, struct gpu_handle *out)
+{
+    address_t start;
+    size_t size;
+    struct ipc_handle handle;
+    const int device = device_of(addr, &start, &size);
+    /* Programs register whole pages. */
+    if (device < 0 || len > (size + PAGE - 1) / PAGE * PAGE - (addr - start))
+        return EFAULT;
+    if (cuda.ipc_get(&handle, start))
+        return EOPNOTSUPP;
+    memcpy(out->ipc, &handle, sizeof(handle));
+    out->offset = addr - start;
+    out->device = device;
+    atomic_store(&gpu_used, true);
+    return 0;
+}
+
+char *gpu_map(const struct gpu_handle *shared, void **map)
+{
+    struct ipc_handle handle;
+    address_t at = 0;
+    if (!gpu_load(0) || cuda.init(0) || !enter(shared->device))
+        return NULL;
+    memcpy(&handle, shared->ipc, sizeof(handle));
+    const bool good = cuda.ipc_open(&at, handle, LAZY_PEER_ACCESS) == 0;
+    leave();
+    if (!good)
+        return NULL;
+    atomic_store(&gpu_used, true);
+    *map = (void *)at;
+    return (char *)at + shared->offset;
+}
+
+void gpu_unmap(void *map)
+{
+    const int device = device_of((uintptr_t)map, NULL, NULL);
+    if (device >= 0 && enter(device)) {
+        cuda.ipc_close((address_t)map);
+        leave();
+    }
+}
+
+bool gpu_move(char *to, const char *from, size_t n)
+{
+    int device = device_of((uintptr_t)to, NULL, NULL);
+    if (device < 0)
+        device = device_of((uintptr_t)from, NULL, NULL);
+    if (device < 0) {
+        memmove(to, from, n);
+        return true;
+    }
+    void *stream = enter(device);
+    if (!stream)
+        return false;
+    const bool good =
+        cuda.copy((address_t)to, (address_t)from, n, stream) == 0 && cuda.stream_wait(stream) == 0;
+    leave();
+    return good;
+}
+
+bool gpu_any(const struct iovec *iov, unsigned long n)
+{
+    for (unsigned long i = 0; i < n; i++)
+        if (iov[i].iov_len && device_of((uintptr_t)iov[i].iov_base, NULL, NULL) >= 0)
+            return true;
+    return false;
+}
