@@ -527,7 +527,7 @@ const struct optdef optdefs[] = {
     {"preput", ARG_ONE, "KEY=VALUE", NULL, set_preput},
     {"help|h|?", ARG_NONE, NULL, "print this text", show_help},
     {"oversubscribe", ARG_NONE, NULL,
-     "permit more ranks than slots without a note, and with -bind-to core more ranks than cores",
+     "permit more ranks than slots or cores without a note, and with -bind-to core more ranks than cores",
      set_oversubscribe},
 };
 const unsigned noptdefs = COUNT_OF(optdefs);

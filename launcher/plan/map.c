@@ -5,7 +5,6 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "boot/nodemap.h"
 #include "plan/batch.h"
@@ -117,16 +116,14 @@ static uint32_t count_ranks(const struct options *o, const struct hosts *h)
     return (uint32_t)size;
 }
 
-/* Warns only if the user counted the slots: exceeding them is often a mistake. Exceeding the counted cores is
- * normal in tests and is reported only to a terminal. */
+/* The note goes to terminals, files and pipes alike: logs of batch jobs are where a slow run is explained. */
 static void notice_oversubscription(const struct options *o, const struct hosts *h, const struct layout *l)
 {
     bool listed = o->hosts.n || o->hostfile || slurm_is_allocation() || batch_is_allocation();
     uint32_t *count = xcalloc(h->n, sizeof(*count));
     for (uint32_t r = 0; r < l->size; r++)
         count[l->host_of[r]]++;
-    bool wanted = !o->oversubscribe && (listed || o->verbose || isatty(STDERR_FILENO));
-    for (uint32_t i = 0; i < h->n && wanted; i++)
+    for (uint32_t i = 0; i < h->n && !o->oversubscribe; i++)
         if (h->v[i].counted && count[i] > map_host_capacity(o, &h->v[i])) {
             message_print(
                 "Note: %u ranks share the %u %s%s of host %s and will take turns (-oversubscribe turns "

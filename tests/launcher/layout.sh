@@ -126,9 +126,24 @@ expect_rc 0
 expect_err "Note: 3 ranks share the 1 slot of host localhost"
 [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one line was expected"
 run -f "$T/few" -n 3 --oversubscribe true
-expect_no_err
+[ ! -s "$T/err" ] || fail "$last: -oversubscribe turns the note off"
 run -hosts localhost -n 3 true
 expect_no_err
+
+# More ranks than cores: the same line in a log, which run writes into a file.
+one_core() {
+    launch taskset -c "$(taskset -pc $$ | sed 's/.*[:,-] *//')" "$MPIEXEC" "$@"
+    expect_rc 0
+}
+if command -v taskset >/dev/null; then
+    one_core -n 2 true
+    expect_err "Note: 2 ranks share the 1 core of host"
+    [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one line was expected"
+    one_core -n 2 -oversubscribe true
+    [ ! -s "$T/err" ] || fail "$last: -oversubscribe turns the note off"
+    one_core -n 1 true
+    [ ! -s "$T/err" ] || fail "$last: one rank has its core alone"
+fi
 
 # A job inside a rank is a job of its own.
 run -n 1 -vnodes 1 "$MPIEXEC" -n 2 sh -c 'echo $PMI_SIZE ${FISHPLATE_VNODE-none}'

@@ -81,7 +81,7 @@ expect_no_err
 if [ -w /dev/full ]; then
     last="a full disk"
     rc=0
-    "$MPIEXEC" -n 2 sh -c 'seq 2000' >/dev/full 2>"$T/err" || rc=$?
+    "$MPIEXEC" -oversubscribe -n 2 sh -c 'seq 2000' >/dev/full 2>"$T/err" || rc=$?
     expect_rc 1
     expect_err "standard output cannot be written (No space left on device)"
     [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one message was expected"

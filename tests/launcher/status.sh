@@ -9,7 +9,7 @@ run -n 3 sh -c 'exit $((PMI_RANK == 1 ? 7 : 0))'
 expect_rc 7
 expect_err "Rank 1 on host"
 expect_err "exited with status 7"
-run -n 3 sh -c 'if [ $PMI_RANK = 2 ]; then kill -SEGV $$; fi; exec sleep 1000'
+run -oversubscribe -n 3 sh -c 'if [ $PMI_RANK = 2 ]; then kill -SEGV $$; fi; exec sleep 1000'
 expect_rc 139
 expect_err "Rank 2 on host $(hostname)"
 expect_err "signal 11 (SIGSEGV"
@@ -29,7 +29,7 @@ expect_err "without calling MPI_Finalize"
 run -n 3 "$CLIENT" late 1 6
 expect_rc 6
 expect_err "Rank 1 on host $(hostname) exited with status 6 after MPI_Finalize."
-run -n 4 sh -c '"$0" exchange; exit $((PMI_RANK > 1 ? 4 : 0))' "$CLIENT"
+run -oversubscribe -n 4 sh -c '"$0" exchange; exit $((PMI_RANK > 1 ? 4 : 0))' "$CLIENT"
 expect_rc 4
 expect_err "2 ranks exited with a nonzero status after MPI_Finalize, the first with 4: ranks 2-3 on host"
 [ "$(wc -l <"$T/err")" -eq 1 ] || fail "$last: one message was expected"

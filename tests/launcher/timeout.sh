@@ -27,7 +27,7 @@ expect_err "not all ranks arrived: rank 1 on host b"
 mkfifo "$T/output"
 exec 6<>"$T/output"
 last="mpiexec with ranks that wait"
-"$MPIEXEC" -genv FISHPLATE_INIT_TIMEOUT 3 -n 4 env FISHPLATE_INIT_TIMEOUT=1000 "$CLIENT" absent 2 >"$T/out" 2>&6 6>&- &
+"$MPIEXEC" -oversubscribe -genv FISHPLATE_INIT_TIMEOUT 3 -n 4 env FISHPLATE_INIT_TIMEOUT=1000 "$CLIENT" absent 2 >"$T/out" 2>&6 6>&- &
 pid=$!
 read -r line <&6
 echo "$line" >"$T/err"
