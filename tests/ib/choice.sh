@@ -146,6 +146,7 @@ if [ -z "$(ls /sys/class/infiniband 2>/dev/null)" ]; then
     job 2 2 FISHPLATE_REQUIRE=ib "$hello" # softib is there, but hardware was required
     refused
     expect_err "FISHPLATE_REQUIRE=ib, but libibverbs.so.1"
+    expect_err "MPI_ERR_UNSUPPORTED_OPERATION"
 fi
 job 2 1 FISHPLATE_REQUIRE=ib "FISHPLATE_VERBS=$T/nothing.so" "$hello"
 refused

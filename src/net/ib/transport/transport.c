@@ -250,7 +250,7 @@ static int ib_open(struct net *net, struct boot *boot, struct transport **out)
     if (rc != 0) {
         free(ib);
         if (require_ib.value)
-            return err_set(MPI_ERR_OTHER, "FISHPLATE_REQUIRE=ib, but %s", err_detail(rc));
+            return err_set(MPI_ERR_UNSUPPORTED_OPERATION, "FISHPLATE_REQUIRE=ib, but %s", err_detail(rc));
         net->why_missing = strdup(err_detail(rc));
         return 0;
     }
