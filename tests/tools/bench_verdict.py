@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""bench/verdict.py and the turns of bench/beside.py: rows with known differences get the right verdict; libraries (here: programs that
-print a number) run in all orders, those that fail are left out, and runs that were kept are not made again.
+"""bench/verdict.py, the budget of bench/peers and the turns of bench/beside.py: rows with known differences get the right verdict;
+libraries (here: programs that print a number) run in all orders, those that fail are left out, and runs that were kept are not made again.
 
     bench_verdict.py SOURCE
 """
 # SPDX-License-Identifier: Apache-2.0
 import argparse
+import importlib.machinery
 import json
 import os
 import random
@@ -99,7 +100,21 @@ def check_turns():
         expect("the best", beside.best_of(turns, max)["B"], {("x", "write"): 5})
 
 
+def check_budget():
+    """Once the budget of bench/peers is spent, no program that it started goes on, whatever its own limit."""
+    peers = importlib.machinery.SourceFileLoader("peers", f"{sys.argv[1]}/bench/peers").load_module()
+    peers.BUDGET.end = 0
+    sleep = peers.Library("sleep", None, "env", [], [], before=["sh", "-c", "exec sleep 1000"])
+    for start in (lambda: peers.measure_init(sleep, 16, 3), lambda: peers.Group(2, ["bcast"], ["8"]).measure(sleep, 0.05)):
+        try:
+            start()
+            sys.exit("a program ran to its end without a budget")
+        except RuntimeError as error:
+            expect("the budget ended it", "did not end within 0 s" in str(error), True)
+
+
 check_verdicts()
 check_times()
+check_budget()
 check_decisive()
 check_turns()
