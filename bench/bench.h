@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "cli/json.h"
+#include "cli/progress.h"
 
 /* What a program that carries the benchmark knows about its MPI library, beyond what MPI itself tells. */
 struct bench_host {
@@ -97,17 +98,19 @@ struct bench {
     const struct bench_host *host;
     struct bench_options options;
     int rank, size;
-    MPI_Comm comm;        /* all ranks */
-    MPI_Comm team;        /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
-    double init_time;     /* MPI_Init, in seconds, on this rank */
-    long errors;          /* bytes received that differ from the bytes sent */
-    bool failed;          /* the requested benchmark cannot run */
-    bool threads_allowed; /* MPI_THREAD_MULTIPLE */
-    int at;               /* test that runs: bench_tests[at] */
-    bool times_itself;    /* the batch that is measured leaves its seconds in own_time */
+    MPI_Comm comm;         /* all ranks */
+    MPI_Comm team;         /* ranks that take part in the running test; MPI_COMM_NULL in a rank that sleeps */
+    double init_time;      /* MPI_Init, in seconds, on this rank */
+    long errors;           /* bytes received that differ from the bytes sent */
+    bool failed;           /* the requested benchmark cannot run */
+    bool threads_allowed;  /* MPI_THREAD_MULTIPLE */
+    int steps_done, steps; /* sizes measured, and of all tests to run; `steps` 0 if unknown */
+    bool times_itself;     /* the batch that is measured leaves its seconds in own_time */
     double own_time;
     struct bench_place *place;
     struct bench_report *report;
+    struct progress progress;
+    int figures;                   /* printed or added to the document */
     FILE *out;                     /* of the report */
     double latency8, bandwidth[3]; /* remembered for the ratios of `limits`; 0 when not measured */
 };
@@ -120,6 +123,8 @@ void bench_usage(const struct bench_host *host);
  * `worst` a sample is that of the slowest rank, else rank 0's. The result is valid on rank 0 of comm. */
 void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
                    struct bench_stats *out);
+/* Prints a line after some seconds of silence; `part` of the running step is complete. */
+void bench_progress(struct bench *b, double part);
 void bench_stats_compute(double *samples, int n, int iterations, struct bench_stats *out);
 
 /* forced.c: the same for auto and for each forced protocol in turn; *out is auto's. */
@@ -156,6 +161,9 @@ void bench_unpin(struct bench *b);
 bool bench_crowded(struct bench *b, int active); /* have that many ranks fewer cores than they are? */
 int bench_cores(struct bench *b, int core[2]);   /* up to two cores of this node; how many there are */
 void bench_place_describe(struct bench *b, char *out, size_t size);
+
+/* tests.c: the sizes of a test that this run measures; returns how many. */
+int bench_test_sizes(const struct bench *b, const struct bench_test *test, const size_t **sizes);
 
 /* team.c: the ranks a test needs; the rest sleep without disturbing it. */
 void bench_team_begin(struct bench *b, int active);

@@ -73,6 +73,7 @@ static void one_size(struct comparison *c, size_t bytes)
         b->host->choose(compare_get_setting(c, i, setting, sizeof(setting)));
         if (!coll_measure(b, c->operation, &moved, &s))
             return;
+        b->steps_done++;
         time[i] = s.min > 0 ? s.min : 1e-9;
         if (b->rank == 0) {
             bench_report_algorithm(b, c->operation, c->name[i], moved, &s);
@@ -111,7 +112,7 @@ void bench_compare(struct bench *b)
 {
     struct comparison c = {.b = b, .operation = b->options.compare, .n = 1, .name = {"auto"}};
     const struct bench_test *test = test_of(c.operation);
-    const size_t *sizes = test && b->options.brief ? test->brief_sizes : test ? test->sizes : NULL;
+    const size_t *sizes;
     if (!test || !b->host->algorithm) {
         bench_report_note(b,
                           !test ? "--compare: '%s' is not a collective operation; --help lists them."
@@ -124,12 +125,10 @@ void bench_compare(struct bench *b)
         c.n++;
     bench_team_begin(b, b->size);
     print_names(&c);
-    if (b->options.nsizes > 0 && sizes[0] != 0)
-        for (int i = 0; i < b->options.nsizes; i++)
-            one_size(&c, b->options.sizes[i]);
-    else
-        for (; *sizes != BENCH_END; sizes++)
-            one_size(&c, *sizes);
+    const int nsizes = bench_test_sizes(b, test, &sizes);
+    b->steps = nsizes * c.n;
+    for (int i = 0; i < nsizes; i++)
+        one_size(&c, sizes[i]);
     b->host->choose("");
     bench_team_end(b);
     compare_print_conclusion(&c);

@@ -110,6 +110,7 @@ void bench_forced_measure(struct bench *b, void (*batch)(void *arg, int n), void
                 b->failed = true;
             }
             f->time[k][round] = forced_time_turn(b, batch, arg, plan[0], count, samples);
+            bench_progress(b, (double)(round * f->n + i + 1) / (BENCH_ROUNDS * f->n));
         }
     }
     forced_set_protocol("auto");

@@ -71,6 +71,12 @@ static bool measure_is_over(MPI_Comm comm, double start, double seconds)
     return enough;
 }
 
+void bench_progress(struct bench *b, double part)
+{
+    if (b->rank == 0 && b->report)
+        progress_report(&b->progress, b->steps_done + part, b->steps, "%d figures", b->figures);
+}
+
 void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(void *arg, int n), void *arg,
                    struct bench_stats *out)
 {
@@ -93,6 +99,7 @@ void bench_measure(struct bench *b, MPI_Comm comm, bool worst, void (*batch)(voi
         mine[i] = (b->times_itself ? b->own_time : whole) / n;
         if ((i + 1) % LOOK_EVERY == 0 && measure_is_over(comm, start, b->options.seconds))
             count = i + 1;
+        bench_progress(b, (double)i / count);
     }
     if (worst)
         MPI_Reduce(mine, all, count, MPI_DOUBLE, MPI_MAX, 0, comm);

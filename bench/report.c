@@ -15,8 +15,6 @@ enum { FIGURES_MAX = 256, DOCUMENT_FLAT = 3 };
 
 struct bench_report {
     bool json;
-    int rows;
-    double started, reported;
     struct json document;
     char *kept; /* notes and ratios, for the end */
     size_t kept_len;
@@ -29,8 +27,6 @@ struct bench_report {
     } figures[FIGURES_MAX];
     int nfigures;
 };
-
-static const double quiet_seconds = 5;
 
 static void open_document(struct bench *b, const char *place)
 {
@@ -85,32 +81,13 @@ struct bench_report *bench_report_open(struct bench *b)
         MPI_Abort(b->comm, 1);
     b->init_time = slowest;
     r->json = b->options.json;
-    r->started = r->reported = MPI_Wtime();
+    progress_start(&b->progress, "bench");
     r->kept_stream = tmpfile();
     b->report = r;
     b->out = open_output(b);
     if (b->rank == 0)
         print_head(b);
     return r;
-}
-
-/* A line on standard error every few seconds while no table grows on standard output, with an estimate once a tenth is done. */
-static void report_progress(struct bench *b, const char *test, const char *size)
-{
-    struct bench_report *r = b->report;
-    const double now = MPI_Wtime(), took = now - r->started;
-    int done = 0, all = 0;
-    if ((!r->json && b->out == stdout) || now - r->reported < quiet_seconds)
-        return;
-    r->reported = now;
-    for (int i = 0; i < bench_ntests; i++)
-        all += b->options.wanted >> i & 1;
-    for (int i = 0; i < b->at; i++)
-        done += b->options.wanted >> i & 1;
-    fprintf(stderr, "bench: %.0f s, %d figures, last %s %s", took, r->rows, test, size);
-    if (done > 0 && 10 * done >= all && !b->options.compare)
-        fprintf(stderr, "; about %.0f s remain", took / done * (all - done));
-    fputc('\n', stderr);
 }
 
 static void write_row(struct bench *b, const char *test, const char *algorithm, size_t bytes, double best,
@@ -154,8 +131,9 @@ static void print_row(struct bench *b, const char *test, const char *algorithm, 
             bench_forced_text(&b->options.forced, b->out);
         fflush(b->out);
     }
-    r->rows++;
-    report_progress(b, test, size);
+    b->figures++;
+    if (!r->json && b->out == stdout)
+        progress_reset(&b->progress);
     b->options.forced.measured = false;
 }
 
@@ -240,7 +218,7 @@ static void close_document(struct bench *b)
     if (b->options.compare)
         json_string(j, "setting", r->setting);
     json_int(j, "wrong", b->errors);
-    json_real(j, "seconds", MPI_Wtime() - r->started);
+    json_real(j, "seconds", progress_clock() - b->progress.started);
     json_end(j);
 }
 
@@ -277,7 +255,7 @@ static void print_summary(const struct bench *b)
     if (barrier > 0 && allreduce > 0)
         printf("\n  barrier, allreduce %9.2f us, %.2f us", barrier, allreduce);
     if (b->errors == 0)
-        printf("\n  All data arrived as sent. %.1f s.\n", MPI_Wtime() - r->started);
+        printf("\n  All data arrived as sent. %.1f s.\n", progress_clock() - b->progress.started);
 }
 
 void bench_report_close(struct bench *b)
@@ -290,7 +268,7 @@ void bench_report_close(struct bench *b)
         report_print_stored(b, 'R');
         report_print_stored(b, 'N');
         if (b->errors == 0)
-            fprintf(b->out, "All data arrived as sent. %.1f s.\n", MPI_Wtime() - r->started);
+            fprintf(b->out, "All data arrived as sent. %.1f s.\n", progress_clock() - b->progress.started);
         if (b->options.summary)
             print_summary(b);
         if (b->errors)

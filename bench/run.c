@@ -1,19 +1,10 @@
 /* run.c: the benchmark from MPI_Init to MPI_Finalize: which tests, with which ranks, in which order.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "bench.h"
-
-static double bench_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
 
 /* Ranks that take part in a test; 0 when it cannot run. */
 static int team_size(const struct bench *b, const struct bench_test *test)
@@ -34,15 +25,24 @@ static bool needs_threads(const struct bench *b, const struct bench_test *test)
 
 static void run_sizes(struct bench *b, const struct bench_test *test)
 {
-    const size_t *sizes = b->options.brief ? test->brief_sizes : test->sizes;
-    bool has_sizes = sizes[0] != 0 || sizes[1] != BENCH_END;
-    if (b->options.nsizes > 0 && has_sizes) {
-        for (int i = 0; i < b->options.nsizes; i++)
-            test->run(b, test, b->options.sizes[i]);
-        return;
+    const size_t *sizes;
+    const int n = bench_test_sizes(b, test, &sizes);
+    for (int i = 0; i < n; i++) {
+        test->run(b, test, sizes[i]);
+        b->steps_done++;
     }
-    for (; *sizes != BENCH_END; sizes++)
-        test->run(b, test, *sizes);
+}
+
+static int count_steps(const struct bench *b)
+{
+    const size_t *sizes;
+    int steps = 0;
+    for (int i = 0; i < bench_ntests; i++) {
+        const struct bench_test *test = &bench_tests[i];
+        if (b->options.wanted >> i & 1 && team_size(b, test) > 0 && !needs_threads(b, test))
+            steps += bench_test_sizes(b, test, &sizes);
+    }
+    return steps;
 }
 
 static void run_test(struct bench *b, const struct bench_test *test)
@@ -66,12 +66,13 @@ static void run_test(struct bench *b, const struct bench_test *test)
 static int bench_run_tests(struct bench *b)
 {
     b->place = bench_place_find(b);
+    b->steps = b->options.compare ? 0 : count_steps(b);
     bench_report_open(b);
     if (b->options.compare)
         bench_compare(b);
-    for (b->at = 0; b->at < bench_ntests && !b->options.compare; b->at++)
-        if (b->options.wanted >> b->at & 1)
-            run_test(b, &bench_tests[b->at]);
+    for (int i = 0; i < bench_ntests && !b->options.compare; i++)
+        if (b->options.wanted >> i & 1)
+            run_test(b, &bench_tests[i]);
     long errors = b->errors;
     MPI_Allreduce(&errors, &b->errors, 1, MPI_LONG, MPI_SUM, b->comm);
     bench_report_close(b);
@@ -82,7 +83,7 @@ static int bench_run_tests(struct bench *b)
 int bench_main(const struct bench_host *host, int argc, char **argv)
 {
     struct bench b = {.host = host, .comm = MPI_COMM_NULL, .team = MPI_COMM_NULL};
-    double start = bench_clock();
+    double start = progress_clock();
     /* The command line is read after MPI_Init; only the level of threads must be known before. */
     bool threads = false;
     for (int i = 1; i < argc; i++)
@@ -90,7 +91,7 @@ int bench_main(const struct bench_host *host, int argc, char **argv)
     int level = MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     b.threads_allowed = threads && level == MPI_THREAD_MULTIPLE;
-    b.init_time = bench_clock() - start;
+    b.init_time = progress_clock() - start;
     MPI_Comm_dup(MPI_COMM_WORLD, &b.comm);
     MPI_Comm_rank(b.comm, &b.rank);
     MPI_Comm_size(b.comm, &b.size);

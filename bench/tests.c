@@ -75,3 +75,17 @@ const struct bench_test bench_tests[] = {
      none, none, bench_limits},
 };
 const int bench_ntests = (int)(sizeof(bench_tests) / sizeof(bench_tests[0]));
+
+int bench_test_sizes(const struct bench *b, const struct bench_test *test, const size_t **sizes)
+{
+    int n = 0;
+    *sizes = b->options.brief ? test->brief_sizes : test->sizes;
+    const bool has_sizes = (*sizes)[0] != 0 || (*sizes)[1] != BENCH_END;
+    if (b->options.nsizes > 0 && has_sizes) {
+        *sizes = b->options.sizes;
+        return b->options.nsizes;
+    }
+    while ((*sizes)[n] != BENCH_END)
+        n++;
+    return n;
+}

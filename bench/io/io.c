@@ -17,6 +17,7 @@
 
 #include "../bench.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 
 enum { NAME_SIZE = 512, ONLY_MAX = 8 };
 #define CLOCKS_DIFFER_S 1.0 /* between ranks that begin after a barrier */
@@ -34,7 +35,7 @@ struct setup {
     const char *folder;
     struct json document;
     unsigned char *out, *in;
-    double begun, spoke; /* MPI_Wtime */
+    struct progress progress;
 };
 
 /* One case: how the file is opened and seen. piece 0: the rank's part is one block. */
@@ -257,18 +258,15 @@ static void once_plain(const struct setup *s, const struct layout *l, double out
 }
 
 #define LAYOUTS  ((int)(sizeof(layouts) / sizeof(layouts[0])))
-#define SPEAK_S  5.0
 #define SETTLE_S 0.2
 
 /* A line every few seconds, so that a long run is not taken for one that hangs. */
 static void io_print_progress(struct setup *s, const struct layout *l, int run)
 {
-    const double now = MPI_Wtime();
-    if (s->rank != 0 || now - s->spoke < SPEAK_S)
-        return;
-    fprintf(stderr, "bench io: case %d of %d (%s), run %d of %d, %.0f s so far\n", (int)(l - layouts) + 1,
-            LAYOUTS, l->name, run + 1, s->repeat, now - s->begun);
-    s->spoke = now;
+    const int at = (int)(l - layouts);
+    if (s->rank == 0)
+        progress_report(&s->progress, at * s->repeat + run, LAYOUTS * s->repeat,
+                        "case %d of %d (%s), run %d of %d", at + 1, LAYOUTS, l->name, run + 1, s->repeat);
 }
 
 static void io_measure_layout(struct setup *s, const struct layout *l)
@@ -433,7 +431,7 @@ int bench_io_main(const struct bench_host *host, int argc, char **argv)
     MPI_Bcast(s.name, NAME_SIZE, MPI_CHAR, 0, MPI_COMM_WORLD);
     remove_at_end(&s);
     s.hints = hints_info();
-    s.begun = s.spoke = MPI_Wtime();
+    progress_start(&s.progress, "bench io");
     s.out = new_buffer(&s);
     s.in = new_buffer(&s);
     if (s.rank == 0)

@@ -17,6 +17,7 @@
 #include "cli/json.h"
 #include "simulate.h"
 #include "cli/number.h"
+#include "cli/progress.h"
 
 enum { RESULTS_MAX = 64 };
 
@@ -218,12 +219,11 @@ static const char *collective_rules_choice(const struct sim_options *o, int rank
     return a ? a->name : "";
 }
 
-static double collective_clock(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
+struct sim_progress {
+    struct progress progress;
+    uint64_t events;
+    double work, all; /* simulations complete and of the whole run, each weighted by its number of nodes */
+};
 
 static int compare_by_time(const void *a, const void *b)
 {
@@ -275,21 +275,46 @@ static void print_json(struct json *j, const struct sim_options *o, size_t nodes
     }
 }
 
+/* Whether the simulation includes this algorithm for so many nodes. */
+static bool is_simulated(const struct sim_options *o, const struct coll_algorithm *a,
+                         const struct coll_algorithm *only, size_t nodes)
+{
+    const struct coll_shape shape = {
+        .kind = o->kind, .size = (int)nodes * o->per_node, .commutative = true, .adjacent = true};
+    return a->generate && (!o->algorithm || a == only) && algorithm_fits(a, &shape);
+}
+
+static int count_sizes(const struct sim_options *o)
+{
+    return o->kind == COLL_BARRIER ? 1 : o->nsizes;
+}
+
+/* All simulations, each weighted by its number of nodes: the number of events grows with it. */
+static double sum_work(const struct sim_options *o)
+{
+    int parameter[COLL_PARAMETERS] = {0};
+    const struct coll_algorithm *only = o->algorithm ? parse_algorithm(o, parameter) : NULL;
+    double work = 0;
+    for (int n = 0; n < o->nnodes; n++)
+        for (size_t i = 0; i < algorithms_count(); i++)
+            if (is_simulated(o, algorithms_get(i), only, o->nodes[n]))
+                work += (double)o->nodes[n] * count_sizes(o);
+    return work;
+}
+
 /* All algorithms for one number of nodes and one size, fastest first; returns their number. */
 static int collective_simulate(const struct sim_options *o, size_t nodes, size_t bytes,
-                               struct sim_result *results, uint64_t *events)
+                               struct sim_result *results, struct sim_progress *done)
 {
     int count = 0, parameter[COLL_PARAMETERS] = {0};
     const struct coll_algorithm *only = o->algorithm ? parse_algorithm(o, parameter) : NULL;
-    struct coll_shape shape = {
-        .kind = o->kind, .size = (int)nodes * o->per_node, .commutative = true, .adjacent = true};
     for (size_t i = 0; i < algorithms_count() && count < RESULTS_MAX; i++) {
         const struct coll_algorithm *a = algorithms_get(i);
-        if (!a->generate || (o->algorithm && a != only) || !algorithm_fits(a, &shape))
+        if (!is_simulated(o, a, only, nodes))
             continue;
         struct job_order order = {.machine = &o->machine,
                                   .algorithm = a,
-                                  .ranks = shape.size,
+                                  .ranks = (int)nodes * o->per_node,
                                   .per_node = o->per_node,
                                   .root = o->root,
                                   .bytes = bytes,
@@ -298,12 +323,15 @@ static int collective_simulate(const struct sim_options *o, size_t nodes, size_t
         memcpy(order.parameter, parameter, sizeof(parameter));
         results[count].algorithm = a;
         job_simulate(&order, &results[count].report);
-        *events += results[count++].report.events;
+        done->events += results[count++].report.events;
+        done->work += (double)nodes;
+        progress_report(&done->progress, done->work, done->all, "%.1f million events",
+                        (double)done->events * 1e-6);
     }
     if (asks_for_switches(o) && count < RESULTS_MAX) {
         results[count].algorithm = &in_switches;
         barrier_in_switches(&o->machine, (uint32_t)nodes, &results[count].report);
-        *events += results[count++].report.events;
+        done->events += results[count++].report.events;
     }
     qsort(results, (size_t)count, sizeof(*results), compare_by_time);
     return count;
@@ -313,9 +341,9 @@ static int collective_run(const struct sim_options *o)
 {
     struct sim_result results[RESULTS_MAX];
     struct json j = {.out = stdout};
-    uint64_t events = 0;
-    double started = collective_clock(), spoke = started;
+    struct sim_progress done = {.all = sum_work(o)};
     const char *kind = inside_of_library()->coll_kind_name((int)o->kind);
+    progress_start(&done.progress, "sim");
     if (o->json) {
         json_object(&j, NULL);
         json_string(&j, "program", "fishplate-lab sim");
@@ -330,30 +358,25 @@ static int collective_run(const struct sim_options *o)
         printf("%8s %8s  %-20s %12s %8s %12s\n", "nodes", "size", "algorithm", "us", "x best", "messages");
     }
     for (int n = 0; n < o->nnodes; n++)
-        for (int s = 0; s < (o->kind == COLL_BARRIER ? 1 : o->nsizes); s++) {
+        for (int s = 0; s < count_sizes(o); s++) {
             int count = collective_simulate(o, o->nodes[n], o->kind == COLL_BARRIER ? 0 : o->sizes[s],
-                                            results, &events);
+                                            results, &done);
             if (o->json)
                 print_json(&j, o, o->nodes[n], o->sizes[s], results, count);
             else
                 print_text(o, o->nodes[n], o->sizes[s], results, count);
-            if (collective_clock() - spoke > 5) {
-                spoke = collective_clock();
-                fprintf(stderr, "sim: %.0f s, %.1f million events so far\n", spoke - started,
-                        (double)events * 1e-6);
-            }
         }
-    double seconds = collective_clock() - started;
+    double seconds = progress_clock() - done.progress.started;
     if (o->json) {
         json_end(&j);
-        json_int(&j, "events", (long long)events);
+        json_int(&j, "events", (long long)done.events);
         json_real(&j, "seconds", seconds);
         json_end(&j);
         putchar('\n');
     } else {
         double used = (double)clock() / CLOCKS_PER_SEC;
         printf("\n%.2f million events in %.2f s (%.2f s of processor time, %.1f million events a second)\n",
-               (double)events * 1e-6, seconds, used, used > 0 ? (double)events * 1e-6 / used : 0);
+               (double)done.events * 1e-6, seconds, used, used > 0 ? (double)done.events * 1e-6 / used : 0);
     }
     return 0;
 }

@@ -4,6 +4,7 @@
 #ifndef FP_LAB_SIMULATE_RAILS_H
 #define FP_LAB_SIMULATE_RAILS_H
 
+#include "cli/progress.h"
 #include "lab/sim/stream.h"
 #include "lab/sim/traffic.h"
 #include "tools/fishplate/chart.h"
@@ -28,7 +29,7 @@ struct study {
     struct study_run *runs; /* each is made once */
     size_t runs_count, runs_room;
     uint64_t events;
-    double started, spoke;
+    struct progress progress;
 };
 
 /* The report of a run, made now or before. Ends the process when memory runs out. */

@@ -46,23 +46,13 @@ static bool rails_study_is_equal(const struct study_key *a, const struct study_k
            a->kib == b->kib && a->load == b->load && a->shortest_kib == b->shortest_kib;
 }
 
-static double clock_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void rails_study_progress(struct study *s)
 {
-    double now = clock_seconds();
-    if (s->started == 0)
-        s->started = s->spoke = now;
-    if (s->quiet || now - s->spoke < 5)
-        return;
-    s->spoke = now;
-    fprintf(stderr, "sim rails: %.0f s, %zu runs, %.1f million events so far\n", now - s->started,
-            s->runs_count, (double)s->events * 1e-6);
+    if (!s->progress.program)
+        progress_start(&s->progress, "sim rails");
+    if (!s->quiet)
+        progress_report(&s->progress, 0, 0, "%zu runs, %.1f million events", s->runs_count,
+                        (double)s->events * 1e-6);
 }
 
 static struct traffic_report rails_study_simulate(struct study *s, struct study_key key)

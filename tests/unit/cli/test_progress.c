@@ -1,0 +1,53 @@
+/* test_progress.c: progress is reported only after silence, and with the time left once that is known.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/progress.h"
+#include "test.h"
+
+/* The line that a report prints of a command that has run 60 seconds and was silent for the last `silent`; "": none. */
+static const char *line_of(double silent, double done, double all)
+{
+    static char line[128];
+    struct progress p;
+    FILE *file = tmpfile();
+    fflush(stderr);
+    const int old = dup(STDERR_FILENO);
+    if (!file || old < 0 || dup2(fileno(file), STDERR_FILENO) < 0)
+        return "no file";
+    progress_start(&p, "tool");
+    p.started -= 60;
+    p.reported -= silent;
+    progress_report(&p, done, all, "%d figures", 3);
+    progress_report(&p, done, all, "%s", "the second report comes too early");
+    dup2(old, STDERR_FILENO);
+    close(old);
+    rewind(file);
+    if (!fgets(line, sizeof(line), file))
+        line[0] = '\0';
+    EXPECT(!fgets(line + 100, 28, file));
+    fclose(file);
+    return line;
+}
+
+static void progress_waits_for_silence(void)
+{
+    EXPECT_STR(line_of(0, 30, 100), "");
+    EXPECT_STR(line_of(60, 0, 0), "tool: 60 s: 3 figures\n");
+}
+
+static void progress_estimates_the_time_left(void)
+{
+    EXPECT_STR(line_of(60, 75, 100), "tool: 60 s: 3 figures; about 20 s remain\n");
+    EXPECT_STR(line_of(60, 1, 100), "tool: 60 s: 3 figures\n");
+    EXPECT_STR(line_of(60, 100, 100), "tool: 60 s: 3 figures\n");
+}
+
+int main(void)
+{
+    TEST_RUN(progress_waits_for_silence);
+    TEST_RUN(progress_estimates_the_time_left);
+    return test_result();
+}
