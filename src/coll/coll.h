@@ -35,13 +35,13 @@ struct coll_args {
     bool vector; /* a v or w variant: blocks differ, at least at some rank */
 };
 
-/* Blocking. The common small cases allocate nothing. */
+/* Runs a blocking call. The common small cases allocate nothing. */
 int coll_run(const struct coll_args *args);
 
-/* Nonblocking: everything the user may free meanwhile is retained. */
+/* Starts a nonblocking call. Everything that the user may free meanwhile is retained. */
 int coll_start(const struct coll_args *args, struct request **out);
 
-/* Persistent: inactive until its ops->start. */
+/* Creates a persistent request, inactive until its ops->start. */
 int coll_init(const struct coll_args *args, struct request **out);
 
 /* Reads FISHPLATE_COLL and FISHPLATE_DEBUG, and registers for the end of communicators. Called at

@@ -126,13 +126,14 @@ bool coll_args_on_device(const struct coll_args *args)
     return side_on_device(args, &args->send, true) || side_on_device(args, &args->recv, false);
 }
 
-/* Processes that use a GPU in turns wait for each other, so a call takes longer the more they are (docs/gpu.md). */
+/* The size from which calls use GPU kernels. Processes that use a GPU in turns wait for each other, so it grows with
+ * their number (docs/gpu.md). */
 uint64_t coll_device_least(int ranks)
 {
     return (uint64_t)least.value * (uint64_t)MAX(ranks - 1, 1);
 }
 
-/* Whether the data has no holes, as direct messages and kernels require. */
+/* True if the data has no holes, as direct messages and kernels require. */
 static bool is_dense(const struct coll_side *side)
 {
     MPI_Aint offset;
@@ -176,7 +177,7 @@ static int out_of_memory(const struct coll_args *args)
     return err_set(MPI_ERR_NO_MEM, "%s: out of memory for a copy of a buffer in GPU memory", args->name);
 }
 
-/* The copy of a reduction's buffer has the layout that the operator needs. */
+/* Opens the copy of a reduction's buffer, which has the layout that the operator needs. */
 static void open_reduction(struct copied_side *s, struct coll_side *side, MPI_Count count)
 {
     s->single = (struct piece){side->buf, count, side->type, 0};
@@ -199,7 +200,7 @@ static void add_block(struct copied_side *s, struct piece b)
         s->pieces[s->npieces++] = b;
 }
 
-/* The copy of any other buffer is packed; block after block. */
+/* Opens the packed copy of any other buffer, block after block. */
 static int open_blocks(struct copied_side *s, const struct coll_args *args, struct coll_side *side,
                        int blocks)
 {
@@ -256,7 +257,8 @@ static void close_side(struct copied_side *s)
         gpu_put_buffer(s->host, s->size);
 }
 
-/* Some receive blocks remain as they are: one's own in place, those of MPI_PROC_NULL, the first rank's of an exclusive scan. */
+/* True if blocks of the receive buffer keep their contents: one's own in place, those of MPI_PROC_NULL, the first
+ * rank's in an exclusive scan. */
 static bool reads_recv(const struct coll_args *args, bool is_root)
 {
     return args->in_place || args->kind >= COLL_NEIGHBOR_ALLGATHER || args->kind == COLL_EXSCAN ||
@@ -334,7 +336,7 @@ static void inner_done(struct request *inner)
     end(inner->user);
 }
 
-/* After the inner request was started: it may be complete already. */
+/* Called after the inner request was started, which may be complete already. */
 static void watch_inner(struct copies_request *r)
 {
     if (atomic_load_explicit(&r->inner->complete, memory_order_acquire)) {

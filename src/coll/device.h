@@ -11,7 +11,7 @@
 
 bool coll_args_on_device(const struct coll_args *args);
 
-/* False unless a buffer of the call is in GPU memory. */
+/* True if a buffer of the call is in GPU memory. */
 static inline bool coll_is_on_device(const struct coll_args *args)
 {
     return gpu_may_have_memory() && coll_args_on_device(args);

@@ -50,7 +50,7 @@ bool executor_try(struct call *call, const struct coll_choice *choice, struct re
     return false;
 }
 
-/* After an executor has declined. */
+/* The next choice after an executor has declined. */
 static struct coll_choice choose_next(struct call *call)
 {
     struct coll_choice next = coll_select(&call->shape, &call->where, call->form == FORM_BLOCKING);

@@ -29,10 +29,10 @@ extern const struct coll_executor *const coll_executors[];
 
 /* Runs the call by this choice if an executor fits and accepts it. */
 bool executor_try(struct call *call, const struct coll_choice *choice, struct request **request, int *rc);
-/* The same; if none fits, by the next choices of the rules, the last of which always fits. */
+/* The same; if no executor accepts, continues with the next choices of the rules, the last of which always fits. */
 int executor_run(struct call *call, const struct coll_choice *choice, struct request **request);
 
-/* Another choice may be made from now on, at all ranks: drops what executors keep of the last one. */
+/* Called when all ranks may make another choice: drops what executors keep of the last one. */
 void executors_reselect(struct coll_state *state);
 
 #endif

@@ -54,7 +54,8 @@ static __attribute__((noinline, cold)) void report(const struct comm *c, const s
     boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence); /* as errors with the same cause do */
 }
 
-/* This rank's call of this form with this number; false when it has not been made yet, or too long ago, or has been reported. */
+/* Finds this rank's call of this form with this number. False if it was not made yet, was made too long ago, or was
+ * reported. */
 static bool call_numbered(const struct comm *c, enum coll_form form, uint32_t number, struct known *out)
 {
     const uint32_t calls = form < COLL_FORMS ? c->coll_sequence[form] : 0;
@@ -82,7 +83,7 @@ static struct comm *numbered_by(struct proc *p, uint64_t context, bool local)
     return NULL;
 }
 
-/* The first call through shared memory at rank 0, as announced to a rank that is not in such a call. */
+/* Checks the announcement of rank 0's first call through shared memory against a rank that is in another call. */
 static void look_at_agreement(const struct comm *c, const struct known *mine, int source,
                               const struct coll_agreement *first)
 {
@@ -93,7 +94,7 @@ static void look_at_agreement(const struct comm *c, const struct known *mine, in
         report(c, mine, &theirs);
 }
 
-/* A message that waits for its receive. */
+/* Checks a message that waits for its receive. */
 static void look_at_message(void *arg, struct envelope env, const void *payload, uint64_t length)
 {
     struct proc *p = arg;
@@ -119,7 +120,7 @@ static void look_at_message(void *arg, struct envelope env, const void *payload,
         report(c, &mine, &theirs);
 }
 
-/* Flags in shared memory tell nothing to a rank that waits for a message, nor to one that has left. */
+/* Checks the flags in shared memory, which are invisible to a rank that waits for a message and to one that has left. */
 static void look_at_shared(const struct comm *c)
 {
     const struct shared_head *head = c->coll->shared->head;

@@ -74,7 +74,7 @@ struct coll_agreement {
 /* Installs the check that a rank makes before it sleeps. */
 void mismatch_open(struct proc *p);
 
-/* Looks now. Ends the job with a sentence that names both calls when it finds a mistake. */
+/* Checks now. Ends the job with a message that names both calls if they do not match. */
 void mismatch_look(struct proc *p);
 /* The same check for one communicator without calls in progress. */
 void mismatch_look_at(const struct comm *c);

@@ -7,7 +7,8 @@
 #include "coll/executor.h"
 #include "coll/select/tuning.h"
 
-/* A reduction that ended because a process died: the rank that was to have the result has its own part of it. */
+/* Handles a reduction that ended because a process died: the rank that was to have the result keeps its own
+ * contribution. */
 static __attribute__((cold, noinline)) int fail(const struct coll_args *args, int rc)
 {
     const bool root = args->kind == COLL_ALLREDUCE ||
@@ -67,7 +68,8 @@ int coll_start(const struct coll_args *args, struct request **out)
     return coll_make_request(args, FORM_NONBLOCKING, out);
 }
 
-/* Requests may be started in different orders at different ranks, but are made in the same one: that numbers them. */
+/* Creates a persistent request. Ranks may start requests in different orders, but create them in the same order, which
+ * numbers them. */
 int coll_init(const struct coll_args *args, struct request **out)
 {
     return coll_make_request(args, FORM_PERSISTENT, out);

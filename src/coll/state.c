@@ -39,7 +39,7 @@ static bool on_several_nodes(const struct comm *c)
     return several;
 }
 
-/* The same at every rank; 0 when a rank's place is not known. Negative: out of memory. */
+/* The number of nodes; the same at every rank, 0 if a rank's node is unknown. Negative: out of memory. */
 static int count_nodes(const struct comm *c)
 {
     const struct boot *boot = c->proc->boot;

@@ -21,7 +21,7 @@ static void allgather_linear_generate(const struct coll_shape *shape, struct sch
 COLL_ALGORITHM(allgather_linear, .name = "linear", .kind = COLL_ALLGATHER, .window = true,
                .generate = allgather_linear_generate, .doc = "everyone sends to everyone");
 
-/* Both groups count from their own rank on, so that no rank is everyone's first. */
+/* Every rank starts with a partner derived from its own rank, so that no rank is the first partner of all. */
 static void generate_inter(const struct coll_shape *shape, struct sched *s)
 {
     for (int k = 0; k < shape->remote_size; k++) {

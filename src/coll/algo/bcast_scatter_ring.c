@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-/* Parts that number `me` (counted from the root) holds after the scatter: me .. me + held - 1. */
+/* The number of parts that rank `me` (counted from the root) holds after the scatter: me .. me + held - 1. */
 static int scatter_count_parts(int me, int size)
 {
     int64_t low = me == 0 ? size : me & -me;

@@ -22,7 +22,7 @@ bool hbarrier_can_run_fast(const struct hbarrier *w)
     return w->method == METHOD_WRITE && !w->switched && !w->may_multicast && w->leads && w->nlocal == 1;
 }
 
-/* Progress may be needed, and another thread or rank the processor. */
+/* False if progress may be needed, or another thread or rank needs the processor. */
 static bool can_hurry(const struct hbarrier *w)
 {
     return list_empty(&w->lane[0].runs) && !w->busy && !w->net->oversubscribed && !w->net->lock;
@@ -35,7 +35,7 @@ static bool is_set(const struct hbarrier *w, int partner)
         w->lane[0].machine.turn);
 }
 
-/* Flags of the partners from `first` to before `end`. */
+/* Polls the flags of the partners from `first` to before `end`. */
 static bool poll_flags(const struct hbarrier *w, int first, int end)
 {
     for (int looks = 0; looks < LOOKS; looks++) {

@@ -127,7 +127,7 @@ struct hbarrier {
     struct hbarrier_lane lane[HBARRIER_LANES];
 };
 
-/* Everything but the agreement with the others. */
+/* Prepares the barrier except for the agreement with the other ranks. */
 int hbarrier_open(struct coll_state *state, const struct coll_choice *choice, struct hbarrier **out);
 void hbarrier_drop(struct hbarrier *w);
 
@@ -143,11 +143,11 @@ static inline struct hbarrier_lane *hbarrier_lane_of(const struct hbarrier_run *
 
 /* Advances the barrier as far as possible without waiting. */
 void hbarrier_advance(struct hbarrier_run *r);
-/* Whether `run` (a struct hbarrier_run) can advance. */
+/* True if `run` (a struct hbarrier_run) can advance. */
 bool hbarrier_can_advance(void *run);
 /* Writes the number of the barrier that is under way in that lane to the flag of partner i. */
 int hbarrier_flag(struct hbarrier *w, int i, int lane);
-/* The flags of this leader's partners of a round: sets theirs, or checks its own. */
+/* Sets the flags of this leader's partners of a round, or checks its own. */
 void hbarrier_write_round(struct hbarrier_run *r, int round);
 bool hbarrier_round_written(const struct hbarrier_run *r, int round);
 /* Waits until a run that has its lane is complete. */
@@ -161,7 +161,7 @@ void hbarrier_record_error(struct hbarrier_run *r, int rc);
 void hbarrier_send(struct hbarrier_run *r, int rank, const void *data, size_t bytes);
 void hbarrier_recv(struct hbarrier_run *r, int rank, void *data, size_t bytes);
 
-/* A blocking barrier by RDMA writes, if it can be done without waiting in rounds: a cached selection (state.h). */
+/* Runs a blocking barrier by RDMA writes if that is possible without waiting in rounds: a cached selection (state.h). */
 bool hbarrier_run_fast(const struct coll_args *args, struct coll_state *state, int *rc);
 bool hbarrier_can_run_fast(const struct hbarrier *w);
 
@@ -172,7 +172,8 @@ int hbarrier_tree_fan(const struct hbarrier *w);
 /* Collective and blocking; called by MPI_Barrier only. */
 int hbarrier_open_multicast(struct hbarrier *w);
 void hbarrier_close_multicast(struct hbarrier *w);
-/* In round 0 a leader waits for its children; in round 1 it reports to its parent, and the first leader sends. */
+/* The release by multicast: in round 0 a leader waits for its children; in round 1 it reports to its parent, and the
+ * first leader sends. */
 void hbarrier_tree_round(struct hbarrier_run *r, int round);
 bool hbarrier_tree_over(struct hbarrier_run *r, int round);
 

@@ -54,7 +54,7 @@ static inline enum barrier_machine_action barrier_machine_begin(struct barrier_m
     return BARRIER_EXPECT;
 }
 
-/* All members, or the partners of the round, have arrived: the next action. */
+/* Called when all members, or the partners of the round, have arrived. Returns the next action. */
 static inline enum barrier_machine_action barrier_machine_go_on(struct barrier_machine *m,
                                                                 const struct barrier_machine_shape *shape)
 {
@@ -104,8 +104,9 @@ int barrier_tree(int leader, int leaders, int fan, int first, struct barrier_par
 /* The second half: in round `first` leader 0 sets the flags of all others. */
 int barrier_star(int leader, int leaders, int first, struct barrier_partner *out, int most);
 
-/* A flag holds the number of the last barrier for which it was set. Its writer is at most one barrier ahead of a rank that
- * reads it, since it cannot leave a barrier that this rank has not entered. So it is set when it is not behind. */
+/* True if the flag was set for this barrier. A flag holds the number of the last barrier for which it was set. Its
+ * writer is at most one barrier ahead of the reader, since it cannot leave a barrier that the reader has not entered.
+ * So the flag is set if it is not behind. */
 static inline bool barrier_flag_is_set(uint8_t flag, uint8_t turn)
 {
     return (int8_t)(uint8_t)(flag - turn) >= 0;

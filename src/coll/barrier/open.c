@@ -49,7 +49,7 @@ COLL_ALGORITHM(
            "(fetch-and-add), which then releases the others by RDMA writes; as rdma where adapters "
            "have no atomics, and with more than 96 nodes");
 
-/* Leaders in the order of their ranks, and the ranks of this node. */
+/* Finds the leaders, in the order of their ranks, and the ranks of this node. */
 static int find_leaders(struct hbarrier *w)
 {
     const struct comm *c = w->comm;
@@ -80,7 +80,7 @@ static int find_leaders(struct hbarrier *w)
     return 0;
 }
 
-/* The rounds of a schedule end at its fences. */
+/* Splits the schedule into rounds at its fences. */
 static int cut_rounds(struct hbarrier *w)
 {
     struct sched *s = &w->sched;
@@ -97,7 +97,8 @@ static int cut_rounds(struct hbarrier *w)
     return 0;
 }
 
-/* How leaders meet by messages: the algorithm that was named, or dissemination with as many partners as the writes have. */
+/* Makes the schedule by which leaders synchronise with messages: the named algorithm, or dissemination with as many
+ * partners as the writes have. */
 static int make_schedule(struct hbarrier *w, const struct coll_choice *choice, int n)
 {
     const struct coll_algorithm *a = w->may_write ? algorithm_find(COLL_BARRIER, "nway") : choice->algorithm;
@@ -132,7 +133,7 @@ static struct transport *find_transport(struct hbarrier *w)
     return t;
 }
 
-/* This leader's side: RDMA writes to its partners and into its memory are possible, without notification. */
+/* True if this leader can write to its partners, and they to its memory, without notification. */
 static bool can_write(struct hbarrier *w)
 {
     for (int i = 0; i < w->partners; i++) {
@@ -152,7 +153,7 @@ static bool can_write(struct hbarrier *w)
     return rc == 0;
 }
 
-/* The adapter that reaches the first leader, which all add to. */
+/* True if the adapter reaches the counter of the first leader by fetch-and-add. */
 static bool can_add(struct hbarrier *w)
 {
     struct peer *first;
@@ -161,9 +162,9 @@ static bool can_add(struct hbarrier *w)
             (comm_peer(w->comm, w->leader_rank[0], &first) == 0 && first->transport == w->transport));
 }
 
-/* What this leader can do. Ranks that take turns on a processor must be scheduled once for each round. Unless somebody names a barrier
- * they meet in the switch, which has one round, and where there is none by messages: those wake a rank that sleeps. The first
- * leader decides by asking for a group. */
+/* Describes what this leader supports. Ranks that share a processor must be scheduled once in each round, so unless
+ * the user names a barrier they use the switch, which has one round, or else messages, which wake a sleeping rank. The
+ * first leader decides by requesting a group. */
 static void barrier_describe_leader(struct hbarrier *w)
 {
     const bool turns = w->net->oversubscribed && !w->choice.named;
@@ -215,7 +216,8 @@ static void block_attach(struct hbarrier *w, uint64_t offset)
     w->block = offset == BLOCK_NONE ? NULL : (struct hbarrier_block *)(w->net->area + offset);
 }
 
-/* Who sets whose flags, and in how many rounds. Behind the rounds of METHOD_WRITE: those of METHOD_MULTICAST or METHOD_COUNTER. */
+/* Plans which leader sets which flags, and in how many rounds. Behind the rounds of METHOD_WRITE are those of
+ * METHOD_MULTICAST or METHOD_COUNTER. */
 static void make_plan(struct hbarrier *w, int n)
 {
     struct barrier_partner *at = w->partner_at;
@@ -304,14 +306,15 @@ void hbarrier_adopt_result(struct hbarrier *w)
     w->inbox = NULL;
 }
 
-/* The last rank that leaves a node's block frees it. */
+/* Leaves the node's block; the last rank frees it. */
 static void block_leave(struct hbarrier *w)
 {
     if (w->block && w->net->area && atomic_fetch_sub_explicit(&w->block->users, 1, memory_order_acq_rel) == 1)
         net_area_free(w->net, w->block_offset, block_length(w));
 }
 
-/* All that others write into this rank's memory has arrived: a rank leaves a barrier only when every flag of it is set. */
+/* Frees the barrier. All writes of others into this rank's memory have arrived: a rank leaves a barrier only when all
+ * its flags are set. */
 void hbarrier_drop(struct hbarrier *w)
 {
     if (--w->refs > 0)

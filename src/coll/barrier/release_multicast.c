@@ -59,7 +59,7 @@ void hbarrier_close_multicast(struct hbarrier *w)
     w->multicast = NULL;
 }
 
-/* The tree is in the list of partners, behind the rounds of the dissemination. */
+/* Runs a round of the tree, whose partners are listed behind the rounds of the dissemination. */
 void hbarrier_tree_round(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -79,7 +79,7 @@ void hbarrier_tree_round(struct hbarrier_run *r, int round)
     }
 }
 
-/* The group reports it once. */
+/* True when the tree's part is over; the group reports that once. */
 bool hbarrier_tree_over(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;

@@ -46,7 +46,8 @@ static void merge_setups(struct hbarrier *w, int round)
     }
 }
 
-/* The second time around, messages say that their senders have joined the group: nobody may enter before. */
+/* Synchronises after the group was joined: messages now say that their senders have joined. No rank may enter the
+ * barrier before. */
 static void sync_joined(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -73,7 +74,8 @@ static void send_addresses(struct hbarrier_run *r)
     }
 }
 
-/* Round 0: addresses of flags; then the agreement; then, if there may be a switch, who has joined. */
+/* Sends the setup messages. Round 0: addresses of flags; then the agreement; then, if a switch may be used, which
+ * ranks have joined. */
 static void send_setups(struct hbarrier_run *r, int round)
 {
     struct hbarrier *w = r->w;
@@ -114,8 +116,8 @@ static struct doorbell *bell_of(const struct hbarrier *w, int place)
     return net_bell_local(w->net, group_job_rank(w->comm->group, w->local[place]));
 }
 
-/* A leader that sleeps is woken by the rank that reports last, not by each. Of two that report together at least one finds
- * the other there: both order their report before their look. */
+/* Reports this rank's arrival to its leader. Only the rank that reports last wakes a sleeping leader. Of two that
+ * report at the same time at least one sees the other: both order their report before the check. */
 static void barrier_report_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
@@ -184,7 +186,7 @@ static void added(struct net_op *op, int status)
     r->pending--;
 }
 
-/* Atomics of the adapter alone change the counter; the first leader only reads it. */
+/* Adds this leader's arrival to the counter. Only atomics of the adapter change it; the first leader only reads it. */
 static void count_arrival(struct hbarrier_run *r)
 {
     struct hbarrier *w = r->w;
@@ -228,14 +230,14 @@ static bool counter_over(const struct hbarrier_run *r, int round)
 
 /* ---- the run ---- */
 
-/* Is it this one's turn? Persistent ones have flags of their own, but the first barrier must be over. */
+/* True if it is this run's turn. Persistent ones have flags of their own, but the first barrier must be complete. */
 static bool is_first(const struct hbarrier_run *r)
 {
     return list_first(&hbarrier_lane_of(r)->runs) == &r->link &&
            (r->lane == 0 || r->w->method != METHOD_SETUP) && !r->w->busy;
 }
 
-/* The network reports the end once. */
+/* True when the switch has completed the barrier, which the network reports once. */
 static bool is_switched(struct hbarrier_run *r)
 {
     if (!r->crossed)
@@ -243,7 +245,7 @@ static bool is_switched(struct hbarrier_run *r)
     return r->crossed;
 }
 
-/* Whether the stage can end. */
+/* True if the current stage can end. */
 static bool barrier_stage_is_ready(struct hbarrier_run *r)
 {
     const struct hbarrier *w = r->w;
@@ -356,7 +358,7 @@ void hbarrier_advance(struct hbarrier_run *r)
     }
 }
 
-/* Whether the run waits for flags of other nodes, which are written without a doorbell. */
+/* True if the run waits for flags of other nodes, which are written without a doorbell. */
 static bool is_unrung(const struct hbarrier_run *r)
 {
     return (r->method == METHOD_WRITE || r->method == METHOD_SWITCH || r->method == METHOD_COUNTER ||

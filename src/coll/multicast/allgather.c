@@ -77,7 +77,7 @@ static struct coll_side bytes_at(void *buf, size_t len)
     return (struct coll_side){.buf = buf, .count = (MPI_Count)len, .type = byte_type()};
 }
 
-/* To the leader, which is the first of its node. */
+/* Gathers the node's blocks at the leader, the first rank of its node. */
 static int within_node(struct gathering *g, char *mine)
 {
     struct comm *node = g->m->node;
@@ -123,7 +123,7 @@ static bool can_go_on(void *arg)
     return sends ? (!g->m->sending || g->m->sending == g) && net_group_may_send(g->m->group) : has_all(g);
 }
 
-/* True: my node's blocks are in the window. */
+/* True if this node's blocks are in the window. */
 static bool gathering_is_sent(struct gathering *g)
 {
     struct multicast *m = g->m;
@@ -176,7 +176,7 @@ static int between_nodes(struct gathering *g)
     return rc;
 }
 
-/* Whether the buffers suffice for all leaders to send at once; the same at all ranks. */
+/* True if the buffers are sufficient for all leaders to send at once; the same at all ranks. */
 static bool gathering_fits(const struct gathering *g)
 {
     size_t packets = 0;

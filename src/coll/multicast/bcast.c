@@ -219,7 +219,7 @@ static void multicast_begin(struct multicast_run *r)
     multicast_advance(r);
 }
 
-/* Checked before sleep: another thread or another hook may have made progress. */
+/* True if the broadcast can advance; checked before sleep, since another thread or hook may have made progress. */
 static bool can_go_on(void *arg)
 {
     const struct multicast_run *r = arg;
@@ -321,7 +321,8 @@ static const struct request_ops multicast_ops = {.name = "broadcast by multicast
 static const struct request_ops persistent_ops = {
     .name = "persistent broadcast by multicast", .start = multicast_start, .release = free_run};
 
-/* It is started any number of times, at each rank in an order of its own: so is its part within the node. */
+/* Prepares a persistent broadcast. It is started any number of times, in any order at each rank, and so is its part
+ * within the node. */
 static int make_persistent(struct multicast_run *r)
 {
     struct comm *node = r->m->node;

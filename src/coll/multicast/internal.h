@@ -18,9 +18,9 @@ enum multicast_parameter {
     PARAMETER_DELIVER,
     PARAMETER_PIGGYBACK
 };
-/* What is taken where nobody has chosen: an acknowledgement costs more than a packet, so one for several. No limit of size. */
+/* The defaults: one acknowledgement for several packets, since it costs more than a packet; no limit of size. */
 struct coll_choice multicast_preset(void);
-/* As the choice sets them, or the presets. */
+/* The parameters of the choice, or the defaults. */
 int multicast_parameter(const struct coll_choice *choice, enum multicast_parameter which);
 void multicast_forget(struct coll_state *state);
 
@@ -54,13 +54,14 @@ struct multicast_terms {
 /* Collective. A group that cannot be opened is no error: all ranks then go on without it. */
 int multicast_open(struct comm *c, const struct multicast_terms *terms, struct multicast **out);
 void multicast_free(struct multicast *m);
-/* NULL: not this way, at all ranks. `open`: this call may wait for the others, which the first use of multicast needs. */
+/* The multicast group of the communicator; NULL, at all ranks, if it has none. `open`: this call may wait for the
+ * others, which the first use of multicast requires. */
 struct multicast *multicast_get(struct coll_state *state, uint64_t bytes, const struct coll_choice *choice,
                                 bool open, int *rc);
 
 void multicast_close(struct coll_state *state);
 
-/* False: left to a schedule, at all ranks. request: NULL where the call blocks. */
+/* Starts a broadcast by multicast. False, at all ranks: use a schedule. request: NULL if the call blocks. */
 bool multicast_bcast(const struct call *call, const struct coll_choice *choice, struct request **request,
                      int *rc);
 bool multicast_allgather(const struct call *call, int *rc);

@@ -19,7 +19,7 @@ static uint32_t node_of(const struct comm *c, int rank)
     return c->proc->boot->node_of[group_job_rank(c->group, rank)];
 }
 
-/* Nodes in the order of their first ranks are the members. */
+/* Finds the members: the nodes in the order of their first ranks. */
 static int find_members(struct multicast *m, const struct comm *c)
 {
     const uint32_t nodes = c->proc->boot->nnodes;
@@ -40,7 +40,7 @@ static int find_members(struct multicast *m, const struct comm *c)
     return good ? 0 : err_set(MPI_ERR_NO_MEM, "out of memory for broadcasts among %d ranks", c->size);
 }
 
-/* Its own collectives go by messages. */
+/* Creates a communicator whose own collectives use messages. */
 static int make_comm(struct comm *parent, int color, struct comm **out)
 {
     struct coll_state *state;
@@ -70,7 +70,7 @@ static int peer_of(void *arg, uint32_t member, struct peer **out)
     return comm_peer(arg, (int)member, out);
 }
 
-/* One transport that multicasts leads to all other leaders, or NULL. *packet: what a frame of it can carry. */
+/* The transport that multicasts to all other leaders, or NULL. *packet: the payload of its frames. */
 static struct transport *find_transport(struct comm *leaders, size_t *packet)
 {
     struct transport *t = NULL;
@@ -87,8 +87,8 @@ static struct transport *find_transport(struct comm *leaders, size_t *packet)
     return t && t->multicast ? t : NULL;
 }
 
-/* The name of a new group. Other jobs have groups on the same network, and only the name distinguishes their packets from ours: numbers
- * that count up in every job would be the same in two of them. 0: the kernel has no random bytes. */
+/* A random name for a new group; 0 if the kernel has no random bytes. Other jobs have groups on the same network, and
+ * only the name distinguishes their packets from ours; counters of two jobs would be equal. */
 static uint64_t name_group(void)
 {
     uint64_t id;
@@ -128,7 +128,8 @@ static int multicast_join(struct multicast *m, const struct multicast_terms *ter
     return 0;
 }
 
-/* Whether all have joined. One of the ranks that have not prints the reason if users requested multicast. */
+/* Agrees whether all ranks have joined. One of the ranks that have not prints the reason if the user requested
+ * multicast. */
 static int multicast_agree_joined(struct multicast *m, const char *otherwise, struct net_group_card *mine,
                                   uint64_t found[2])
 {

@@ -40,7 +40,7 @@ enum coll_kind {
 
 const char *coll_kind_name(enum coll_kind kind);
 enum coll_form { FORM_BLOCKING, FORM_NONBLOCKING, FORM_PERSISTENT, COLL_FORMS };
-/* "MPI_Ibcast" */
+/* The name of the MPI function, "MPI_Ibcast". */
 const char *coll_call_name(enum coll_kind kind, enum coll_form form);
 
 /* Roots of an intercommunicator's rooted operations, seen from the root's own group; otherwise the root's
@@ -101,13 +101,13 @@ struct coll_algorithm {
     static const struct coll_algorithm *const var##_entry   \
         __attribute__((section("fp_coll_algorithms"), used)) = &var
 
-/* Iteration, and by name. */
+/* The number of algorithms, each of them, and one by name. */
 size_t algorithms_count(void);
 const struct coll_algorithm *algorithms_get(size_t index);
 const struct coll_algorithm *algorithm_find(enum coll_kind kind, const char *name);
 
-/* Can this algorithm do this? Node placement is not part of the shape: NEED_NODE and
- * NEED_NODES are the caller's to check. */
+/* True if the algorithm supports this call. Node placement is not part of the shape: the caller checks NEED_NODE and
+ * NEED_NODES. */
 bool algorithm_fits(const struct coll_algorithm *a, const struct coll_shape *shape);
 
 #endif

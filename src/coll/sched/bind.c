@@ -25,7 +25,7 @@ static void bind_side(struct bound *b, const struct coll_side *side)
                         .types = side->types};
 }
 
-/* The bytes of one block, from whichever side this rank knows. */
+/* The bytes of one block, from the side that this rank knows. */
 static MPI_Count block_bytes(const struct coll_args *args, const struct coll_shape *shape)
 {
     const struct coll_side *s = &args->send;
@@ -37,7 +37,7 @@ static MPI_Count block_bytes(const struct coll_args *args, const struct coll_sha
     return s->type && !s->counts.p ? s->count * s->type->size : 0;
 }
 
-/* In place, blocks of different sizes are packed into temporary memory, one after the other. */
+/* Packs blocks of different sizes into temporary memory, one after the other, for calls in place. */
 static int bind_temp_blocks(struct binding *b, int64_t items)
 {
     b->temp_starts = malloc(((size_t)items + 1) * sizeof(int64_t));

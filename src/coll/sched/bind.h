@@ -43,7 +43,7 @@ int binding_make(struct binding *b, const struct coll_args *args, const struct c
 void binding_temp(struct binding *b, void *temp);
 void binding_free(struct binding *b);
 
-/* Before the first step and after the last. */
+/* Called before the first step and after the last. */
 void binding_before(struct binding *b);
 void binding_after(struct binding *b);
 
@@ -54,7 +54,7 @@ static inline struct dtype *byte_type(void)
     return dt_predefined((uint32_t)(uintptr_t)MPI_BYTE);
 }
 
-/* Is an item of this kind of collective the block of a rank or neighbour? */
+/* True if an item of this kind of collective is the block of a rank or neighbour. */
 static inline bool kind_has_blocks(enum coll_kind kind)
 {
     return (kind >= COLL_GATHER && kind <= COLL_ALLTOALL) || kind >= COLL_NEIGHBOR_ALLGATHER;

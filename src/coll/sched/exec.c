@@ -31,8 +31,8 @@ static void exec_record_error(struct coll_request *r, int rc)
         r->error = rc;
 }
 
-/* Both ends of a message name the same number of bytes, so a receive that is not filled is a sign of an error:
- * calls that do not match, or an error before this message. */
+/* Checks a completed receive. Both ends of a message name the same number of bytes, so a receive that is not filled
+ * means an error: calls that do not match, or an earlier error. */
 static void note_message(struct coll_request *r, const struct request *m)
 {
     exec_record_error(r, m->error);
@@ -44,8 +44,8 @@ static void note_message(struct coll_request *r, const struct request *m)
                        (long long)m->bytes, m->source));
 }
 
-/* Runs inside progress, where starting new messages is not safe: the hook does that, later in the same round.
- */
+/* Records a completed message. Runs inside progress, where starting new messages is not safe; the hook does that later
+ * in the same round. */
 static void message_done(struct request *m)
 {
     struct coll_request *r = m->user;
@@ -275,7 +275,7 @@ static void exec_hold_type(struct coll_request *r, int i, struct dtype *type)
     r->types[i] = type;
 }
 
-/* The w variants name a type per block. */
+/* Retains the datatype of each block of the w variants. */
 static int hold_blocks(struct coll_request *r, const struct coll_side *side, int n)
 {
     if (!side->types || !side->counts.p || n == 0)
@@ -292,7 +292,7 @@ static int hold_blocks(struct coll_request *r, const struct coll_side *side, int
     return 0;
 }
 
-/* Bytes of one array of n numbers, in whole words so that the next array is aligned. */
+/* The bytes of one array of n numbers, rounded up so that the next array is aligned. */
 static size_t array_size(struct ivec v, int n)
 {
     return v.p ? ALIGN_UP((size_t)n * (v.wide ? sizeof(int64_t) : sizeof(int)), sizeof(int64_t)) : 0;
@@ -323,8 +323,8 @@ static char *copy_side(struct bound *b, int n, char *at)
     return copy_array(&b->displs, n, copy_array(&b->counts, n, at));
 }
 
-/* The standard forbids the user to change the arrays of counts, displacements and types while the call is
- * under way, yet programs and language bindings free them as soon as it returns. */
+/* Copies the arrays of counts, displacements and types. The standard forbids changing them while the call is under
+ * way, but programs and language bindings free them as soon as it returns. */
 static int hold_arrays(struct coll_request *r, const struct coll_args *args, int nsend, int nrecv)
 {
     if (!kind_has_blocks(args->kind) || (!args->send.counts.p && !args->recv.counts.p))

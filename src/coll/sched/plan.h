@@ -28,7 +28,7 @@ struct plan_cache {
 
 extern struct counter coll_bytes; /* taken for schedules and flags */
 
-/* The schedule for this shape, made or found. plan_drop when done. */
+/* Finds or makes the schedule for this shape; release it with plan_drop. */
 int plan_get(struct plan_cache *cache, const struct coll_algorithm *a, const struct coll_shape *shape,
              struct plan **out);
 void plan_drop(struct plan *plan);

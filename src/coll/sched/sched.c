@@ -73,7 +73,7 @@ void sched_reduce(struct sched *s, struct loc left, struct loc right, struct loc
     step_set_operand(step, 2, out);
 }
 
-/* A fence is useful only when something was started since the last one; local steps may stand in between. */
+/* Adds a fence if something was started since the last one; local steps may stand in between. */
 void sched_fence(struct sched *s)
 {
     for (uint32_t i = s->count; i-- > 0;) {

@@ -25,10 +25,10 @@ struct call {
 int call_make(struct call *call, const struct coll_args *args, struct coll_state *state, enum coll_form form);
 void call_free(struct call *call);
 
-/* Puts the choice's parameters into the shape, in items. */
+/* Copies the choice's parameters to the shape, in items. */
 void call_choose(struct call *call, const struct coll_choice *choice);
 
-/* Does this choice name parts of a broadcast's data? */
+/* True if this choice addresses parts of a broadcast's data. */
 bool call_splits(const struct call *call, const struct coll_algorithm *a);
 
 #endif

@@ -50,7 +50,7 @@ static const struct equation {
     {COLL_ALLREDUCE, "ring", .by_rank = 2, .once = 2},
 };
 
-/* A pipeline through all ranks. */
+/* The predicted time of a pipeline through all ranks. */
 static double predict_chain(const struct coll_choice *c, int ranks, double bytes, double start)
 {
     const double segment = c->segment && (double)c->segment < bytes ? (double)c->segment : bytes;
@@ -95,7 +95,7 @@ static bool candidates_contain(const struct candidate_list *l, const struct coll
     return false;
 }
 
-/* In order of the prediction, behind the rules' choice. */
+/* Adds a candidate behind the rules' choice, in order of the predicted time. */
 static void candidates_add(struct candidate_list *l, const struct coll_choice *c,
                            const struct coll_shape *shape, uint64_t bytes, bool turns)
 {

@@ -9,10 +9,10 @@
 
 int coll_parse_kind(const char *word, enum coll_kind *out);
 
-/* algorithm[:option=number]..., which is cut up. */
+/* Parses "algorithm[:option=number]...", which is modified. */
 int coll_parse(enum coll_kind kind, char *text, struct coll_choice *out);
 
-/* "64", "64k", "4m", "1g"; false when it has another form or is too large. */
+/* Parses a size such as "64", "64k", "4m", "1g"; false for another form or too large a number. */
 bool coll_parse_size(const char *text, uint64_t *out);
 
 #endif

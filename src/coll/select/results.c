@@ -48,7 +48,8 @@ uint32_t result_of(const struct result *r, const struct coll_choice *choice)
     return 0;
 }
 
-/* Drops the oldest when there are too many. Without memory nothing is remembered, which costs another session. */
+/* Stores a result; drops the oldest if there are too many. Without memory it is not stored, which costs another
+ * session. */
 void result_keep(struct proc *p, const struct result *r)
 {
     struct results *all = p->coll_results;

@@ -25,9 +25,9 @@ struct result {
 /* NULL: none. */
 const struct result *result_find(const struct proc *p, const struct result_shape *s, enum coll_kind kind,
                                  int class);
-/* ns of that choice; 0: not known. r may be NULL. */
+/* The measured time of the choice in ns; 0: unknown. r may be NULL. */
 uint32_t result_of(const struct result *r, const struct coll_choice *choice);
-/* Replaces the results of the class. */
+/* Stores the results, replacing those of the same class. */
 void result_keep(struct proc *p, const struct result *r);
 
 /* A line for each, the newest first: "bcast of 4096 bytes, 8 ranks on 4 nodes: ...". */

@@ -96,7 +96,8 @@ static size_t first_rule(enum coll_kind kind)
     return first[kind] - 1u;
 }
 
-/* A file's rules look at the nodes, so in deterministic mode reductions do without them. */
+/* The choice of a rules file, if it has one. Its rules may depend on nodes, so in deterministic mode they are not used
+ * for reductions. */
 static const struct coll_choice *site_choice(const struct coll_shape *shape, const struct coll_where *where,
                                              bool blocking)
 {
@@ -194,7 +195,7 @@ static int unknown_item(const char *item)
                    item);
 }
 
-/* operation=algorithm[:option=number]..., copy=method, @file, deterministic or rules */
+/* Parses one item: operation=algorithm[:option=number]..., copy=method, @file, deterministic or rules. */
 static int parse_item(char *item, struct settings *out, struct site *file)
 {
     enum coll_kind kind;
@@ -231,8 +232,9 @@ static int parse_settings(const char *value, struct settings *out, struct site *
     return rc;
 }
 
-/* Files are read by coll_select_open(): a rank that went on without the file that other ranks have would choose other algorithms than they
- * do, so a file that cannot be read ends the job. A mistyped word is the same on every rank. */
+/* Checks the setting without reading files, which coll_select_open() does. A file that cannot be read ends the job: a
+ * rank that continued without it would choose other algorithms than the others. A mistyped word is the same on every
+ * rank. */
 static int check_settings(const char *text)
 {
     struct settings checked;

@@ -53,8 +53,8 @@ struct coll_site_rule {
 size_t coll_site_count(void);
 const struct coll_site_rule *coll_site_get(size_t index);
 
-/* Never fails: the last rule of each kind can do everything. `blocking` rules out executors that only block.
- */
+/* Selects by the rules; never fails, since the last rule of each kind fits every call. `blocking` excludes executors
+ * that only block. */
 struct coll_choice coll_select(const struct coll_shape *shape, const struct coll_where *where, bool blocking);
 
 /* How long data of ranks on one node moves: through slots of shared memory, read by the receiver from the sender's memory, or read with a
@@ -62,16 +62,16 @@ struct coll_choice coll_select(const struct coll_shape *shape, const struct coll
 enum coll_copy { COPY_MEASURED, COPY_SLOTS, COPY_READ, COPY_SPLIT };
 enum coll_copy coll_copy_method(void);
 
-/* Whether reductions of the same data must give the same bits in every run. */
+/* True if reductions of the same data must have the same bits in every run. */
 bool coll_is_deterministic(void);
 
-/* May the choice depend on measurements? */
+/* True if the choice may depend on measurements. */
 bool coll_uses_measurements(void);
 
-/* Did FISHPLATE_COLL name the algorithm of this kind? */
+/* True if FISHPLATE_COLL names the algorithm of this kind. */
 bool coll_is_forced(enum coll_kind kind);
 
-/* Fewest bytes above `bytes` for which another rule may hold: in between, the choice is the same. */
+/* The smallest size above `bytes` for which another rule may hold; the choice is the same in between. */
 uint64_t coll_select_next(enum coll_kind kind, uint64_t bytes);
 
 /* Parses FISHPLATE_COLL; MPI_ERR_ARG with a sentence that names the nearest word. */

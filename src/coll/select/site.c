@@ -21,7 +21,7 @@ static bool bounds_contain(const struct coll_site_bounds *b, uint64_t value)
     return value >= b->min && value <= b->max;
 }
 
-/* If the nodes are not known, a rule with a condition on nodes does not hold. */
+/* True if a rule of the file applies. If the nodes are unknown, a rule with a condition on nodes does not. */
 bool site_holds(const struct coll_site_rule *rule, int ranks, int nodes, uint64_t bytes)
 {
     return bounds_contain(&rule->ranks, (uint64_t)ranks) && bounds_contain(&rule->bytes, bytes) &&
@@ -29,7 +29,7 @@ bool site_holds(const struct coll_site_rule *rule, int ranks, int nodes, uint64_
                       : rule->nodes.min == 0 && rule->nodes.max == UINT64_MAX);
 }
 
-/* "4", "4-8", "4-" */
+/* Parses bounds such as "4", "4-8" or "4-". */
 static int parse_bounds(const char *key, char *text, struct coll_site_bounds *out)
 {
     struct coll_site_bounds b = {0, UINT64_MAX};
@@ -65,7 +65,7 @@ static int parse_word(char *word, struct coll_site_rule *rule)
     return coll_parse(rule->kind, word, &rule->choice);
 }
 
-/* Without an operation: nothing but a remark. */
+/* Parses a line; *empty if it has no operation, only a comment. */
 static int parse_line(char *line, struct coll_site_rule *rule, bool *empty)
 {
     char *save = NULL;
@@ -97,7 +97,7 @@ static int site_add_rule(struct site *s, const struct coll_site_rule *rule)
     return 0;
 }
 
-/* The sentence of a line, with the place before it. */
+/* Puts file name and line number in front of the error text. */
 static int say_where(int rc, const char *name, int line)
 {
     char said[512];

@@ -85,13 +85,14 @@ static bool has_blocks(enum coll_kind kind)
     return kind >= COLL_GATHER && kind <= COLL_ALLTOALL;
 }
 
-/* Bytes of each of the two buffers. */
+/* The bytes of each of the two test buffers. */
 static uint64_t memory_compute(const struct comm *c, enum coll_kind kind, uint64_t bytes)
 {
     return bytes * (has_blocks(kind) ? (uint64_t)c->size : 1);
 }
 
-/* The samples must stand for the call: same data everywhere, operands in any order. */
+/* The class of the call, or -1 if it cannot be sampled: samples must have the same cost as the call, so data must be
+ * of the same size everywhere and operands in any order. */
 static int class_of(const struct call *call, const struct coll_choice *choice)
 {
     const struct coll_state *state = call->state;
@@ -129,7 +130,7 @@ static struct coll_budget *budget_of(struct proc *p)
     return p->coll_budget;
 }
 
-/* ns that this process may spend now; UINT64_MAX: no limit. */
+/* The time in ns that this process may spend on samples now; UINT64_MAX: no limit. */
 static uint64_t tuning_allowance(struct proc *p)
 {
     const struct coll_budget *b = budget_of(p);
@@ -139,7 +140,7 @@ static uint64_t tuning_allowance(struct proc *p)
 
 /* ---- calls of the library's own ---- */
 
-/* Leaves the greatest of all ranks' words in each. Its messages are those of the user's call. */
+/* Replaces each word by its maximum over all ranks. The messages are those of the user's call. */
 static int tuning_agree_maximum(const struct call *user, uint64_t *word, int words)
 {
     const struct coll_side side = {.buf = word, .count = words, .type = dtype_from(MPI_UINT64_T)};
@@ -199,7 +200,7 @@ static uint64_t sample_ns(const struct tuned *t)
     return t->turns ? SAMPLE_TURNS : SAMPLE_NS;
 }
 
-/* One use of the tuner. *spent: time of the slowest rank. */
+/* Takes one sample for the tuner. *spent: the time of the slowest rank. */
 static int tuning_sample(const struct call *user, struct tuned *t, char *buffer, uint64_t *spent)
 {
     struct tune_ticket ticket = tune_pick(&t->tune, UINT32_MAX);
@@ -233,7 +234,7 @@ static bool has_measured_all(const struct tuned *t)
     return true;
 }
 
-/* For other communicators and for people. */
+/* Stores the result for other communicators and for display. */
 static void keep_result(struct proc *p, struct tuned *t)
 {
     struct result *r = &t->result;
@@ -248,7 +249,8 @@ static void keep_result(struct proc *p, struct tuned *t)
     counter_add(&changed, r->best > 0);
 }
 
-/* As many samples as the poorest rank may pay for; at least one, to learn of changes, and all of an examination that has begun. */
+/* Runs as many samples as the rank with the smallest allowance permits; at least one, to detect changes, and all of an
+ * examination that has begun. */
 static int tuning_run_session(const struct call *user, struct tuned *t, uint64_t may_ns)
 {
     struct proc *p = user->state->comm->proc;
@@ -293,7 +295,7 @@ static int list_candidates(const struct call *user, struct tuned *t, bool refuse
     return 0;
 }
 
-/* Costs that all ranks know from another communicator of the shape. */
+/* Starts the tuner with costs that all ranks know from another communicator of the same shape. */
 static int open_tuner(const struct call *user, struct tuned *t)
 {
     const struct result *r = &t->result;
@@ -313,7 +315,8 @@ static int open_tuner(const struct call *user, struct tuned *t)
     return rc;
 }
 
-/* All ranks begin with the same candidates. refused: the network has refused a multicast group to some rank. */
+/* Starts tuning with the same candidates at all ranks. refused: the network has refused a multicast group to some
+ * rank. */
 static int tuning_begin(const struct call *user, int class, bool turns, bool refused, struct tuned **out)
 {
     struct tuned *t = calloc(1, sizeof(*t));
@@ -328,7 +331,7 @@ static int tuning_begin(const struct call *user, int class, bool turns, bool ref
     return rc;
 }
 
-/* While a group is open every poll includes its queue. */
+/* Closes a multicast group that is not used: while it is open every poll includes its queue. */
 static void close_unused_group(struct coll_state *state)
 {
     struct coll_tuning *t = state->tuning;
@@ -376,7 +379,7 @@ static struct coll_tuning *tuning_of(struct coll_state *state)
     return state->tuning;
 }
 
-/* Multicast allgathers and allreduces block. */
+/* True if the call can use this choice: multicast allgathers and allreduces only block. */
 static bool can_use(const struct call *call, const struct coll_choice *best)
 {
     if (best->algorithm->needs & NEED_NODES)

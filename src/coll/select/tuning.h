@@ -33,8 +33,8 @@ void tuning_close(struct coll_state *state);
 int tuning_class(uint64_t bytes);
 uint64_t tuning_limit(int class);
 
-/* The rules' choice first, then others that the model does not predict to be far slower, the fastest first. Returns how many, at most
- * `most`. turns: ranks take turns on processors. */
+/* Lists the rules' choice first, then others that the model does not predict to be much slower, the fastest first; at
+ * most `most`. Returns their number. turns: ranks share processors. */
 int tuning_candidates(const struct coll_shape *shape, uint64_t bytes, bool turns,
                       const struct coll_choice *rule, int most, struct coll_candidate *out);
 double tuning_predict(const struct coll_choice *choice, int ranks, uint64_t bytes, bool turns);

@@ -129,8 +129,8 @@ struct shared {
     uint64_t theirs; /* what that rank was in then */
 };
 
-/* From now on short calls of this communicator do not describe themselves first. They keep to the rules of the general path, so that
- * ranks may differ in which path they take. */
+/* Caches the selection: short calls of this communicator no longer describe themselves first. They follow the rules of
+ * the general path, so that ranks may differ in which path they use. */
 void shared_cache_selection(struct coll_state *state);
 void shared_close(struct coll_state *state);
 extern const struct coll_executor shared_executor;
@@ -155,14 +155,14 @@ static inline uint64_t shared_mark(uint64_t what)
 
 #define SHARED_WHAT_KIND ((uint64_t)0xffffff << 40) /* without the bytes */
 
-/* The number of a call on its communicator, and which one it is, for ranks that are about to sleep. Never 0. */
+/* The number and kind of a call on its communicator, for ranks that are about to sleep. Never 0. */
 static inline uint64_t shared_entry(uint32_t number, enum coll_kind kind, int root)
 {
     return (uint64_t)number << 32 | (uint64_t)(kind + 1) << 16 | (uint64_t)(root & 0xffff);
 }
 
-/* Makes sure there are big slots, and learns whether memory can be read; false when there are no slots to be
- * had. Collective. */
+/* Ensures that there are big slots, and learns whether memory can be read directly. False if no slots can be had.
+ * Collective. */
 bool shared_open_big(struct shared *b);
 /* Opens many big slots at once if there is memory. Collective. */
 void shared_open_many(struct shared *b);
@@ -195,15 +195,16 @@ static inline void shared_enter(struct shared *b, enum coll_kind kind, int root,
     atomic_store_explicit(&me->what, what, memory_order_relaxed);
 }
 
-/* The block, agreed on in the call with this number; NULL when there is none to be had. Once, collective. */
+/* Opens the block, agreed on in the call with this number; NULL if there is none. Once, collective. */
 struct shared *shared_open(struct coll_state *state, const struct coll_args *args, uint32_t number);
-/* How many slots a rank has for more than SHARED_INLINE bytes; the same at all ranks in every call. Powers of two. */
+/* The number of slots that a rank has for more than SHARED_INLINE bytes; the same at all ranks in every call. A power
+ * of two. */
 static inline uint32_t shared_depth(const struct shared *b)
 {
     return likely(b->big != NULL) ? b->big_depth : SHARED_DEPTH_ONE;
 }
 
-/* Where a rank's contribution to a step lies, for this many bytes. */
+/* The address of a rank's contribution to a step, for this many bytes. */
 static inline char *shared_slot(const struct shared *b, int rank, uint64_t step, size_t bytes)
 {
     struct shared_rank *r = &b->head->rank[rank];
@@ -224,7 +225,7 @@ static inline struct slot_use *shared_use(struct shared *b, uint64_t step)
 /* Waits until this reader, or everyone, is done with the step. */
 void shared_settle(struct shared *b, uint64_t step, int reader);
 
-/* A slot is about to be written in this step for this reader: waits until nobody reads its old contents. */
+/* Called before a slot is written in this step for this reader: waits until no rank reads its old contents. */
 static inline void shared_reuse(struct shared *b, struct slot_use *use, uint64_t step, int reader)
 {
     if (unlikely(!slot_is_free(use, b->safe, b->seen)))
@@ -246,9 +247,9 @@ static inline uint64_t shared_begin(struct shared *b, size_t bytes, int reader)
     return step;
 }
 
-/* What was written before becomes visible with the flag. Whom that may wake is the caller's to wake:
- * shared_wake or shared_sync must follow. The flags of the next steps are prefetched: they were last in
- * the readers' caches. */
+/* Posts a step: what was written before becomes visible with the flag. The caller must wake sleeping readers:
+ * shared_wake or shared_sync must follow. The flags of the next steps are prefetched: they were last in the readers'
+ * caches. */
 static inline void shared_post(struct shared *b, uint64_t step, enum shared_method way)
 {
     struct shared_flag *flag = b->head->rank[b->comm->rank].flag;
@@ -257,22 +258,24 @@ static inline void shared_post(struct shared *b, uint64_t step, enum shared_meth
     cpu_prefetch_write(&flag[(step + SHARED_AHEAD) % SHARED_DEPTH]);
 }
 
-/* Waiting ends early, with false, when a rank turns out to be in another call: b->stranger is that rank. */
+/* Waits until the rank has posted the step. Returns false if a rank turns out to be in another call: b->stranger is
+ * that rank. */
 bool shared_wait(struct shared *b, int rank, uint64_t step);
-/* ... or until more than `have` parts of its small slot are there: returns how many; 0 when it has posted the whole. */
+/* The same, or until more than `have` parts of its small slot are there: returns how many; 0 when it has posted the
+ * whole. */
 uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t have);
-/* Whether the rank has posted the step; ignores marks. */
+/* True if the rank has posted the step; ignores marks. */
 bool shared_posted(const struct shared *b, int rank, uint64_t step);
 /* Waits until ready(arg). The rank that changes the condition rings this rank's bell. */
 void shared_wait_until(struct shared *b, bool (*ready)(void *), void *arg);
-/* This rank accepts help in this step (0: in none). */
+/* Accepts help in this step (0: in none). */
 void shared_accept(struct shared *b, uint64_t step);
-/* The current steps, the first of which is `step`, are posted: waits until that reader accepts help with them or is done
- * with them; true when it accepts. */
+/* Called with the current steps posted, the first of which is `step`: waits until that reader accepts help with them
+ * or is done with them. True if it accepts. */
 bool shared_wait_accepted(struct shared *b, int reader, uint64_t step);
 /* Posts, waits for everyone, and wakes everyone if this rank was the last. */
 bool shared_sync(struct shared *b, uint64_t step, enum shared_method way);
-/* By which method the data of a rank that has posted this step moves. */
+/* The method by which the data of a rank that has posted this step moves. */
 static inline enum shared_method shared_method_of(const struct shared *b, int rank, uint64_t step)
 {
     return (enum shared_method)(
@@ -280,12 +283,12 @@ static inline enum shared_method shared_method_of(const struct shared *b, int ra
             SHARED_MARKS_BITS &
         3);
 }
-/* In every call of coll_device_least bytes, once at every rank: is the data of all ranks in GPU memory? Only ranks that report true wait
- * for the others. */
+/* Returns true if the data of all ranks is in GPU memory. Called once at every rank in every call of at least
+ * coll_device_least bytes. Only ranks that report true wait for the others. */
 bool shared_all_on_device(struct shared *b, bool mine);
-/* The error of a call that met a stranger. */
+/* The error for a call in which another rank is in a different call. */
 int shared_mismatch(struct shared *b);
-/* This rank will not read anything of this step any more. Ranks that wait for that are woken. */
+/* Declares that this rank will not read anything of this step any more, and wakes ranks that wait for that. */
 void shared_done(struct shared *b, uint64_t step);
 /* The same for a step without a big slot: reported now or within SHARED_LAG steps. */
 static inline void shared_done_short(struct shared *b, uint64_t step)

@@ -45,7 +45,7 @@ static void side_unpack(const struct coll_side *side, int index, const char *in,
     dt_cursor_unpack(&cursor, in, len);
 }
 
-/* A whole block from the memory of rank r; by way of scratch memory where it does not lie in one piece. */
+/* Reads a whole block from the memory of rank r, through scratch memory if it is not contiguous here. */
 static void read_block(struct transfer *t, const struct coll_side *side, int index, int r, uint64_t from)
 {
     MPI_Aint offset;
@@ -65,7 +65,7 @@ static void read_block(struct transfer *t, const struct coll_side *side, int ind
         t->error = rc;
 }
 
-/* Which of a side's blocks is meant: of bcast's there is one, of a leaf's too. */
+/* This rank's side of the transfer. */
 static const struct coll_side *transfer_my_side(const struct transfer *t)
 {
     const enum coll_kind kind = t->args->kind;
@@ -73,7 +73,7 @@ static const struct coll_side *transfer_my_side(const struct transfer *t)
     return from_recv ? &t->args->recv : &t->args->send;
 }
 
-/* allgather in place: my contribution is my block of the result. */
+/* The index of this rank's contribution; for an allgather in place it is its block of the result. */
 static int my_index(const struct transfer *t)
 {
     return t->args->kind == COLL_ALLGATHER && t->args->in_place ? t->b->comm->rank : 0;
@@ -92,7 +92,7 @@ static void put_each(struct transfer *t, char *slot, size_t at, size_t len)
                   at, len);
 }
 
-/* The block for data of rank r: block r where there is one for each rank. */
+/* The index of the block for data of rank r: r if there is one for each rank. */
 static int block_from(const struct transfer *t, int r)
 {
     return t->args->kind == COLL_BCAST || t->args->kind == COLL_SCATTER ? 0 : r;
@@ -103,7 +103,7 @@ static void take_block(struct transfer *t, int r, const char *from, size_t at, s
     side_unpack(&t->args->recv, block_from(t, r), from, at, len);
 }
 
-/* Where in the memory of rank r my block begins. */
+/* The address of this rank's block in the memory of rank r. */
 static uint64_t block_at(const struct transfer *t, int r)
 {
     return t->remote[r] + (t->each ? (size_t)t->b->comm->rank * t->bytes : 0);
@@ -170,7 +170,7 @@ static const struct transfer_ops move_each = {.put = put_each,
                                               .fetch_helped = fetch_helped,
                                               .own = own_block};
 
-/* The memory that others may read: all of my blocks, if they lie in one piece. */
+/* The memory that others may read: all blocks of this rank, if they are contiguous. */
 static const void *transfer_offer_memory(const struct transfer *t, int blocks)
 {
     const struct coll_side *side = transfer_my_side(t);
@@ -182,14 +182,15 @@ static const void *transfer_offer_memory(const struct transfer *t, int blocks)
     return side_block(side, my_index(t)) + offset;
 }
 
-/* May an owner write a part of its block? It can where it has but one reader; of bcast and scatter, with two ranks. */
+/* True if an owner may write a part of its block: it must have exactly one reader, so for bcast and scatter with two
+ * ranks only. */
 static bool transfer_can_split(const struct transfer *t)
 {
     return t->bytes >= SPLIT_COPY_MIN &&
            (t->args->kind == COLL_GATHER || (t->b->comm->size == 2 && t->writer >= 0));
 }
 
-/* Where it may: the memory of my result, if it lies in one piece. */
+/* The memory into which it may write: that of the result, if it is contiguous. */
 static void *transfer_result_memory(const struct transfer *t)
 {
     const struct coll_side *side = &t->args->recv;

@@ -17,7 +17,8 @@ static bool is_reported(const struct call *call)
     return call->where.bytes >= coll_device_least(call->args->comm->size) && call->args->kind != COLL_BARRIER;
 }
 
-/* A rank that does not have the block yet gets it on the general path; then so do all. */
+/* Declines calls on GPU memory. A rank that does not have the block yet gets it on the general path; then all ranks
+ * do. */
 static bool shared_declines_device(struct call *call)
 {
     if (!call->state->shared || !is_reported(call))

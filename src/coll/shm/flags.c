@@ -18,7 +18,7 @@ struct wait {
     int next; /* meeting: the ranks before it have arrived */
 };
 
-/* "rank 1 called MPI_Bcast with root 0 (16 bytes)" */
+/* Describes a call: "rank 1 called MPI_Bcast with root 0 (16 bytes)". */
 static void flag_describe(uint64_t what, int rank, char *out, size_t size)
 {
     const unsigned kind = (unsigned)(what >> 56) - 1;
@@ -32,7 +32,7 @@ static void flag_describe(uint64_t what, int rank, char *out, size_t size)
              root, bytes);
 }
 
-/* `differs`: the bits of the marks that are not the same. */
+/* Records a rank that is in another call. `differs`: the bits in which the marks differ. */
 static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int rank, uint64_t differs)
 {
     const struct shared_rank *it = &b->head->rank[rank];
@@ -44,8 +44,9 @@ static __attribute__((noinline, cold)) void note_stranger(struct shared *b, int 
     b->theirs = atomic_load_explicit(earlier ? &it->before : &it->what, memory_order_relaxed);
 }
 
-/* Calls of one step each leave the flags in order, and the communicator goes on; after longer ones the ranks
- * are out of step, which the standard allows after an error. */
+/* Builds the error for calls that do not match. After calls of one step each the flags are in order and the
+ * communicator can be used further; after longer ones the ranks are out of step, which the standard permits after an
+ * error. */
 int shared_mismatch(struct shared *b)
 {
     char mine[96], other[96];
@@ -71,7 +72,7 @@ bool shared_posted(const struct shared *b, int rank, uint64_t step)
            SHARED_WORD_BITS >= step;
 }
 
-/* Flags of other steps hold other numbers; zero means never used. */
+/* True if the flag of this step was posted. Flags of other steps hold other numbers; zero means never used. */
 static bool flag_has_arrived(struct shared *b, int rank, uint64_t step)
 {
     const uint64_t flag =
@@ -141,7 +142,7 @@ void shared_wait_until(struct shared *b, bool (*ready)(void *), void *w)
     }
 }
 
-/* Reads the progress of the others. Often it is beyond the requested step, so the next read is not soon. */
+/* Reads the progress of the others, which is often beyond the requested step, so that the next read is later. */
 static void flag_read_progress(struct shared *b, int reader)
 {
     for (int r = 0; r < b->comm->size; r++)
@@ -150,8 +151,8 @@ static void flag_read_progress(struct shared *b, int reader)
     b->safe = MAX(b->safe, slots_least(b->seen, b->comm->size, b->comm->rank));
 }
 
-/* Waits for what readers do. Who waits here has read all it wanted of the steps before. It must say so, since the ranks it
- * waits for may wait for it: a long call that only sends goes through all flags without saying anything. */
+/* Waits for readers. A rank that waits here has read everything of the earlier steps and must report that, since the
+ * ranks that it waits for may wait for it: a long call that only sends goes through all flags without reporting. */
 static void wait_for_readers(struct wait *w, bool (*ready)(void *))
 {
     struct shared *b = w->b;
@@ -227,8 +228,8 @@ uint64_t shared_wait_part(struct shared *b, int rank, uint64_t step, uint64_t ha
     return p.parts;
 }
 
-/* Another rank may wait until this one is done with a step; that is rare, so one word is nonzero if a rank waits. It need not
- * be the writer of this step: it may be in a later call, and wait for a flag whose readers were all. So all are woken. */
+/* Wakes ranks that wait until this one is done with a step. That is rare, so one word is nonzero if any rank waits.
+ * The waiting rank need not be the writer of this step (it may be in a later call), so all are woken. */
 static void flags_wake_waiters(struct shared *b)
 {
     net_order_local(b->comm->proc->net);
@@ -236,8 +237,9 @@ static void flags_wake_waiters(struct shared *b)
         shared_wake(b, SHARED_EVERYONE);
 }
 
-/* The ranks that came last to a meeting leave it first: one of them may be looking at this rank's next flag already. Then the
- * line has to come back before it can be written, which takes as long as returning to the program and being called. */
+/* Prefetches this rank's next flag for writing. Ranks that arrive last at a synchronisation leave it first, and one of
+ * them may be polling that flag already. Then its line must come back before it can be written, which takes as long as
+ * returning to the program and being called again. */
 static inline void claim_next(const struct shared *b, uint64_t step)
 {
     const struct shared_flag *flag = &b->head->rank[b->comm->rank].flag[step % SHARED_DEPTH];
@@ -245,7 +247,7 @@ static inline void claim_next(const struct shared *b, uint64_t step)
     cpu_prefetch_write((const char *)flag + CACHE_LINE);
 }
 
-/* Is this one of several barriers in a row? */
+/* True if the previous call was a barrier too. */
 static inline bool is_next_barrier(const struct shared *b)
 {
     return b->what == b->before && shared_is_barrier(b->what);
@@ -263,9 +265,9 @@ static inline void flags_order(const struct shared *b)
         atomic_thread_fence(memory_order_seq_cst);
 }
 
-/* This rank came last. The same where ranks share processors: it has done what the others wait for, and would have to wait for
- * one of them in the next call, if that is like the one after the barrier before. A call in which all meet ends
- * earlier if this rank goes on: the others come there later. */
+/* Called by the rank that arrived last. Yields where ranks share processors: it has done what the others wait for, and
+ * would have to wait for one of them in the next call, if that is like the one after the previous barrier. A call in
+ * which all ranks synchronise ends earlier if this rank continues: the others arrive later there. */
 static inline void let_others_leave(const struct shared *b)
 {
     struct net *net = b->comm->proc->net;

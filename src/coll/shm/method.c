@@ -37,7 +37,7 @@ static uint64_t collect_costs(const struct shared *b, enum coll_kind kind, unsig
     return most;
 }
 
-/* A size that is new begins with the best method of the next smaller one. */
+/* Opens the tuner of a class. A new size starts with the best method of the next smaller one. */
 static void open_tuner(struct shared *b, enum coll_kind kind, unsigned class, struct shared_tuner *t)
 {
     const struct shared_tuner *smaller = class > 0 ? b->key[kind][class - 1].tuner : NULL;

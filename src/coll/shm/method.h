@@ -61,10 +61,10 @@ struct shared_decision {
  * several is a sample. */
 struct shared_decision shared_method_begin(struct shared *b, enum coll_kind kind, size_t bytes,
                                            bool may_split, uint32_t period);
-/* It cost this rank so much. */
+/* Reports the cost of the call at this rank. */
 void shared_method_report(struct shared *b, enum coll_kind kind, size_t bytes,
                           const struct shared_decision *d, uint64_t ns, uint32_t period);
-/* Rank 0: what was measured does not hold any more, since the slots have changed. */
+/* Rank 0: discards the measurements because the slots have changed. */
 void shared_method_restart(struct shared *b);
 void shared_method_close(struct shared *b);
 

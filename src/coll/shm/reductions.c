@@ -29,7 +29,7 @@ static char *job_element(const struct job *j, const void *base, MPI_Count index)
     return ptr_add(base, index * j->type->extent);
 }
 
-/* Elements into a slot, and out of one. */
+/* Copy elements into a slot, and out of one. */
 static void put_elements(const struct job *j, char *slot, const void *base, MPI_Count from, MPI_Count n)
 {
     if (j->plain)
@@ -52,7 +52,7 @@ static void put_vector(struct transfer *t, char *slot, size_t at, size_t len)
     put_elements(j, slot, j->in, (MPI_Count)at / j->type->size, (MPI_Count)len / j->type->size);
 }
 
-/* Part of each rank's block; a block may be shorter than the longest. */
+/* Copies part of each rank's block to a slot; a block may be shorter than the longest one. */
 static void put_blocks(struct transfer *t, char *slot, size_t at, size_t len)
 {
     const struct job *j = (const struct job *)t;
@@ -67,7 +67,7 @@ static void put_blocks(struct transfer *t, char *slot, size_t at, size_t len)
     }
 }
 
-/* Scratch memory holds two operands and my own elements. */
+/* A part of the scratch memory, which holds two operands and this rank's own elements. */
 static char *job_scratch(const struct job *j, int which)
 {
     return shared_scratch(j->t.b) + (size_t)which * SHARED_SCRATCH;
@@ -100,7 +100,8 @@ static const void *job_operand(struct job *j, int r, const char *slot, MPI_Count
     return job_unpack(j, slot + (j->from - first) * size, r & 1);
 }
 
-/* In place the result is about to overwrite my elements. Those that others take are in my slot too. */
+/* Saves this rank's elements that the result is about to overwrite in place. Those that others read are in its slot
+ * too. */
 static void keep_own(struct job *j, const char *slot, MPI_Count first)
 {
     if (j->t.args->kind == COLL_ALLREDUCE) {
@@ -112,7 +113,7 @@ static void keep_own(struct job *j, const char *slot, MPI_Count first)
     j->own = base;
 }
 
-/* The elements j->from .. j->from + j->n - 1, whose piece begins with `first` and has `len` bytes. */
+/* Combines the elements j->from .. j->from + j->n - 1, whose piece begins with `first` and has `len` bytes. */
 static void job_combine(struct job *j, uint64_t step, MPI_Count first, size_t len)
 {
     const struct transfer *t = &j->t;
@@ -132,7 +133,7 @@ static void job_combine(struct job *j, uint64_t step, MPI_Count first, size_t le
         op_apply(op, job_operand(j, r, transfer_slot(t, r, step, len), first), out, j->n, j->type);
 }
 
-/* In pieces that fit the scratch memory. */
+/* Finishes the reduction in pieces that fit in the scratch memory. */
 static void job_finish(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     struct job *j = (struct job *)t;
@@ -147,7 +148,7 @@ static void job_finish(struct transfer *t, uint64_t step, size_t at, size_t len)
     }
 }
 
-/* The other's elements have arrived where the result is to be. */
+/* Called when the other rank's elements have arrived in the result: combines them with this rank's. */
 static void combine_there(void *arg, size_t at, size_t len)
 {
     const struct job *j = arg;
@@ -156,7 +157,7 @@ static void combine_there(void *arg, size_t at, size_t len)
              (MPI_Count)len / j->type->size, j->type);
 }
 
-/* The reader's are in scratch memory: the owner combines them with its own. */
+/* Called when the reader's elements are in scratch memory: the owner combines them with its own. */
 static void combine_here(void *arg, size_t at, size_t len)
 {
     const struct job *j = arg;
@@ -164,7 +165,7 @@ static void combine_here(void *arg, size_t at, size_t len)
              (MPI_Count)len / j->type->size, j->type);
 }
 
-/* Read there, without a third place that would need room in the cache too. */
+/* Reads the elements directly into the result: a third buffer would need room in the cache too. */
 static void fetch_there(struct transfer *t, int r)
 {
     struct job *j = (struct job *)t;
@@ -194,8 +195,8 @@ static const struct transfer_ops vector_ops = {.put = put_vector,
                                                .finish = job_finish};
 static const struct transfer_ops blocks_ops = {.put = put_blocks, .finish = job_finish};
 
-/* Each rank combines its share of the piece, then everyone collects the shares: two meetings, but nobody
- * reads more than two pieces. */
+/* Each rank combines its share of the piece, then all collect the shares: two synchronisations, but no rank reads more
+ * than two pieces. */
 static void allreduce_shares(struct job *j, MPI_Count first, MPI_Count n)
 {
     struct shared *b = j->t.b;
@@ -244,7 +245,8 @@ static bool run_shares(struct job *j)
     return true;
 }
 
-/* A reduce_scatter in place writes its block over the beginning of its input, which others still need. */
+/* Copies the input of a reduce_scatter in place, which writes its block over the beginning of the input that others
+ * still need. */
 static int copy_input(struct job *j, MPI_Count n)
 {
     MPI_Aint gap;
@@ -266,14 +268,15 @@ static const void *job_offer_memory(const struct job *j)
     return dt_is_block(send->type, 1, &offset) ? j->in + offset : NULL;
 }
 
-/* A reduce of two ranks, in which each may combine a part. Operands come in any order, and pieces must not cut elements. */
+/* True for a reduce of two ranks, in which each may combine a part. The operator must be commutative, and pieces must
+ * not cut elements. */
 static bool job_can_split(const struct job *j)
 {
     return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 && j->t.bytes >= SPLIT_COPY_MIN &&
            j->t.args->op->commutative && SPLIT_UNIT % j->type->size == 0;
 }
 
-/* Can the other's elements come to where the result is to be? */
+/* True if the other rank's elements may be stored in the result. */
 static bool job_fits_result(const struct job *j)
 {
     return j->t.args->kind == COLL_REDUCE && j->t.b->comm->size == 2 &&

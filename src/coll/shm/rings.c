@@ -46,8 +46,8 @@ static size_t all_length(const struct shared *b, uint32_t depth)
     return (size_t)b->comm->size * ring_length(b, depth);
 }
 
-/* As many slots as there is room for, while communicators leave room for others'; SHARED_DEPTH_FEW: no more than those. Where
- * ranks take turns on processors a cache holds what both need anyway. */
+/* The number of slots: as many as there is room for, while room is left for other communicators; with SHARED_DEPTH_FEW
+ * no more than that. Where ranks share processors a cache holds what both need anyway. */
 static uint32_t opening_count_slots(const struct shared *b)
 {
     const struct net *net = b->comm->proc->net;
@@ -70,7 +70,7 @@ static void opening_answer(struct shared *b, struct shared_big *big, uint32_t de
     shared_wake(b, SHARED_EVERYONE);
 }
 
-/* Can this rank read all others, before the call returns? */
+/* True if this rank can read the memory of all others. Blocking. */
 static bool can_read(struct comm *c)
 {
     for (int r = 0; r < c->size; r++) {
@@ -81,7 +81,7 @@ static bool can_read(struct comm *c)
     return true;
 }
 
-/* Waits until everybody is here, and takes the new slots. */
+/* Waits until all ranks are here, and switches to the new slots. */
 static void opening_join(struct shared *b, struct opening *o)
 {
     if (atomic_fetch_add_explicit(&o->big->arrived, 1, memory_order_seq_cst) + 1 == o->ranks)
@@ -119,8 +119,8 @@ bool shared_open_big(struct shared *b)
     return true;
 }
 
-/* This rank's slots get their memory now, not in the calls that use them first, for what these take is measured; and what is
- * known of few slots does not hold any more. */
+/* Touches this rank's slots, so that the first calls that use them are not measured with page faults; and drops
+ * measurements made with few slots. */
 static void opening_prepare_slots(struct shared *b, const struct opening *o)
 {
     const size_t length = ring_length(b, o->big->depth);

@@ -15,16 +15,15 @@ static inline struct shared_flag *flag_of(const struct shared *b, int rank, uint
     return &b->head->rank[rank].flag[step % SHARED_DEPTH];
 }
 
-/* Before a slot is written: prefetches all of its lines at once. They were last in the readers' caches, and stores
- * wait for one after the other. */
+/* Prefetches all lines of a slot before it is written. They were last in the readers' caches, and stores would wait
+ * for one after the other. */
 static inline void slot_prefetch(const char *slot, size_t bytes)
 {
     for (size_t at = 0; bytes > SHARED_INLINE && at < bytes; at += CACHE_LINE)
         cpu_prefetch_write(slot + at);
 }
 
-/* After a call in which this rank wrote a slot: prefetches the slot that it is going to write if it goes on in the same
- * manner, so that its lines are here by then. Not for one that readers may still need. */
+/* Prefetches the slot that this rank writes next if it continues in the same way. Not one that readers may still need. */
 static inline void claim_later(struct shared *b, size_t bytes)
 {
     const uint64_t next = b->slot_step + b->slot_gap;
@@ -33,7 +32,7 @@ static inline void claim_later(struct shared *b, size_t bytes)
         slot_prefetch(shared_slot(b, b->comm->rank, next, bytes), bytes);
 }
 
-/* The place for the `bytes` bytes that this rank sends in the next step. */
+/* The slot for the `bytes` bytes that this rank sends in the next step. */
 static inline char *slot_begin(struct shared *b, int reader, size_t bytes)
 {
     const uint64_t step = shared_begin(b, bytes, reader);
@@ -112,7 +111,7 @@ static inline char *side_block_copy(const struct coll_side *side, int index, siz
     return (char *)side->buf + (size_t)index * bytes;
 }
 
-/* Where in a slot of rank w lies what it has for rank r, when it has something else for everyone? */
+/* The offset of rank r's data in a slot of rank w that has different data for each rank. */
 static inline size_t slot_offset(const struct shared *b, int w, int r, size_t bytes)
 {
     return (size_t)(r > w ? r - w - 1 : r - w - 1 + b->comm->size) * bytes;
@@ -123,7 +122,7 @@ static inline size_t ranks_except_self(const struct shared *b)
     return (size_t)b->comm->size - 1;
 }
 
-/* This rank's blocks for the others, in the order of their places. */
+/* Copies this rank's blocks for the others into its slot, in the order of their places. */
 static inline void put_each(const struct shared *b, const struct coll_side *side, char *slot, size_t bytes)
 {
     const int me = b->comm->rank;
@@ -183,8 +182,8 @@ static void short_gather(const struct coll_args *a, struct shared *b, size_t byt
             break;
 }
 
-/* Everyone's elements from the last rank to the first, as reductions.c combines them. `mine`: this rank's,
- * not where the result goes. */
+/* Combines the elements of all ranks from the last to the first, as reductions.c does. `mine`: this rank's elements,
+ * not in the result. */
 static void short_combine(const struct coll_args *a, struct shared *b, uint64_t step, const void *mine,
                           size_t bytes)
 {
@@ -268,13 +267,13 @@ static void (*const short_of[])(const struct coll_args *, struct shared *, size_
     [COLL_REDUCE] = short_reduce,   [COLL_ALLREDUCE] = short_allreduce,
 };
 
-/* The bytes of a side whose data is as it is in a slot; 0 when it is not. */
+/* The bytes of a side whose data is contiguous, as in a slot; 0 if it is not. */
 static inline size_t plain_bytes(const struct coll_side *side)
 {
     return side->type && side->type->contiguous ? (size_t)(side->count * side->type->size) : 0;
 }
 
-/* ... of two sides: this rank's own block is in both, unless it is in place. */
+/* The same for two sides: this rank's own block is in both, unless it is in place. */
 static inline size_t plain_both(const struct coll_args *a, const struct coll_side *many,
                                 const struct coll_side *one)
 {
@@ -282,7 +281,7 @@ static inline size_t plain_both(const struct coll_args *a, const struct coll_sid
     return a->in_place || plain_bytes(one) == bytes ? bytes : 0;
 }
 
-/* The bytes of a block as this rank describes it; 0 when that is not done here. */
+/* The bytes of a block as this rank describes it; 0 if this file does not handle the call. */
 static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
 {
     const bool root = a->root == b->comm->rank;
@@ -301,8 +300,8 @@ static inline size_t bytes_of(const struct coll_args *a, const struct shared *b)
     }
 }
 
-/* Up to how many bytes a block (plus 1) does this communicator use its shared block, of those that fit a slot and always go
- * through one? The choice depends on nothing else that may change. */
+/* The size limit (plus 1) up to which this communicator uses its shared block, among the sizes that fit a slot and
+ * always go through one. The choice depends on nothing else that may change. */
 static __attribute__((noinline, cold)) uint16_t limit(const struct coll_state *state, enum coll_kind kind)
 {
     const struct coll_shape shape = {.kind = kind, .size = state->comm->size, .adjacent = true};

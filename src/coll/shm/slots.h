@@ -17,14 +17,14 @@ struct slot_use {
     int reader;
 };
 
-/* Has everybody who reads it done so? `safe`: all ranks are done with this step and those before; `seen`: the progress of
- * each rank when it was read last. */
+/* True if all readers of the slot are done with it. `safe`: all ranks are done with this step and those before;
+ * `seen`: the progress of each rank when it was read last. */
 static inline bool slot_is_free(const struct slot_use *use, uint64_t safe, const uint64_t seen[])
 {
     return use->step <= safe || (use->reader != SLOTS_EVERYONE && use->step <= seen[use->reader]);
 }
 
-/* What all others have said they are done with. */
+/* The last step that all other ranks have reported as done. */
 static inline uint64_t slots_least(const uint64_t seen[], int size, int me)
 {
     uint64_t least = UINT64_MAX;
@@ -34,7 +34,7 @@ static inline uint64_t slots_least(const uint64_t seen[], int size, int me)
     return least;
 }
 
-/* The flag of a slot carries the number of the step it was written in. */
+/* True if the flag is that of this step: it carries the number of the step in which the slot was written. */
 static inline bool slot_is_posted(uint64_t flag, uint64_t step)
 {
     return flag >= step;
@@ -48,22 +48,22 @@ static inline uint64_t slot_part(uint64_t word, uint64_t parts)
     return word << SLOT_PART_BITS | parts;
 }
 
-/* The number of parts if `said` belongs to that word; else 0. */
+/* The number of parts if `said` belongs to this word; else 0. */
 static inline uint64_t slot_parts(uint64_t said, uint64_t word)
 {
     const uint64_t parts = said ^ word << SLOT_PART_BITS;
     return parts < 1u << SLOT_PART_BITS ? parts : 0;
 }
 
-/* Whether a rank that is done with this step must report it now, if its last report was `reported`. Not in every step, so that the
- * word does not travel so often. `lag` is at most the number of slots: a writer whose readers have caught up never waits for
- * a report that they have left out. */
+/* True if a rank that is done with this step must report it now; `reported` was its last report. It does not report in
+ * every step, so that the word's cache line moves less often. `lag` is at most the number of slots: a writer whose
+ * readers have caught up never waits for an omitted report. */
 static inline bool slots_must_report(uint64_t reported, uint64_t step, uint64_t lag)
 {
     return step - reported >= lag;
 }
 
-/* What a rank must have reported before it waits in a step until others have read: those may wait for it. */
+/* The step that a rank must have reported before it waits for readers, which may wait for that report. */
 static inline uint64_t slots_before_waiting(uint64_t reported, uint64_t step)
 {
     return reported + 1 < step ? step - 1 : reported;

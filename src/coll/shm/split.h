@@ -40,7 +40,7 @@ static inline uint32_t split_units(size_t bytes)
     return (uint32_t)((bytes + SPLIT_UNIT - 1) / SPLIT_UNIT);
 }
 
-/* Half of the rest, so that both ranks end at about the same time. */
+/* The size of the next piece: half of the rest, so that both ranks finish at about the same time. */
 static inline uint32_t split_piece(struct split c)
 {
     const uint32_t left = c.back - c.front;

@@ -18,7 +18,7 @@ static struct shared_rank *rank_of(const struct shared *b, int rank)
     return &b->head->rank[rank];
 }
 
-/* Claims a piece by `take`; false when nothing is left. */
+/* Claims a piece with `take`; false if nothing is left. */
 static bool split_claim(_Atomic uint64_t *word, struct split_piece (*take)(struct split *c),
                         struct split_piece *got)
 {
@@ -104,8 +104,8 @@ static bool all_written(void *arg)
     return (uint32_t)wrote == w->units || wrote >= FAILED;
 }
 
-/* Claims all that is left, and waits for what its owner has claimed before. Returns how many of those units, the first
- * ones, it could not write. */
+/* Claims everything that is left, and waits for what its owner has claimed before. Returns how many of those units,
+ * the first ones, the owner could not write. */
 static uint32_t close_claims(struct shared *b, struct shared_rank *owner, uint32_t all)
 {
     struct split_piece c;

@@ -13,7 +13,7 @@
 #define SPLIT_COPY_MIN \
     32768 /* bytes; shorter contributions are read in less time than it takes to share the work */
 
-/* A part of a contribution: bytes at .. at + len - 1. */
+/* Called for a part of a contribution: bytes at .. at + len - 1. */
 typedef void split_copy_part(void *arg, size_t at, size_t len);
 
 /* What an owner helps with. In a reduction it reads the reader's own elements into `scratch` (SHARED_SCRATCH bytes),
@@ -29,18 +29,19 @@ struct split_copy {
     void *arg;
 };
 
-/* The owner: before it posts the step; then, after the post, moves what it can get hold of. Returns when nothing is left
- * to claim, or the reader does not want help. */
+/* The owner: begin before it posts the step; then, after the post, copies what it can claim. Returns when nothing is
+ * left to claim, or the reader accepts no help. */
 void split_copy_begin(struct shared *b, size_t bytes);
 void split_copy_write(struct shared *b, const struct split_copy *h);
 
-/* The reader: where contributions to this step may be written, and its own contribution to a reduction. */
+/* The reader: sets the memory into which contributions to this step may be written, and its own contribution to a
+ * reduction. */
 void split_copy_accept(struct shared *b, uint64_t step, void *to, const void *mine);
-/* After rank r has posted the step, METHOD_SPLIT: gets its contribution, at `from` in its memory. `use` (may be NULL) hears of
- * every part that was read here. */
+/* After rank r has posted the step with METHOD_SPLIT: gets its contribution, at `from` in its memory. `use` (may be
+ * NULL) is called for every part that was read here. */
 int split_copy_read(struct shared *b, int r, uint64_t from, char *to, size_t bytes, split_copy_part *use,
                     void *arg);
-/* ... or gives up, because a rank turned out to be in another call: when this returns nobody writes any more. */
+/* The same without reading, because a rank is in another call: when this returns no rank writes any more. */
 void split_copy_refuse(struct shared *b, uint64_t step);
 
 #endif

@@ -26,7 +26,7 @@ static int blocks_of(const struct transfer *t)
     return t->each ? t->b->comm->size - 1 : 1;
 }
 
-/* How many times a block moves from one rank to another in a call. */
+/* The number of times that a block moves between ranks in a call. */
 static int moves_of(const struct transfer *t)
 {
     const int size = t->b->comm->size;
@@ -39,13 +39,13 @@ const char *transfer_slot(const struct transfer *t, int r, uint64_t step, size_t
            transfer_offset(t, r, t->b->comm->rank, len);
 }
 
-/* Every rank knows alike whether the methods of this call are measured. */
+/* True if the methods of this call are measured; every rank gets the same result. */
 static bool is_tuned(const struct transfer *t)
 {
     return t->bytes > SHARED_SHORT && t->b->reads && coll_copy_method() == COPY_MEASURED;
 }
 
-/* Calls of one sample where ranks take turns on processors; in a long call each rank has had its turn. */
+/* The number of calls in a sample where ranks share processors; in a long call each rank has had its turn. */
 static uint32_t period_of(const struct transfer *t)
 {
     return !t->entered ? 1 : t->bytes * (size_t)moves_of(t) < LONG_CALL ? PERIOD : PERIOD_LONG;
@@ -60,7 +60,8 @@ static enum shared_method method_for_mine(const struct transfer *t)
     return coll_copy_method() == COPY_SPLIT && t->helps ? METHOD_SPLIT : METHOD_READ;
 }
 
-/* The word beside a flag: the address of what is to be read, or for how long its owner has been filling the first slot. */
+/* Writes the word beside a flag: the address of the data to be read, or for how long its owner has been filling the
+ * first slot. */
 static void put_word(const struct transfer *t, uint64_t step, uint64_t word)
 {
     memcpy(t->b->head->rank[t->b->comm->rank].flag[step % SHARED_DEPTH].data, &word, sizeof(word));
@@ -73,7 +74,7 @@ static uint64_t word_of(const struct transfer *t, int r, uint64_t step)
     return word;
 }
 
-/* Fills a slot of this step. Its readers learn from the first of a long message: see learn. */
+/* Fills a slot of this step. Its readers learn the cost from the first slot of a long message. */
 static void transfer_fill_slot(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     struct shared *b = t->b;
@@ -87,8 +88,8 @@ static void transfer_fill_slot(struct transfer *t, uint64_t step, size_t at, siz
         put_word(t, step, measured ? clock_ns() - since + 1 : 0);
 }
 
-/* Rank r has posted the first step: is this call measured? Then the time when its data began to come in; else 0. Through slots, the
- * owner of the data decides. */
+/* Returns the time when rank r's data started to arrive if this call is measured, else 0. With slots the owner of the
+ * data decides. Called when rank r has posted the first step. */
 static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
 {
     if (!is_tuned(t) || t->entered)
@@ -98,9 +99,9 @@ static uint64_t begin_measuring(struct transfer *t, int r, uint64_t step)
     return (slots ? t->filled_ns != 0 : t->decision.measured) ? clock_ns() : 0;
 }
 
-/* What the call took. Through slots the first of them was filled before it was seen here: that counts if this rank was there
- * already (`waited`); else both go on at once, and the slower counts. Where memory is read, the owner learns late that it may
- * go on. */
+/* The cost of the call. With slots, the first was filled before it was seen here: that time counts if this rank was
+ * there already (`waited`); otherwise both proceed at the same time and the slower one counts. Where memory is read,
+ * the owner learns late that it may continue. */
 static uint64_t cost_of(const struct transfer *t, uint64_t ns, size_t steps, bool waited)
 {
     if (t->reading)
@@ -108,20 +109,20 @@ static uint64_t cost_of(const struct transfer *t, uint64_t ns, size_t steps, boo
     return waited ? ns + t->filled_ns : MAX(ns, t->filled_ns * steps);
 }
 
-/* Whether the data of all sources is read directly; then there is one step only. */
+/* True if the data of all sources is read directly; then there is one step only. */
 static bool all_read(const struct transfer *t)
 {
     const int sources = t->writer == SHARED_EVERYONE ? t->b->comm->size - 1 : 1;
     return t->reading && __builtin_popcountll(t->reading) == sources;
 }
 
-/* Whether the data of all sources moved by the same method. */
+/* True if the data of all sources moved by the same method. */
 static bool is_one_way(const struct transfer *t)
 {
     return !t->reading || all_read(t);
 }
 
-/* Whether the data of this call moved by the decided method. */
+/* True if the data of this call moved by the decided method. */
 static bool followed_decision(const struct transfer *t)
 {
     return is_one_way(t) && (t->reading ? t->method : METHOD_SLOTS) == t->decision.method;
@@ -134,7 +135,7 @@ static void report_read(struct transfer *t, uint64_t since, size_t steps, bool w
                              cost_of(t, clock_ns() - since, steps, waited), 1);
 }
 
-/* The same where ranks take turns on processors: of a whole call, whatever this rank's part in it. */
+/* The same where ranks share processors: reports the time of the whole call, whatever this rank's part in it. */
 static void report_call(struct transfer *t, enum shared_method method)
 {
     if (t->entered && is_tuned(t) && is_one_way(t) && method == t->decision.method)
@@ -142,7 +143,7 @@ static void report_call(struct transfer *t, enum shared_method method)
                              period_of(t));
 }
 
-/* Rank r has posted the first step: whether its data is to be read directly. */
+/* True if the data of rank r, which has posted the first step, is to be read directly. */
 static bool wants_reading(struct transfer *t, int r, uint64_t step)
 {
     t->method = shared_method_of(t->b, r, step);
@@ -159,7 +160,8 @@ static bool is_short(const struct transfer *t)
     return t->bytes * (size_t)blocks_of(t) <= SHARED_SMALL;
 }
 
-/* Nobody is kept from going on by a short step, nor where there are many slots. Who is read waits to hear of it. */
+/* Reports that this rank is done with a step, unless no rank can be waiting for that: after a short step, or with many
+ * slots. A rank whose memory is read waits for the report. */
 static void transfer_step_done(struct transfer *t, uint64_t step)
 {
     if (is_short(t) || (!t->reading && shared_depth(t->b) > SHARED_DEPTH_FEW))
@@ -232,7 +234,7 @@ static void transfer_fetch_block(struct transfer *t, int r)
         t->ops->fetch(t, r);
 }
 
-/* Takes one step of one rank; false when that rank is in another call. */
+/* Receives one step of one rank; false if that rank is in another call. */
 static bool take_from(struct transfer *t, int r, uint64_t step, size_t at, size_t len)
 {
     if (t->reading >> r & 1)
@@ -299,7 +301,7 @@ static void read_side(struct transfer *t, uint64_t last)
     report_call(t, t->reading ? t->method : METHOD_SLOTS);
 }
 
-/* Everyone has posted this step. */
+/* Receives from all ranks, which have posted this step. */
 static void take_in_meeting(struct transfer *t, uint64_t step, size_t at, size_t len)
 {
     const int me = t->b->comm->rank, size = t->b->comm->size;
@@ -315,8 +317,8 @@ static void take_in_meeting(struct transfer *t, uint64_t step, size_t at, size_t
     }
 }
 
-/* Who is read posts every step like the others, unless all are: then one step is all there is. A last
- * meeting keeps everyone until nobody reads any more. */
+/* Runs both sides of the call. A rank whose memory is read posts every step like the others, unless all are read: then
+ * there is one step. A last synchronisation keeps all ranks until no rank reads any more. */
 static void both_sides(struct transfer *t, uint64_t last)
 {
     struct shared *b = t->b;
@@ -359,7 +361,7 @@ static void both_sides(struct transfer *t, uint64_t last)
     report_call(t, t->reading ? t->method : METHOD_SLOTS);
 }
 
-/* The bytes of each block that a step carries; 0 when the call does not fit. */
+/* The bytes of each block that a step carries; 0 if the call does not fit. */
 static size_t chunk_of(const struct transfer *t, size_t unit)
 {
     const size_t blocks = (size_t)blocks_of(t);

@@ -51,7 +51,7 @@ struct transfer_ops {
     void (*finish)(struct transfer *t, uint64_t step, size_t at, size_t len);
 };
 
-/* Runs it. False: has to be left to a schedule. `unit`: a chunk is a multiple of this number of bytes. */
+/* Runs the transfer. False: use a schedule. `unit`: a chunk is a multiple of this number of bytes. */
 bool transfer_run(struct transfer *t, size_t unit);
 
 /* Offset in a slot of rank w of its data for rank r, with blocks of `len` bytes. */
@@ -61,7 +61,7 @@ static inline size_t transfer_offset(const struct transfer *t, int w, int r, siz
     return t->each ? (size_t)((r - w - 1 + size) % size) * len : 0;
 }
 
-/* Where rank r's contribution to a step of `len` bytes a block lies, for this rank. */
+/* The address of rank r's contribution, for this rank, to a step of `len` bytes per block. */
 const char *transfer_slot(const struct transfer *t, int r, uint64_t step, size_t len);
 
 bool shared_move(struct shared *b, const struct coll_args *args, size_t bytes, int *rc);

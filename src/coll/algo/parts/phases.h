@@ -23,11 +23,10 @@ struct tree {
 struct tree tree_binomial(int rank, int size, int root);
 struct tree tree_chain(int rank, int size, int root);
 
-/* Down the tree: every node ends with `count` items at `data`. segment 0: in one piece. */
+/* Broadcasts down the tree: every node ends with `count` items at `data`. segment 0: in one piece. */
 void tree_bcast(struct sched *s, const struct tree *t, struct loc data, int64_t count, int64_t segment);
 
-/* Up the tree, in rank order (seen from the root's rank): the root ends with the result at `out`. `in` may be
- * `out`. */
+/* Reduces up the tree, in rank order (seen from the root): the root ends with the result at `out`. `in` may be `out`. */
 void tree_reduce(struct sched *s, const struct tree *t, bool commutative, struct loc in, struct loc out,
                  int64_t count, int64_t segment);
 
@@ -62,9 +61,9 @@ static inline int fold_rank(const struct fold *f, int index)
 {
     return index < f->rem ? 2 * index : index + f->rem;
 }
-/* The even rank takes in its neighbour's vector; the odd one is then idle until fold_out. */
+/* The even rank combines its neighbour's vector with its own; the odd one is idle until fold_out. */
 void fold_in(struct sched *s, const struct fold *f, int rank, struct partial *p, int64_t count);
-/* The even rank hands the result at `data` to its neighbour. */
+/* The even rank sends the result at `data` to its neighbour. */
 void fold_out(struct sched *s, const struct fold *f, int rank, struct loc data, int64_t count);
 
 /* An allreduce by an exchange among a power of two of ranks: folds in, lets those that speak exchange, folds out. `exchange`
@@ -82,7 +81,7 @@ struct halving {
 void halving_reduce(struct sched *s, const struct fold *f, struct partial *p, int64_t count,
                     struct halving *h);
 
-/* Where part i of n begins in a vector of count items. */
+/* The start of part i of n in a vector of count items. */
 static inline int64_t part_start(int64_t count, int n, int i)
 {
     int64_t base = count / n, extra = count % n;
@@ -93,9 +92,9 @@ static inline int64_t part_size(int64_t count, int n, int i)
     return part_start(count, n, i + 1) - part_start(count, n, i);
 }
 
-/* A vector shorter than a ring of ranks leaves most of them nothing to pass on. In a round in which a rank gives part `give` and
- * takes the one before it, both empty: how many rounds after it are like it. -1: one of them is not empty. Without this a
- * few bytes on 10,000 ranks would cost each of them 20,000 rounds of nothing. */
+/* The number of rounds to skip. In a vector shorter than a ring of ranks most parts are empty. If in a round both part
+ * `give` and the part before it are empty, returns how many following rounds are equal; -1 if one is not empty.
+ * Otherwise a few bytes on 10,000 ranks would cost each of them 20,000 empty rounds. */
 static inline int ring_idle(int give, int take, int64_t count)
 {
     return give >= count && take >= count ? (int)(take - count) : -1;
@@ -106,7 +105,7 @@ static inline int ring(int rank, int size)
     return ((rank % size) + size) % size;
 }
 
-/* Gather and scatter mirror each other: a receive of one is a send of the other. */
+/* Adds a receive, or the send that mirrors it: gather and scatter are the reverse of each other. */
 static inline void sched_move(struct sched *s, bool receive, int peer, struct loc at, int64_t count)
 {
     if (receive)
@@ -115,20 +114,20 @@ static inline void sched_move(struct sched *s, bool receive, int peer, struct lo
         sched_send(s, peer, at, count);
 }
 
-/* The root's own block, in the buffer of one to that of all (gather) or back (scatter). */
+/* Copies the root's own block from its buffer to the buffer of all blocks (gather) or back (scatter). */
 static inline void copy_own(const struct coll_shape *shape, struct sched *s, bool gather)
 {
     sched_copy(s, loc_make(BUF_SEND, gather ? 0 : shape->root), loc_make(BUF_RECV, gather ? shape->root : 0),
                1);
 }
 
-/* Where my contribution to a reduction lies. */
+/* The location of this rank's contribution to a reduction. */
 static inline struct loc shape_input(const struct coll_shape *shape)
 {
     return loc_make(shape->in_place ? BUF_RECV : BUF_SEND, 0);
 }
 
-/* True for a rank without others, whose result is its own input. */
+/* For a rank that is alone: its result is its own input. Returns true after adding that copy. */
 static inline bool alone(const struct coll_shape *shape, struct sched *s, struct loc in, struct loc out,
                          int64_t count)
 {
@@ -150,8 +149,8 @@ static inline struct blocks shape_blocks(const struct coll_shape *shape)
                            shape->starts[shape->rank + 1] - first};
 }
 
-/* Everyone passes the parts of a vector round a ring: rank `rank` starts with part `first` at data + its
- * place, and ends with all of them. start[] has size + 1 entries. */
+/* Passes the parts of a vector round a ring: rank `rank` starts with part `first` at data + its offset, and ends with
+ * all of them. start[] has size + 1 entries. */
 void ring_allgather(struct sched *s, int rank, int size, int first, struct loc data, int64_t count);
 
 #endif
