@@ -21,7 +21,9 @@ static const char *class_name(int rc)
 {
     int class = rc;
     MPI_Error_class(rc, &class);
-    return class == MPI_SUCCESS ? "success" : class == MPIX_ERR_PROC_FAILED ? "failed process" : "another error";
+    return class == MPI_SUCCESS            ? "success"
+           : class == MPIX_ERR_PROC_FAILED ? "failed process"
+                                           : "another error";
 }
 
 /* Only rank 0 sends to the victim: the others have exchanged no message with it. */

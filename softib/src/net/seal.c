@@ -6,6 +6,7 @@
 #include "net/key.h"
 #include <endian.h>
 #include <string.h>
+#include <time.h>
 
 #define SENDERS \
     4096u /* remembered at once, on all nodes; of one that was forgotten an old one may be taken */
@@ -31,6 +32,13 @@ static void seal_compute_code(const uint8_t *seal, const uint8_t *head, const st
     for (int i = 0; i < n; i++)
         sip_add(&s, iov[i].iov_base, iov[i].iov_len);
     *code = htobe64(sip_end(&s));
+}
+
+uint64_t seal_instance(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 void seal_make(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,

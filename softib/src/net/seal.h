@@ -1,5 +1,5 @@
-/* seal.h: the seal of a datagram: the sending process (when it was started, on its node's clock, so that a later process in the
- * same place has a larger number), a sequence number, and an authentication code over both, the header and the payload, which only a holder of the
+/* seal.h: the seal of a datagram: the sending process (when it was started, so that a later process in the
+ * same place has a larger number, also after its host was booted again), a sequence number, and an authentication code over both, the header and the payload, which only a holder of the
  * fabric's key can make. A datagram that was seen before is dropped.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -13,6 +13,9 @@
 
 #define SEAL_BYTES 24u
 
+/* The number of a process that starts now: nanoseconds since 1970. A clock that begins when the host is booted would give processes
+ * smaller numbers than those before, and all their datagrams would be dropped as old ones. */
+uint64_t seal_instance(void);
 /* `head` is the header of the frame, the payload follows in n pieces. */
 void seal_make(uint64_t instance, uint64_t number, const uint8_t *head, const struct iovec *iov, int n,
                uint8_t out[SEAL_BYTES]);

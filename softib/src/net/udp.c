@@ -78,7 +78,7 @@ static bool udp_watch_sockets(struct udp_socket *list, unsigned n,
 
 bool udp_start(void (*ready)(struct watch *w, uint32_t events))
 {
-    instance = now_ns();
+    instance = seal_instance();
     if (!proc.fab.node && !udp_bind_sockets(shared, &nshared, proc.fab.base_of[0], true))
         return false;
     return udp_watch_sockets(own, nown, ready) && udp_watch_sockets(shared, nshared, ready);

@@ -99,8 +99,8 @@ int main(int argc, char **argv)
     }
     done = 1;
     pthread_join(thread, NULL);
-    printf("%d lookups and %d publications of names succeeded, %d lookups returned the other folder's port\n", right,
-           published, wrong);
+    printf("%d lookups and %d publications of names succeeded, %d lookups returned the other folder's port\n",
+           right, published, wrong);
     EXPECT_EQ(wrong, 0);
 
     struct stat s;
