@@ -15,7 +15,7 @@
 #include "run.h"
 #include "core/util.h"
 
-/* Files 0 to 2 must be something, or pipes would take their place. */
+/* Opens /dev/null for those of files 0 to 2 that are closed, so that no pipe gets their number. */
 static void fill_std_files(void)
 {
     int fd;

@@ -19,7 +19,7 @@
 
 #include "core/util.h"
 
-/* Both families where the kernel has both. */
+/* Opens a listening socket for both address families, if the kernel has both. */
 static int address_bind_all(void)
 {
     int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), zero = 0;
@@ -35,7 +35,7 @@ static int address_bind_all(void)
     return fd >= 0 && bind(fd, (const struct sockaddr *)&four, sizeof(four)) == 0 ? fd : -1;
 }
 
-/* port: "0" for a free one. */
+/* Opens a listening socket at an address. port: "0" for a free one. */
 static int address_bind_to(const char *at, const char *port)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV}, *info;
@@ -63,7 +63,8 @@ static void address_get_port(int fd, char *port, size_t size)
              ntohs(name.any.sa_family == AF_INET6 ? name.six.sin6_port : name.four.sin_port));
 }
 
-/* The port that the first address gives must be free at the others, too. 0: it is not, or an address is none. */
+/* Opens a socket at each listed address, all with the port of the first one. Returns 0 if that port is in use at
+ * another address, or if an address is invalid. */
 static int address_bind_list(int fds[ADDRESS_SOCKETS_MAX], char *port, size_t size, const char *list)
 {
     char *copy = xstrdup(list), *save = NULL;
@@ -120,7 +121,7 @@ static const uint8_t *address_get_bytes(const struct sockaddr *a, unsigned *bits
                : NULL;
 }
 
-/* Is that an address of ADDRESS/BITS? */
+/* True for an address in the network ADDRESS/BITS. */
 static bool is_within(const struct sockaddr *a, const char *network)
 {
     char text[INET6_ADDRSTRLEN];
@@ -149,7 +150,7 @@ static bool is_usable(const struct ifaddrs *a, const char *network)
                    : !(a->ifa_flags & IFF_LOOPBACK);
 }
 
-/* Every address an agent could call; the loopback last, for agents on this machine. */
+/* Lists every address that an agent could connect to; the loopback last, for agents on this machine. */
 void address_own(char *out, size_t size, const char *network)
 {
     struct ifaddrs *list;
@@ -180,7 +181,7 @@ static bool address_list_has(const char *list, const char *address)
     return false;
 }
 
-/* Nothing is sent: a UDP socket that is connected has the address that the routing table chooses. */
+/* Adds the address from which the kernel would send to `to`: that of a connected UDP socket. Nothing is sent. */
 static void add_source(const struct addrinfo *to, char *out, size_t size)
 {
     struct sockaddr_storage from = {0};

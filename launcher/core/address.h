@@ -25,16 +25,16 @@ bool address_towards(char **hosts, uint32_t n, char *out, size_t size);
  * commas; NULL: of all addresses, by one socket. */
 int address_listen(int fds[ADDRESS_SOCKETS_MAX], char *port, size_t size, const char *at);
 
-/* A socket that begins to connect to a numeric address and port; -1 when that cannot even be tried. */
+/* Starts to connect to a numeric address and port; -1 if that cannot even be tried. */
 int address_begin(const char *address, const char *port);
 
-/* One that every host has for itself. */
+/* True for a loopback address. */
 bool address_is_loopback(const char *address);
 
-/* A literal address that one of this host's interfaces has. */
+/* True for a literal address of one of this host's interfaces. */
 bool address_is_own(const char *address);
 
-/* Is that this machine? By name and by literal address, never through a name server. */
+/* True if the name or literal address is that of this machine; never asks a name server. */
 bool address_is_here(const char *name);
 
 #endif

@@ -44,7 +44,7 @@ void loop_remove(struct loop *l, struct watch *w);
 void loop_after(struct loop *l, struct timer *t, uint64_t ms);
 void loop_cancel(struct loop *l, struct timer *t);
 
-/* Until l->stop. */
+/* Runs until l->stop. */
 void loop_run(struct loop *l);
 
 #endif

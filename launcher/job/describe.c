@@ -97,7 +97,7 @@ static void describe_exit_codes(const struct job *j)
     free(who);
 }
 
-/* A program of another MPI that never called: its ranks did not know of each other. */
+/* Describes a program of another MPI that never contacted mpiexec: its ranks did not know of each other. */
 static void describe_foreign_library(const struct job *j)
 {
     if (j->opt->foreign && !j->failed && pmi_inited_count(j->pmi) == 0)

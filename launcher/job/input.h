@@ -21,10 +21,10 @@ struct input {
 void input_start(struct input *in, struct loop *l, uint32_t readers, bool allowed,
                  void (*send)(void *ctx, const char *data, size_t len), void *ctx);
 
-/* One reader has taken its piece. */
+/* Called when one reader has taken its piece. */
 void input_confirm_piece(struct input *in);
 
-/* Whether the terminal is ours. */
+/* Permits reading from the terminal, or forbids it while this job is in the background. */
 void input_allow(struct input *in, bool yes);
 
 #endif

@@ -35,7 +35,7 @@ static uint32_t job_count_running(const struct job *j)
     return n;
 }
 
-/* Running ranks that called MPI_Abort. */
+/* The number of running ranks that called MPI_Abort. */
 static uint32_t job_count_aborting(const struct job *j)
 {
     uint32_t n = 0;
@@ -66,7 +66,7 @@ void job_finish_if_done(struct job *j)
         j->loop.stop = true;
 }
 
-/* The next step of TERM, KILL, give up. */
+/* Takes the next step: TERM, KILL, give up. */
 static void job_on_escalate(void *ctx)
 {
     struct job *j = ctx;
@@ -162,7 +162,7 @@ void job_on_failed(void *ctx, uint32_t rank, int status, const char *why)
     job_fail(h->job, status, "Rank %u could not be started on host %s: %s.", rank, h->name, why);
 }
 
-/* A rank that exits early is no failure in itself, but ranks in the barrier would wait for it for ever. */
+/* Checks a rank that exits early: no failure in itself, but ranks in the barrier would wait for it for ever. */
 static void check_barrier(struct job *j, uint32_t rank)
 {
     const bool *arrived = pmi_waiting(j->pmi);
@@ -172,7 +172,8 @@ static void check_barrier(struct job *j, uint32_t rank)
                  rank, host_name(j, rank));
 }
 
-/* On one node there is no PMI barrier: ranks synchronise in memory and would wait for a rank that exited. */
+/* Checks a rank that exits without MPI_Init. On one node there is no PMI barrier: ranks synchronise in memory and
+ * would wait for it. */
 static void check_absent(struct job *j, uint32_t rank)
 {
     if (!pmi_inited(j->pmi, rank) && pmi_active_count(j->pmi) > 0)
@@ -233,7 +234,7 @@ static void report_abort(struct job *j)
                  code);
 }
 
-/* Recorded for one sentence at the end: often all ranks fail this way. */
+/* Records a failure after MPI_Finalize for one message at the end: often all ranks fail this way. */
 static void note_late(struct job *j, uint32_t rank, int code)
 {
     if (!j->late.who)
@@ -337,7 +338,7 @@ static void job_on_inited(void *ctx, uint32_t rank)
                 check_absent(j, r);
 }
 
-/* Judged a moment later: a rank that was killed just before is the cause, this one only noticed. */
+/* Handles an abort a moment later: a rank that was killed just before is the cause, and this one only noticed it. */
 static void job_on_aborted(void *ctx, uint32_t rank, int code, const char *msg)
 {
     struct job *j = ctx;
@@ -447,7 +448,7 @@ static void job_on_foreground(void *ctx, bool yes)
     input_allow(&j->input, yes);
 }
 
-/* mpiexec was killed: no more niceties. The worker's last act ends everything that descends from it. */
+/* Ends everything at once because mpiexec was killed; the worker's last act ends all its descendants. */
 static void job_on_front_died(void *ctx)
 {
     struct job *j = ctx;
@@ -504,7 +505,7 @@ static void job_on_drained(void *ctx)
     job_finish_if_done(ctx);
 }
 
-/* The job ends as the programs of a pipeline do, of SIGPIPE and without a word. */
+/* Ends the job by SIGPIPE and without a message, as programs of a pipeline end. */
 static void job_on_no_reader(void *ctx)
 {
     struct job *j = ctx;

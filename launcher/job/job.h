@@ -116,7 +116,7 @@ struct job {
 void job_init(struct job *j, const struct options *o, const struct layout *l, const struct hosts *h,
               const char *id, const char *node_map);
 
-/* Runs until everything has ended; the exit status. Hosts were started before. */
+/* Runs until everything has ended and returns the exit status. The hosts must have been started. */
 int job_run(struct job *j, int front);
 
 /* Events that hosts report; `ctx` is their struct job_host, as in local_events. */
@@ -128,7 +128,7 @@ void job_on_exited(void *ctx, uint32_t rank, int status);
 void job_on_stdin_empty(void *ctx, uint32_t rank);
 void job_on_done(void *ctx);
 
-/* The end, if everything has ended. */
+/* Finishes the job if everything has ended. */
 void job_finish_if_done(struct job *j);
 
 /* The host is unreachable, or its connection broke. Its ranks count as dead. */

@@ -77,7 +77,7 @@ static void check_water(struct output *o)
     o->opt.pause(o->opt.ctx, pause);
 }
 
-/* A closed reader of standard output is normal in a pipeline; every other write error is a failure. */
+/* Handles a write error. A closed reader of standard output is normal in a pipeline; every other error is a failure. */
 static void check_error(struct output *o, struct sink *s)
 {
     if (s->error == 0)
@@ -110,7 +110,7 @@ static void output_on_written(void *ctx)
         o->opt.drained(o->opt.ctx);
 }
 
-/* %r the rank, %h its host, %% a percent sign. */
+/* Expands %r (rank), %h (host) and %% in a file name. */
 static char *output_expand_pattern(const struct output *o, const char *pattern, uint32_t rank)
 {
     struct buf b = {0};
@@ -221,7 +221,7 @@ static void output_release_held(struct stream *st, bool everything)
     }
 }
 
-/* No line is open: queued streams write their whole lines. */
+/* Lets queued streams write their whole lines, when no line is open. */
 static void next_turn(struct place_to *s)
 {
     for (struct stream *st = s->waiting, *next; st && !s->owner; st = next) {
@@ -230,7 +230,7 @@ static void next_turn(struct place_to *s)
     }
 }
 
-/* A stream has waited too long, for the rest of its own line or for another stream's line to end. */
+/* Called when a stream has waited too long, for the rest of its own line or for the end of another stream's line. */
 static void output_on_hold(void *ctx)
 {
     struct place_to *s = ctx;

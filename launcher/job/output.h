@@ -27,10 +27,10 @@ struct output_options {
 
 struct output *output_new(struct loop *l, const struct output_options *o);
 
-/* Bytes of one rank's stream 1 or 2; none: it ended. */
+/* Handles bytes of one rank's stream 1 or 2; no bytes: the stream has ended. */
 void output_write(struct output *o, uint32_t rank, int stream, const char *data, size_t len);
 
-/* Nothing is waiting to be written. */
+/* True if nothing is waiting to be written. */
 bool output_idle(const struct output *o);
 
 /* Writes the lines that are complete, waiting for the reader for at most this time. */

@@ -10,7 +10,7 @@
 #include "boot/pmi_line.h"
 #include "core/util.h"
 
-/* "key=value" lines; values of our own library are escaped. */
+/* Parses a "key=value" line; values of our own library are escaped. */
 static bool read_line(char *line, char **key, char **value, bool escaped)
 {
     char *eq = strchr(line, '=');

@@ -16,7 +16,7 @@ unsigned spawned_start(struct job *j, uint32_t rank, char *lines, char **why);
  * spawned_start. */
 const char *spawned_failure(struct job *j, unsigned number);
 
-/* No job that was spawned is running. */
+/* True if no spawned job is running. */
 bool spawned_are_idle(const struct job *j);
 void spawned_signal(struct job *j, int sig);
 

@@ -8,7 +8,7 @@
 
 #include "job/job.h"
 
-/* Once. `done` runs when the answer is there, or when it takes too long; it may be NULL. */
+/* Runs the tool once. `done` (may be NULL) is called with the answer, or when the answer takes too long. */
 void why_print(struct job *j, void (*done)(struct job *j));
 
 /* From now on: runs the tool when the job has made no progress for `seconds`. */

@@ -43,7 +43,7 @@ bool debug_is_selected(const struct options *o, uint32_t rank)
     return found;
 }
 
-/* The rank that reads commands, when it is the only one; -1: there are several. */
+/* The only rank that reads commands; -1 if there are several. */
 static long only_rank(const struct options *o)
 {
     long rank = -1;
@@ -82,7 +82,8 @@ void debug_check(struct options *o, uint32_t size)
     }
 }
 
-/* Of threads, since a program that has ended has none: a plain backtrace would then be an error. */
+/* Builds the debugger's command line. It asks for the backtraces of threads: a plain backtrace would be an error if
+ * the program has ended. */
 char **debug_words(const struct options *o, char **argv)
 {
     static const char *const batch[] = {"gdb",    "-q",  "-batch", "-return-child-result",

@@ -109,7 +109,7 @@ static bool is_ours(const struct entry *list, size_t n, pid_t pid)
     return false;
 }
 
-/* How many got the signal. */
+/* Signals the descendants found in /proc; returns how many. */
 static size_t signal_by_proc(int sig)
 {
     struct entry *list;
@@ -130,7 +130,7 @@ static size_t signal_by_proc(int sig)
     return told;
 }
 
-/* A child is there, and none that only has to be collected. */
+/* True if a child exists that is not merely waiting to be reaped. */
 static bool has_running_child(void)
 {
     siginfo_t info = {.si_pid = 0};

@@ -14,8 +14,8 @@ void descend_adopt(void);
 /* Sends the signal to every descendant. */
 void descend_signal(int sig);
 
-/* SIGKILL until no child is left; collects them all. Costs one system call when there is none. False, with a sentence,
- * when one is left all the same. */
+/* Kills until no child is left, and reaps them all. Costs one system call if there is none. Returns false, with a
+ * message, if one is left. */
 bool descend_end(void);
 
 #endif

@@ -87,7 +87,7 @@ static void guard_stop_self(void)
     sigprocmask(SIG_BLOCK, &stop, NULL);
 }
 
-/* The front: from here on it only listens. */
+/* Runs the front process, which only listens from here on. */
 static int guard_run_front(pid_t worker, int pipe_end, const sigset_t *set)
 {
     bool interrupted = false;
@@ -121,7 +121,7 @@ static int guard_run_front(pid_t worker, int pipe_end, const sigset_t *set)
     }
 }
 
-/* `killall -9 mpiexec` should not find the one that cleans up. */
+/* Renames this process, so that `killall -9 mpiexec` does not end the one that cleans up. */
 static void take_other_name(char **argv, const char *name)
 {
     prctl(PR_SET_NAME, name);

@@ -33,10 +33,10 @@ void local_start(struct local *h);
 
 void local_pmi(struct local *h, uint32_t rank, const char *data, size_t len);
 
-/* Bytes for a rank's standard input; none: end of file. */
+/* Passes bytes to a rank's standard input; no bytes: end of file. */
 void local_stdin(struct local *h, uint32_t rank, const char *data, size_t len);
 
-/* To every process group of the ranks. SIGKILL: to everything that descends from us. */
+/* Sends a signal to every process group of the ranks; SIGKILL to all descendants. */
 void local_signal(struct local *h, int sig);
 
 /* True: leave output in the pipes, because its consumer is congested. */

@@ -118,7 +118,7 @@ const char *rankenv_library_folder(const char *program, char *const *env)
     return folder;
 }
 
-/* Room for everything that follows, so that the strings never move. */
+/* Reserves room for everything that follows, so that the strings never move. */
 static void rankenv_reserve(struct builder *b, const struct plan *p, size_t inherited, const char *fabric,
                             const char *folders, const char *library_folder)
 {
@@ -136,7 +136,7 @@ static void rankenv_reserve(struct builder *b, const struct plan *p, size_t inhe
     b->used = b->n = 0;
 }
 
-/* Takes NAME=value off the list, so that ours is the only one. */
+/* Removes NAME=value from the list, so that ours is the only one. */
 static void rankenv_drop(struct builder *b, const char *name)
 {
     size_t kept = 0, len = strlen(name);
@@ -167,7 +167,7 @@ static void add_softib(struct builder *b, const struct plan *p, const struct pla
                 fabric ? fabric : "");
 }
 
-/* Behind the folders that are there. */
+/* Adds a folder behind the existing ones. */
 static void add_library_folder(struct builder *b, const char *folders, const char *library_folder)
 {
     if (!library_folder)

@@ -76,7 +76,7 @@ static const struct {
     {"HYDRA_HOST_FILE", "-hostfile"},
 };
 
-/* Which of the table a NAME=value belongs to; -1: none of them. */
+/* The index in the table of a NAME=value; -1 if it is not there. */
 static int habits_find_setting(const char *entry)
 {
     for (size_t i = 0; i < COUNT_OF(settings); i++)
@@ -150,7 +150,7 @@ static void set_one_per_node(struct opt_parse *p, const char *name, const char *
     p->o->ppn = 1;
 }
 
-/* --bynode and --bind-to-core as they were written once. */
+/* Handles --bynode and --bind-to-core, old forms of options. */
 static void set_old_words(struct opt_parse *p, const char *name, const char *value)
 {
     (void)value;

@@ -22,7 +22,7 @@ struct hcas {
     char *latency, *bus, *pin;
 };
 
-/* A positive number and one of the units. */
+/* True for a positive number with one of the units. */
 static bool hcas_is_quantity(const char *text, const char *const *units)
 {
     char *end;
@@ -86,7 +86,7 @@ static void hcas_parse_setting(struct hcas *h, const char *key, const char *valu
                      h->option, key);
 }
 
-/* "2", "1GB/s" or "2x1GB/s". */
+/* Parses "2", "1GB/s" or "2x1GB/s". */
 static void hcas_parse_adapter(struct hcas *h, const char *word)
 {
     char *end;

@@ -73,7 +73,7 @@ const char *optdef_nearest(const char *name)
     return n.name[0] ? n.name : NULL;
 }
 
-/* The text to the right of an option, in lines of at most HELP_WIDTH characters. */
+/* Prints the text to the right of an option, in lines of at most HELP_WIDTH characters. */
 static void print_wrapped(const char *text)
 {
     enum { HELP_WIDTH = 76 };

@@ -28,7 +28,7 @@ static void add_list(struct strings *s, const char *name, const char *value)
         launcher_die(STATUS_USAGE, "-%s needs a list of names separated by commas.", name);
 }
 
-/* One of several words; the index. */
+/* The index of one of several words. */
 int opt_choice(const char *name, const char *value, const char *const *words, int n)
 {
     struct buf all = {0};
@@ -87,7 +87,7 @@ static void set_usize(struct opt_parse *p, const char *name, const char *value)
     p->o->universe = opt_number(name, value, 1, 1 << 24);
 }
 
-/* Modifiers after the unit, as in -map-by core:PE=2:OVERSUBSCRIBE, in the form of other launchers. */
+/* Handles modifiers after the unit, as in -map-by core:PE=2:OVERSUBSCRIBE, in the form of other launchers. */
 static void map_modifier(struct opt_parse *p, const char *name, const char *word)
 {
     if (strncasecmp(word, "PE=", 3) == 0)
@@ -255,7 +255,7 @@ static void set_recovery(struct opt_parse *p, const char *name, const char *valu
     p->o->recovery = true;
 }
 
-/* As of Open MPI: --with-ft ulfm; also no, none and mpi, which is the same as ulfm. */
+/* Handles --with-ft of Open MPI: ulfm; also no, none and mpi, which is the same as ulfm. */
 static void set_with_ft(struct opt_parse *p, const char *name, const char *value)
 {
     static const char *const on[] = {"ulfm", "mpi", "yes", "true", "1"}, *const off[] = {"no", "none",
@@ -359,7 +359,7 @@ static void set_hang_after(struct opt_parse *p, const char *name, const char *va
     p->o->hang_after = opt_number(name, value, 1, 100000000);
 }
 
-/* MPI-5.0, 11.5: which error handler objects begin with. */
+/* Sets the initial error handler (MPI-5.0, 11.5). */
 static void set_errhandler(struct opt_parse *p, const char *name, const char *value)
 {
     static const char *const words[] = {"mpi_errors_are_fatal", "mpi_errors_abort", "mpi_errors_return"};

@@ -43,7 +43,7 @@ int opt_choice(const char *name, const char *value, const char *const *words, in
 /* options.c: reads a file of programs. */
 void options_configfile(struct opt_parse *p, const char *name, const char *value);
 
-/* The name in the table nearest to a mistyped one, or NULL when none is near. */
+/* The name in the table most similar to a mistyped one, or NULL if none is. */
 const char *optdef_nearest(const char *name);
 
 #endif

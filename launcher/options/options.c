@@ -106,7 +106,7 @@ static void parse_words(struct opt_parse *p, int argc, char **argv)
     }
 }
 
-/* Words of one line, with quotes and backslashes as in a shell. */
+/* Splits a line into words, with quotes and backslashes as in a shell. */
 static void split_line(char *line, struct strings *out)
 {
     char *p = line;

@@ -94,7 +94,7 @@ int impl_Abi_set_fortran_info(MPI_Info handle)
     return MPI_SUCCESS;
 }
 
-/* The LOGICALs of `size` bytes; false when there are none of that size. */
+/* The bytes of .TRUE. and .FALSE. of a LOGICAL of `size` bytes; false if there is none of that size. */
 static bool abi_logical_values(int size, unsigned char truth[16], unsigned char falsehood[16])
 {
     if (size != 1 && size != 2 && size != 4 && size != 8 && size != 16)

@@ -11,7 +11,7 @@
 
 typedef void (*any_function)(void);
 
-/* The user's "pointer to a void pointer", which the prototype calls void *. */
+/* Returns an attribute through the user's pointer to a void pointer, which the prototype calls void *. */
 static int attr_get_value(enum attr_kind kind, struct attr_set *set, int keyval, void *attribute_val,
                           int *flag)
 {

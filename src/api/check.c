@@ -28,7 +28,7 @@ static const struct {
     [HANDLE_FILE] = {"a file", "MPI_FILE_NULL", (uintptr_t)MPI_FILE_NULL, MPI_ERR_FILE, MAGIC_FILE},
 };
 
-/* The words after "comm (0x44000000)": what kind of object the address points to, if that can be determined. */
+/* Describes the object that the address points to, if that can be determined; printed after "comm (0x44000000)". */
 static const char *what_it_is(const void *handle, enum handle_kind wanted, char *out, size_t size)
 {
     const char *noun = handles[wanted].noun;

@@ -39,26 +39,26 @@ static inline bool api_root_ok(const struct comm *c, int root)
            (c->remote && (root == MPI_ROOT || root == MPI_PROC_NULL));
 }
 
-/* Is this process the root of a rooted collective? */
+/* True if this process is the root of a rooted collective. */
 static inline bool api_is_root(const struct comm *c, int root)
 {
     return c->remote ? root == MPI_ROOT : root == c->rank;
 }
 
-/* Does this process exchange data with the root out of (or into) `buf`? */
+/* True if this process exchanges data with the root through `buf`. */
 static inline bool api_is_leaf(const struct comm *c, int root, const void *buf)
 {
     return c->remote ? root >= 0 : buf != MPI_IN_PLACE || root != c->rank;
 }
 
-/* MPI_BOTTOM is a null pointer, and a derived type may hold absolute addresses; a predefined one never does.
- */
+/* True if the buffer must not be NULL. MPI_BOTTOM is a null pointer, and a derived type may hold absolute addresses; a
+ * predefined one never does. */
 static inline bool api_needs_buffer(const struct dtype *t)
 {
     return t->handle != 0 && t->size > 0;
 }
 
-/* Each stores an error sentence and returns its error class. */
+/* Each stores an error text and returns its error class. */
 int bad_handle(enum handle_kind kind, const char *param, const void *handle) __attribute__((cold));
 int bad_uncommitted(const char *param, const struct dtype *t) __attribute__((cold));
 int bad_count(const char *param, MPI_Count value) __attribute__((cold));
@@ -69,11 +69,11 @@ int bad_root(const char *param, int root, const struct comm *c) __attribute__((c
 int bad_tag(const char *param, int tag) __attribute__((cold));
 int bad_null(const char *param, int errclass) __attribute__((cold));
 
-/* Arrays of n: counts that are not negative, datatypes that are valid and committed. */
+/* Check arrays of n: counts that are not negative, datatypes that are valid and committed. */
 int api_check_counts(const char *param, struct ivec counts, int n);
 int api_check_types(const char *param, const MPI_Datatype types[], int n);
-/* A handle that is no datatype. MPI_DATATYPE_NULL with a count of 0 describes no data and is let pass, as in MPICH: the
- * standard does not forbid it, and programs do it. */
+/* Handles a handle that is no datatype. MPI_DATATYPE_NULL with a count of 0 describes no data and is accepted, as in
+ * MPICH: the standard does not forbid it, and programs do it. */
 int api_type_of_nothing(const char *param, MPI_Datatype handle, MPI_Count count, struct dtype **out);
 
 #endif

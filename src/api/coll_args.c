@@ -5,7 +5,8 @@
 #include "api/check.h"
 #include "api/coll.h"
 
-/* Member by member: compilers clear a structure of this size by an instruction that waits for earlier stores. */
+/* Initialises the arguments member by member: compilers clear a structure of this size by an instruction that waits
+ * for earlier stores. */
 static void args_begin(struct coll_args *a, enum coll_kind kind, int root, struct comm *comm)
 {
     a->kind = kind;
@@ -17,9 +18,9 @@ static void args_begin(struct coll_args *a, enum coll_kind kind, int root, struc
     a->in_place = a->vector = false;
 }
 
-/* Into a side that is empty. (A whole structure that is made and copied is read back in other widths than it
- * was written in; the processor then waits for all earlier stores, among them those of the last collective to
- * lines that other ranks are reading.) */
+/* Fills an empty side. (A whole structure that is built and copied is read with other widths than it was written with;
+ * the processor then waits for all earlier stores, among them those of the last collective to lines that other ranks
+ * are reading.) */
 static void set_side(struct coll_side *side, const void *buf, MPI_Count count, struct dtype *type)
 {
     side->buf = (void *)(uintptr_t)buf;
@@ -38,8 +39,8 @@ static int args_error_in_place(const char *buffer)
     return err_set(MPI_ERR_BUFFER, "%s is MPI_IN_PLACE, which this call does not allow there", buffer);
 }
 
-/* Can the arguments alone show whether both buffers share memory? Derived types may select different parts of
- * it, so only contiguous types count. */
+/* True if the arguments alone show whether both buffers share memory. Derived types may select different parts of it,
+ * so only contiguous types count. */
 static bool args_are_comparable(const struct coll_args *a)
 {
     const struct coll_side *s = &a->send, *r = &a->recv;
@@ -98,8 +99,8 @@ static int check_overlap(struct span a, struct span b)
     return a.start < b.end && b.start < a.end ? same_memory() : 0;
 }
 
-/* The root of a gather or scatter, and everyone in an allgather: its own block among `many`, and the buffer
- * for `one`. */
+/* Checks the own block among `many` against the buffer for `one`, for the root of a gather or scatter and all ranks of
+ * an allgather. */
 static int check_own_block(const struct coll_args *a, const struct coll_side *one,
                            const struct coll_side *many)
 {
@@ -108,8 +109,8 @@ static int check_own_block(const struct coll_args *a, const struct coll_side *on
     return check_overlap(span_of(one->buf, 0, one->count, one->type), own_block(many, a->comm->rank));
 }
 
-/* An alltoallv or alltoallw: what goes to oneself and what comes from there. One buffer for both is allowed
- * as long as no block is sent and received. */
+/* Checks the block that an alltoallv or alltoallw sends to itself against the one it receives. One buffer for both is
+ * permitted as long as no block is sent and received. */
 static int check_own_blocks(const struct coll_args *a)
 {
     if (a->comm->remote || a->in_place || !a->comm->proc->check_args)
@@ -118,7 +119,7 @@ static int check_own_blocks(const struct coll_args *a)
     return check_overlap(own_block(&a->send, rank), own_block(&a->recv, rank));
 }
 
-/* The in-place flag of calls whose send buffer may be MPI_IN_PLACE at every rank of one group. */
+/* Sets the in-place flag of calls whose send buffer may be MPI_IN_PLACE at every rank of one group. */
 static int take_in_place(struct coll_args *a, const void *sendbuf, const void *recvbuf)
 {
     a->in_place = sendbuf == MPI_IN_PLACE;
@@ -131,8 +132,8 @@ static int take_in_place(struct coll_args *a, const void *sendbuf, const void *r
     return check_alias(a);
 }
 
-/* What is known only now: whether the call is among all, or among neighbours, whose blocks are numbered
- * otherwise. */
+/* Checks what depends on whether the call is among all ranks, or among neighbours, whose blocks are numbered
+ * differently. */
 static int check_whole(const struct coll_args *a, int rc)
 {
     if (rc)

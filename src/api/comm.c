@@ -58,7 +58,8 @@ int impl_Comm_remote_group(struct comm *comm, MPI_Group *group)
     return rc;
 }
 
-/* Two intercommunicators are as different as the more different of their two pairs of groups. */
+/* Compares two communicators. Intercommunicators are as different as the more different one of their two pairs of
+ * groups. */
 int impl_Comm_compare(struct comm *comm1, struct comm *comm2, int *result)
 {
     int local, remote = MPI_IDENT;
@@ -141,7 +142,7 @@ static int comm_delete_attributes(struct comm *c)
     return rc;
 }
 
-/* MPI_Comm_get_parent gives MPI_COMM_NULL afterwards. */
+/* Makes MPI_Comm_get_parent return MPI_COMM_NULL. */
 static void forget_parent(const struct comm *c)
 {
     if (c->proc->parent == c)
@@ -166,7 +167,7 @@ int impl_Comm_free(MPI_Comm *comm)
     return MPI_SUCCESS;
 }
 
-/* Unlike MPI_Comm_free it waits until this rank's messages have left, and for all other ranks. */
+/* Unlike MPI_Comm_free this waits until this rank's messages have been sent. */
 int impl_Comm_disconnect(MPI_Comm *comm)
 {
     struct comm *c;

@@ -6,7 +6,7 @@
 #include "obj/errhandler.h"
 #include "obj/handle.h"
 
-/* NULL from below is MPI_COMM_NULL above. */
+/* Returns a communicator's handle; NULL becomes MPI_COMM_NULL. */
 static int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
 {
     *newcomm = !rc && made ? comm_handle(made) : MPI_COMM_NULL;

@@ -43,7 +43,8 @@ static struct {
     _Atomic pid_t busy; /* the thread that crashed first */
 } crash;
 
-/* When memory is too damaged for the note. The text was made beforehand; only signal-safe calls. */
+/* Prints one line if memory is too damaged for the full report. The text was prepared at start; only async-signal-safe
+ * calls. */
 static void plain_line(int sig)
 {
     char line[512];
@@ -56,7 +57,8 @@ static void plain_line(int sig)
     (void)ignored;
 }
 
-/* The copy has the memory of this moment, and one thread. It must not outlive us, nor call our program's handlers. */
+/* Writes the report from a forked copy, which has the memory of this moment and one thread. It must not outlive this
+ * process or call the program's handlers. */
 static bool copy_tells(int sig, const siginfo_t *info, const ucontext_t *context)
 {
     const pid_t child =
@@ -108,8 +110,8 @@ static void on_crash(int sig, siginfo_t *info, void *context)
     errno = saved;
 }
 
-/* Fortran's run-time library sets handlers before the program begins. They print a call stack and end the process as
- * ours do, so they may follow; whatever else is there is the program's own. */
+/* True if our handler may replace this one. Fortran's run-time library sets handlers before the program starts, which
+ * print a call stack and end the process as ours do, so ours may run first; any other handler is the program's own. */
 static bool may_come_first(const struct sigaction *there)
 {
     Dl_info library;
@@ -152,7 +154,8 @@ void crash_open(const struct boot *boot)
     }
 }
 
-/* The library may be unloaded after MPI_Finalize. A handler that the program has set since is kept. */
+/* Restores the handlers, since the library may be unloaded after MPI_Finalize. A handler that the program has set
+ * since is kept. */
 void crash_close(void)
 {
     for (size_t i = 0; i < COUNT_OF(signals); i++) {

@@ -33,7 +33,7 @@ struct api_signature {
 /* Makes the compiler write the record, at no other cost: this reads it and emits no instruction. */
 #define API_RECORD(record) __asm__ volatile("" : : "m"(record))
 
-/* From MPI_Init on: handlers for the signals that end a process and that the program has no handler for. */
+/* Installs handlers, in MPI_Init, for signals that end a process and that the program does not handle. */
 void crash_open(const struct boot *boot);
 void crash_close(void);
 

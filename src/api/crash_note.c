@@ -188,7 +188,8 @@ static void add_call(struct note *n, const ucontext_t *context)
         add_arguments(n, record);
 }
 
-/* Function and line, in what has debug information. The names that the library exports come from the linker's table. */
+/* Adds function and line where there is debug information. The names that the library exports come from the linker's
+ * table. */
 static bool add_line(struct note *n, int i)
 {
     char function[256], line[256];

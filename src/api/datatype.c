@@ -7,8 +7,8 @@
 #include "obj/attr.h"
 #include "obj/handle.h"
 
-/* Hands a new type out, or passes its error on. t is where the type was put by the call that gave rc:
- * arguments are evaluated in any order. */
+/* Returns a new type's handle, or its error. t points to the variable that the call behind rc has set: arguments are
+ * evaluated in any order. */
 static int type_return_handle(int rc, struct dtype **t, MPI_Datatype *out)
 {
     if (!rc)
@@ -203,7 +203,7 @@ int impl_Type_dup(struct dtype *oldtype, MPI_Datatype *newtype)
     return type_return_handle(rc, &t, newtype);
 }
 
-/* Attributes go with the user's last handle, though the type itself may live on inside others. */
+/* Attributes are deleted with the user's last handle, though the type itself may remain in use inside others. */
 int impl_Type_free(MPI_Datatype *datatype)
 {
     struct dtype *t = dtype_from(*datatype);

@@ -42,7 +42,7 @@ static void words_types(const struct note *n, char *out, size_t size)
         snprintf(out + at, size - at, ", ...");
 }
 
-/* Whether this mismatch is reported for the first time: a loop makes the same mistake many times. */
+/* True if this mismatch is reported for the first time: a loop makes the same mistake many times. */
 static bool is_news(const struct note *sent, const struct note *received)
 {
     for (int i = 0; i < debug.nreported; i++)

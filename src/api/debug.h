@@ -8,13 +8,13 @@
 #include "obj/proc.h"
 #include "p2p/note.h"
 
-/* At start, before the program has any object or message. */
+/* Called at start, before the program has any object or message. */
 void debug_watch_open(struct proc *p);
 
-/* In MPI_Finalize, while the objects still exist: reports those that were not freed. */
+/* Called in MPI_Finalize, while the objects still exist: reports those that were not freed. */
 void debug_watch_close(struct proc *p);
 
-/* A message that MPI_Mprobe took out of matching, and its receive. */
+/* Record a message that MPI_Mprobe has matched, and its receive. */
 void debug_message_probed(const void *message);
 void debug_message_received(const void *message);
 

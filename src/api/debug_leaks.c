@@ -96,7 +96,7 @@ void debug_message_received(const void *message)
         leaks_remove_object(message);
 }
 
-/* What MPI calls make for the program; the library has objects of the same kinds for itself. */
+/* True if the call creates objects for the program: the library has objects of the same kinds for itself. */
 static bool is_made_by(const char *call, const char *const *starts)
 {
     for (; *starts; starts++)
@@ -169,7 +169,7 @@ static int leaks_compare_by_kind(const void *a, const void *b)
     return l->kind < r->kind ? -1 : l->kind > r->kind;
 }
 
-/* Objects of one kind from one place are one line. */
+/* Groups objects into lines: one for each kind and place. */
 static int leaks_gather_lines(struct line *lines, int *lost)
 {
     int n = 0;
@@ -195,7 +195,8 @@ static int leaks_gather_lines(struct line *lines, int *lost)
     return n;
 }
 
-/* The compiler may have inlined several calls of one line. Total number of their objects; 0: reported before. */
+/* Merges lines with equal text, since the compiler may have inlined several calls of one source line. Returns the
+ * total number of their objects; 0 if they were reported before. */
 static int take_alike(struct line *lines, int n, int first)
 {
     int count = 0;

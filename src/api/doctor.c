@@ -67,7 +67,7 @@ static struct page_wait *find_wait_record(struct page *page, const struct net_wa
     return NULL;
 }
 
-/* What a wait is for, in a place that is empty or holds what it was for a moment ago. */
+/* Writes what is waited for to an entry that is empty or has its former contents. */
 static void write_items(struct page *page, const struct net_waiter *w, struct page_wait *out)
 {
     out->any = out->nitems = out->total = 0;
@@ -125,7 +125,7 @@ static void doctor_wait_ends(struct net *net, struct net_waiter *w)
     page_changed(page);
 }
 
-/* Keeps the list of the busiest in order. */
+/* Inserts a link into the list of the busiest ones. */
 static void note_link(struct page *page, const struct peer *peer)
 {
     uint32_t at = page->nlinks;
@@ -201,7 +201,7 @@ void doctor_close(void)
         own.page->life = PAGE_FINALIZED;
 }
 
-/* The library may be unloaded. */
+/* Removes the page when the library is unloaded. */
 static __attribute__((destructor)) void doctor_unload(void)
 {
     page_close(own.page, own.fd);

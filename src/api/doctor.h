@@ -6,7 +6,7 @@
 
 struct proc;
 
-/* Open from MPI_Init to MPI_Finalize. The page stays mapped afterwards and reports that the process has
+/* The page is open from MPI_Init to MPI_Finalize. It stays mapped afterwards and reports that the process has
  * finished. */
 void doctor_open(struct proc *p);
 void doctor_close(void);

@@ -42,7 +42,7 @@ void doctor_caller(struct page_wait *out)
     snprintf(out->caller.symbol, sizeof(out->caller.symbol), "%s", there.dli_sname ? there.dli_sname : "");
 }
 
-/* Job ranks in the order of the group, as runs of equal stride. */
+/* Writes the job ranks in the order of the group, as runs of equal stride. */
 static void write_members(struct page_group *out, const struct group *g)
 {
     for (int i = 0; i < g->size;) {
@@ -79,7 +79,8 @@ static uint8_t group_index(struct page_wait *w, uint32_t context, int rank, cons
     return PAGE_GROUPS;
 }
 
-/* The index of the communicator in the page; its members are the processes that messages go to and come from. */
+/* The index of the communicator in the page; its members are the processes that messages are sent to and received
+ * from. */
 static uint8_t comm_index(struct page_wait *w, const struct comm *c)
 {
     return c ? group_index(w, c->context, c->rank, c->remote ? c->remote : c->group, comm_label(c))
@@ -146,7 +147,7 @@ static bool has_root(int kind)
     return kind == COLL_BCAST || kind == COLL_GATHER || kind == COLL_SCATTER || kind == COLL_REDUCE;
 }
 
-/* A member of a shared block, or of something that its members agree on. */
+/* Adds the members of a communicator whose ranks wait for all: a shared block, or an agreement. */
 static void add_members(struct page_wait *w, const struct comm *c)
 {
     const struct coll_state *state = c->coll;
@@ -245,7 +246,7 @@ static void add_room(struct page_wait *w, const struct peer *peer)
     item->step = PAGE_QUEUED;
 }
 
-/* Sends that wait for room at their receivers. */
+/* Adds sends that wait for room at their receivers. */
 static void add_stalled(struct page_wait *w, const struct net *net)
 {
     list_foreach(pos, &net->stalled) add_room(w, list_entry(pos, struct peer, stalled_link));

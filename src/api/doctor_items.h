@@ -14,7 +14,7 @@ void doctor_caller(struct page_wait *out);
 
 void doctor_items(struct proc *p, const struct net_waiter *w, struct page_wait *out);
 
-/* The links on which large messages move slowest. */
+/* Lists the links on which large messages move slowest. */
 void doctor_paces(struct page *page, struct net *net);
 
 #endif

@@ -30,7 +30,7 @@ static struct page_pace pace_to_page(const struct net *net, const struct pace *p
     return out;
 }
 
-/* Keeps the page's list in order, the slowest first; `slow` are the costs as parts of the fastest. */
+/* Inserts into the page's list, the slowest first; `slow` are the costs as parts of the fastest. */
 static void paces_insert_slow(struct page *page, double slow[PAGE_PACES], double part,
                               const struct page_pace *it)
 {

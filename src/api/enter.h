@@ -19,7 +19,7 @@ static inline void api_leave(struct proc *p)
     proc_unlock(p);
 }
 
-/* For calls that are allowed before MPI_Init and after MPI_Finalize, when there is no process to lock. */
+/* Enters a call that is permitted before MPI_Init and after MPI_Finalize, when there is no process to lock. */
 static inline void api_enter_any(struct proc *p)
 {
     if (p)
@@ -37,7 +37,7 @@ static inline bool api_checks(const struct proc *p)
     return !p || p->check_args;
 }
 
-/* A size or count that does not fit an int is MPI_UNDEFINED in functions with int results (MPI-5.0, 5.1.5 and
+/* Converts a size or count for a function with an int result: MPI_UNDEFINED if it does not fit (MPI-5.0, 5.1.5 and
  * others). */
 static inline int api_narrow(MPI_Count value)
 {

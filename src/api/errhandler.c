@@ -40,7 +40,7 @@ static int errhandler_return_handle(struct errhandler *e, MPI_Errhandler *errhan
     return MPI_SUCCESS;
 }
 
-/* The handler may call MPI, so the lock is dropped around it. It is held because it may replace itself. */
+/* Calls the user's handler without the lock, since it may call MPI, and with a reference, since it may replace itself. */
 static int errhandler_call_user(enum error_object on, void *object, int errorcode, const char *function)
 {
     struct proc *p = the_proc;
@@ -115,7 +115,7 @@ int impl_File_create_errhandler(MPI_File_errhandler_function *file_errhandler_fn
     return errhandler_create_kind(ERROR_ON_FILE, (any_function)file_errhandler_fn, errhandler);
 }
 
-/* MPI_FILE_NULL arrives as NULL and stands for the handler that new files get. */
+/* The location of a file's handler; for NULL (MPI_FILE_NULL) that of the handler for new files. */
 static struct errhandler **file_slot(struct file *file)
 {
     return file ? &((struct fallible *)(void *)file)->errhandler : &errhandler_of_no_file;

@@ -28,7 +28,7 @@ static inline struct file_call file_read_call(struct file *f, bool all, enum fil
         .file = f, .all = all, .place = place, .offset = offset, .buf = buf, .count = count, .type = type};
 }
 
-/* The buffer of a write is not modified, although the member's type is not const. */
+/* Describes a write. The buffer is not modified, although the member's type is not const. */
 static inline struct file_call file_write_call(struct file *f, bool all, enum file_place place,
                                                int64_t offset, const void *buf, MPI_Count count,
                                                struct dtype *type)

@@ -22,8 +22,8 @@ static int check_mode(const struct file_call *call)
     return call->place == AT_OFFSET || call->place == AT_POINTER ? file_check_random(f) : 0;
 }
 
-/* Between its begin and its end no other collective access is allowed (MPI-5.0, 14.4.5). All ranks have begun it, so nobody
- * waits for one that is refused. */
+/* Refuses other collective accesses between begin and end of a split one (MPI-5.0, 14.4.5). All ranks have begun it,
+ * so none waits for one that is refused. */
 static int check_split(const struct file_call *call)
 {
     if (!call->all || call->file->split == SPLIT_NONE)
@@ -49,7 +49,8 @@ static int count_etypes(const struct file_call *call, int64_t *etypes)
     return 0;
 }
 
-/* Rank after rank from where the shared pointer stands. A rank whose call is wrong (`rc`) takes part without data. */
+/* The offset of this rank's part in an ordered access, rank after rank from the shared pointer on. A rank whose call
+ * is wrong (`rc`) takes part without data. */
 static int ordered_offset(struct file *f, int rc, int64_t etypes, int64_t *offset)
 {
     const struct comm *c = f->comm;
@@ -97,7 +98,7 @@ static int find_place(const struct file_call *call, int rc, int64_t etypes, int6
     }
 }
 
-/* Up to where data moves. */
+/* Prepares a call up to the transfer of data. */
 static int file_call_prepare(const struct file_call *call, struct access *a)
 {
     int64_t etypes = 0, offset = 0;

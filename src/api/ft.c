@@ -62,7 +62,8 @@ int impl_Comm_iagree(struct comm *comm, int *flag, MPI_Request *request)
     return MPI_SUCCESS;
 }
 
-/* Notices of the launcher are read first: a program that polls in a loop makes no other call. */
+/* The group of failed processes. The launcher's notices are read first: a program that polls in a loop makes no other
+ * call. */
 static int failed_group(struct comm *comm, bool acked, MPI_Group *group)
 {
     struct group *g;

@@ -5,7 +5,7 @@
 #include "obj/handle.h"
 #include "obj/session.h"
 
-/* Hands a new group to the user. `from` is what it was made of: the session is inherited. */
+/* Returns a new group's handle. `from` is the group that it was made of; the session is inherited. */
 static int group_return_handle(int rc, struct group *made, const struct group *from, MPI_Group *newgroup)
 {
     if (rc)

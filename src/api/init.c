@@ -58,7 +58,7 @@ static void watch_forks(void)
         watched = pthread_atfork(NULL, NULL, after_fork_child) == 0;
 }
 
-/* A later user may request a higher level than the first; until now at most one thread was inside MPI. */
+/* Raises the thread level for a later user of the instance; until now at most one thread was inside MPI. */
 static void raise_thread_level(struct proc *p, int thread_level)
 {
     if (thread_level <= p->thread_level)
@@ -198,7 +198,7 @@ int impl_Finalized(int *flag)
     return MPI_SUCCESS;
 }
 
-/* Even a bad communicator must not stop a program from ending itself. */
+/* Aborts even with an invalid communicator. */
 int impl_Abort(MPI_Comm handle, int errorcode)
 {
     struct comm *comm = comm_from(the_proc, handle);

@@ -14,11 +14,10 @@ enum world_state { WORLD_NOT_YET, WORLD_RUNNING, WORLD_DONE };
 
 enum world_state api_world_state(void);
 
-/* Is this a forked child of a process in which MPI was running? MPI does not work in it. */
+/* True in a forked child of a process in which MPI was running. MPI does not work in it. */
 bool api_forked(void);
 
-/* One more user of the process instance; MPI_Init and MPI_Session_init take one each. *out is the instance.
- */
+/* Adds a user of the process instance; MPI_Init and MPI_Session_init add one each. *out is the instance. */
 int api_instance_open(int thread_level, struct proc **out);
 /* Ends one use of the instance; the last one closes it, after which the_proc is NULL. */
 int api_instance_close(void);

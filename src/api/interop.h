@@ -8,7 +8,7 @@
 
 int api_handle_to_int(const void *handle);
 
-/* `null` for a number that was never given out. */
+/* The handle of a number; `null` if the number was never assigned. */
 void *api_handle_from_int(int number, void *null);
 
 #endif

@@ -26,7 +26,7 @@ struct p2p_call {
 /* Starts the call; the caller owns the request and may return it to the user. */
 int p2p_call_start(const struct p2p_call *call, struct request **out);
 
-/* Ties a request to its communicator, for its error handler, unless it is one of the shared ones. */
+/* Sets the communicator of a request, for its error handler, unless it is one of the shared requests. */
 static inline void request_bind(struct request *r, struct comm *c)
 {
     if (!r->shared && r->comm == NULL) {
@@ -35,7 +35,7 @@ static inline void request_bind(struct request *r, struct comm *c)
     }
 }
 
-/* A call that only looks found nothing: threads that wait for the lock get their turn, however often it is
+/* Called when a test or probe found nothing: threads that wait for the lock get their turn, however often it is
  * called, and so does the rank that shares this processor, which may be the one that is waited for. */
 static inline void api_not_yet(struct proc *p)
 {

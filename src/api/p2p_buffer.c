@@ -47,8 +47,8 @@ static int buffer_attach(struct bsend_pool **slot, void *buffer, MPI_Count size)
     return bsend_attach(the_proc->p2p, buffer, size, slot);
 }
 
-/* The user passes the address of a pointer. Without a buffer the answer is a null one of no size. The slot is
- * emptied first: waiting lets other threads in. */
+/* Detaches a buffer and returns it through the user's pointer to a pointer. Without a buffer the result is NULL and
+ * size 0. The slot is cleared first: other threads may enter while this one waits. */
 static int buffer_detach(struct bsend_pool **slot, void *buffer_addr, MPI_Count *size)
 {
     void *buffer = NULL;

@@ -12,7 +12,7 @@ static inline bool is_complete(const struct request *r)
     return atomic_load_explicit(&r->complete, memory_order_acquire) != 0;
 }
 
-/* A handle that holds nothing to wait for: null, or persistent and not started. It was checked before. */
+/* True for a handle with nothing to wait for: null, or persistent and not started. It was checked before. */
 static inline bool is_idle(MPI_Request handle)
 {
     if (handle_is_predefined(handle))
@@ -42,8 +42,8 @@ static int check_all(int count, const MPI_Request requests[])
     return 0;
 }
 
-/* A generalized request: its status and its error are the user's, and the last word is that of the free
- * function (MPI-5.0, 13.2). */
+/* Finishes a generalized request: status and error are the user's; an error of the free function takes precedence
+ * (MPI-5.0, 13.2). */
 static __attribute__((noinline, cold)) int finish_general(MPI_Request *handle, MPI_Status *status)
 {
     struct request *r = (struct request *)*handle;
@@ -139,7 +139,8 @@ static void set_error(MPI_Status *status, int error)
         status->MPI_ERROR = error;
 }
 
-/* What became of the i-th of several. MPI_ERROR is written only when some failed, and then in all of them. */
+/* Records the error of the i-th of several requests. MPI_ERROR is written only if some failed, and then in all
+ * statuses. */
 static void note_error(MPI_Status *statuses, int i, int error, int *failed)
 {
     if (likely(error == 0 && *failed == 0))
@@ -195,7 +196,7 @@ int impl_Waitall(int count, MPI_Request array_of_requests[], MPI_Status *array_o
     return finish_all(count, array_of_requests, array_of_statuses);
 }
 
-/* MPI_Test...: checks, makes progress once if necessary, and checks again. */
+/* For MPI_Testall: checks, makes progress once if necessary, and checks again. */
 static bool try_all(int count, const MPI_Request requests[])
 {
     if (all_complete(count, requests))
@@ -296,7 +297,7 @@ static int finish_some(int incount, MPI_Request requests[], int *outcount, int i
     return failed ? MPI_ERR_IN_STATUS : 0;
 }
 
-/* `find` returns MPI_UNDEFINED when no request is active. */
+/* Completes some requests. `find` returns MPI_UNDEFINED if no request is active. */
 static inline int requests_complete_some(int (*find)(int, const MPI_Request *), int count,
                                          MPI_Request requests[], int *outcount, int indices[],
                                          MPI_Status *statuses)

@@ -14,7 +14,7 @@ struct grequest {
     void *extra;
 };
 
-/* The user's functions may call MPI: they run without the lock. */
+/* Calls the user's query function without the lock, since it may call MPI. */
 static int grequest_query(struct request *r, MPI_Status *status)
 {
     struct grequest *g = (struct grequest *)r;

@@ -72,7 +72,7 @@ int impl_Precv_init(void *buf, int partitions, MPI_Count count, struct dtype *da
     return partitioned_make(&call, partitions, request);
 }
 
-/* Names the communicator that an error of this request belongs to. */
+/* Returns the error with the communicator that it belongs to. */
 static int partitioned_return_error(struct request *r, int rc)
 {
     if (rc != 0 && r->comm)

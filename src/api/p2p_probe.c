@@ -47,7 +47,7 @@ int impl_Probe(int source, int tag, struct comm *comm, MPI_Status *status)
     return rc;
 }
 
-/* A matched message keeps its communicator, for the error handler of its receive. */
+/* Returns a matched message's handle; it keeps its communicator for the error handler of its receive. */
 static MPI_Message message_out(struct message *m, struct comm *comm)
 {
     p2p_message_bind(m, comm_retain(comm));
@@ -95,7 +95,7 @@ int impl_Mprobe(int source, int tag, struct comm *comm, MPI_Message *message, MP
     return rc;
 }
 
-/* *out is NULL for MPI_MESSAGE_NO_PROC. */
+/* Resolves a message handle; *out is NULL for MPI_MESSAGE_NO_PROC. */
 static int message_in(MPI_Message handle, struct message **out)
 {
     *out = NULL;

@@ -82,7 +82,7 @@ int p2p_call_start(const struct p2p_call *c, struct request **out)
     }
 }
 
-/* r is a pointer to the variable: arguments are evaluated in any order. */
+/* Returns a request's handle. r points to the variable because arguments are evaluated in any order. */
 static inline int hand_out(int rc, struct request **r, struct comm *comm, MPI_Request *request)
 {
     if (unlikely(rc != 0))

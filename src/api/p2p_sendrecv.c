@@ -67,7 +67,7 @@ static void half_watch(struct pair_request *pair, int i)
     r->freed = true; /* nobody else frees it */
 }
 
-/* The send could not start: its receive is cancelled, or completes by itself if it has been matched. */
+/* Ends the pair when the send could not start: the receive is cancelled, or completes if it has been matched. */
 static void give_up(struct request *r)
 {
     p2p_cancel(r->p2p, r);

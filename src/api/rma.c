@@ -25,7 +25,7 @@ static int rma_run_call(struct rma_call *c, MPI_Request *request)
     return rc;
 }
 
-/* A put or a get, or with an operator an accumulate. */
+/* Performs a put or a get or, with an operator, an accumulate. */
 static int rma_operate(enum rma_kind kind, const void *origin, MPI_Count origin_count,
                        struct dtype *origin_type, int rank, MPI_Aint disp, MPI_Count count,
                        struct dtype *type, struct op *op, struct win *win, MPI_Request *request)
@@ -59,7 +59,7 @@ static int get_accumulate(struct rma_side origin, struct rma_side result, int ra
 
 #define NEAR_MOST 4096
 
-/* Bytes of a short block that has the same layout at both ends; 0: it is something else. */
+/* The bytes of a short block with the same layout at both ends; 0 for anything else. */
 static size_t rma_block_size(MPI_Count origin_count, const struct dtype *origin_type, MPI_Count count,
                              const struct dtype *type)
 {
@@ -69,7 +69,7 @@ static size_t rma_block_size(MPI_Count origin_count, const struct dtype *origin_
                : 0;
 }
 
-/* Source and target may be overlapping parts of one window. */
+/* Copies a block; source and target may overlap in one window. */
 static int copy_block(void *to, const void *from, size_t bytes)
 {
     uint64_t word;

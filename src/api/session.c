@@ -15,7 +15,7 @@
 #include "obj/info.h"
 #include "p2p/bsend.h"
 
-/* The info key thread_level; MPI_THREAD_MULTIPLE unless the program requests less. */
+/* The level of the info key thread_level; MPI_THREAD_MULTIPLE unless the program requests less. */
 static int wanted_level(const struct info *info)
 {
     static const struct {

@@ -66,7 +66,7 @@ static void put_json(const struct proc *p, const uint64_t *values, size_t n, FIL
     fprintf(out, "},\n");
 }
 
-/* One write for the whole of it, so that lines of other processes do not fall between its own. */
+/* Prints with a single write, so that lines of other processes do not fall in between. */
 static void stats_print(const struct proc *p, const uint64_t *values, size_t n,
                         const struct stats_flows *flows)
 {

@@ -27,7 +27,7 @@ static struct stats_flow flow_of(const struct peer *peer, uint32_t me)
     return f;
 }
 
-/* Allocated; *count of them. */
+/* Lists this rank's flows, allocated. */
 static struct stats_flow *own_flows(const struct proc *p, uint64_t *count)
 {
     struct stats_flow *list = calloc(p->size + 1, sizeof(*list));
@@ -38,7 +38,7 @@ static struct stats_flow *own_flows(const struct proc *p, uint64_t *count)
     return list;
 }
 
-/* Where each rank's flows go in the list of all. */
+/* Computes the position of each rank's flows in the list of all. */
 static uint64_t lay_out(const uint64_t *counts, uint32_t ranks, MPI_Count *bytes, MPI_Count *places)
 {
     uint64_t sum = 0;
@@ -144,7 +144,7 @@ void stats_flows_text(const struct stats_flows *all, FILE *out)
         fprintf(out, "  and %" PRIu64 " pairs more; FISHPLATE_STATS=json has all\n", all->count - FEW_PAIRS);
 }
 
-/* Names of adapters and transports need no escapes: letters, digits, blanks and brackets. */
+/* Writes a flow as JSON. Names of adapters and transports need no escapes: letters, digits, blanks and brackets. */
 static void put_flow(const struct stats_flow *f, bool pair, FILE *out)
 {
     fprintf(out, "{");

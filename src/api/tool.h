@@ -30,19 +30,18 @@ struct tool_enum {
     const char *items; /* "off|on" */
 };
 
-/* Every call of the chapter stands between these: MPI_T_ERR_NOT_INITIALIZED outside MPI_T_init_thread and
- * MPI_T_finalize. */
+/* Enclose every MPI_T call: MPI_T_ERR_NOT_INITIALIZED outside MPI_T_init_thread and MPI_T_finalize. */
 int tool_enter(void);
 int tool_leave(int rc);
-/* The lock alone. */
+/* Take and release only the lock. */
 void tool_lock(void);
 void tool_unlock(void);
 
-/* Whether the handle points to an object of this kind. */
+/* True if the handle points to an object of this kind. */
 bool tool_is(const void *handle, enum tool_magic magic);
 
-/* Strings go out as the standard has it: at most *len bytes with the final zero, and in *len what the whole
- * string needs. Each of the pointers may be NULL. */
+/* Returns a string as the standard defines it: at most *len bytes with the final zero; *len becomes the length that
+ * the whole string needs. Each pointer may be NULL. */
 void tool_string(const char *text, char *out, int *len);
 #define TOOL_OUT(pointer, value)  \
     do {                          \
@@ -50,9 +49,9 @@ void tool_string(const char *text, char *out, int *len);
             *(pointer) = (value); \
     } while (0)
 
-/* A process instance was opened: its messages can be watched from now on. */
+/* Called when a process instance was opened: its messages can be watched from now on. */
 void tool_attach(struct proc *p);
-/* Whether the layers below were ever opened: settings that they read then cannot be changed any more. */
+/* True if the layers below were ever opened: the settings that they read can no longer be changed. */
 bool tool_layers_opened(void);
 /* Starts or stops watching messages, as pvar handles and event registrations need it. */
 void tool_watch_update(void);
@@ -93,7 +92,7 @@ struct tool_session {
 };
 int tool_pvar_count(void);
 bool tool_pvar_get(int index, struct tool_pvar *out);
-/* "p2p" of "p2p_eager_sent" */
+/* The layer in a variable's name: "p2p" of "p2p_eager_sent". */
 void tool_pvar_layer(int index, char *out, size_t size);
 
 /* tool_pvar_session.c */

@@ -55,7 +55,7 @@ static int member_count(enum member kind)
     return kind == MEMBER_CVAR ? tool_cvar_count() : kind == MEMBER_PVAR ? tool_pvar_count() : EVENT_TYPES;
 }
 
-/* How many of the kind the layer has; the first `len` of them in indices. */
+/* The number of the layer's members of a kind; the first `len` of them in indices. */
 static int category_members(int layer, enum member kind, int len, int indices[])
 {
     int n = 0;
@@ -87,7 +87,7 @@ static bool has_children(int layer)
     return false;
 }
 
-/* Categories are the layers in use; -1 when there is no such category. */
+/* The layer of a category: categories are the layers in use; -1 if there is no such category. */
 static int layer_at(int category)
 {
     for (int i = 0; i < LAYERS; i++)

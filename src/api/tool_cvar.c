@@ -53,7 +53,7 @@ int tool_cvar_count(void)
     return (int)tunables_count();
 }
 
-/* "p2p" of ".../src/p2p/send.c", "shm" of ".../src/net/shm/shm.c" */
+/* The layer of a variable's source file: "p2p" of ".../src/p2p/send.c", "shm" of ".../src/net/shm/shm.c". */
 const char *tool_cvar_layer(int index)
 {
     static char layer[32];
@@ -80,7 +80,7 @@ static MPI_Datatype cvar_type(const struct tunable *t)
     return is_wide(t) ? MPI_UNSIGNED_LONG_LONG : MPI_INT;
 }
 
-/* Made on first use and kept: a tool may hold on to them. */
+/* The enumeration of a variable, created on first use and kept: a tool may keep using it. */
 static MPI_T_enum cvar_enum(int index)
 {
     static struct tool_enum *enums;
@@ -205,7 +205,7 @@ int impl_T_cvar_read(MPI_T_cvar_handle handle, void *buf)
     return tool_leave(0);
 }
 
-/* Is there such a value? */
+/* True if the variable can have this value. */
 static bool value_fits(const struct tunable *t, int64_t value)
 {
     int64_t max = t->max;

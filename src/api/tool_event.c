@@ -86,7 +86,7 @@ int impl_T_event_get_num(int *num_events)
     return tool_leave(0);
 }
 
-/* The arrays are filled as far as they reach; *num_elements comes back as the number there is. */
+/* Fills the arrays as far as they reach; *num_elements becomes the number of elements. */
 static void elements_out(const struct tool_event_type *t, MPI_Datatype types[], MPI_Aint displacements[],
                          int *num_elements)
 {

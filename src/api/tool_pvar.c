@@ -54,7 +54,7 @@ static uint64_t sent_bytes(const struct proc *p, uint32_t rank)
     return p->net->peers[rank] ? p->net->peers[rank]->sent_bytes : 0;
 }
 
-/* PACE_WORDS for each link and class of sizes (net/pace.h). */
+/* The size of the variable: PACE_WORDS for each link and size class (net/pace.h). */
 static uint32_t link_words(const struct proc *p)
 {
     return atomic_load_explicit(&p->net->paces.count, memory_order_acquire) * PACE_CLASSES * PACE_WORDS;

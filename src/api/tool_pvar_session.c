@@ -156,7 +156,7 @@ int impl_T_pvar_session_free(MPI_T_pvar_session *session)
     return tool_leave(0);
 }
 
-/* The communicator behind the address of a handle. */
+/* The communicator whose handle is at this address. */
 static struct comm *comm_at(void *obj_handle)
 {
     return obj_handle && the_proc ? comm_from(the_proc, *(MPI_Comm *)obj_handle) : NULL;

@@ -218,8 +218,8 @@ int impl_Graph_neighbors(struct comm *comm, int rank, int maxneighbors, int neig
     return rc;
 }
 
-/* MPI_UNWEIGHTED arrives as its ABI value; with MPI_WEIGHTS_EMPTY the graph is weighted but this list is
- * empty. */
+/* Converts the weights argument: MPI_UNWEIGHTED arrives as its ABI value; with MPI_WEIGHTS_EMPTY the graph is weighted
+ * but this list is empty. */
 static const int *weights_given(const int *weights)
 {
     if (weights == MPI_UNWEIGHTED)
