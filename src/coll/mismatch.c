@@ -94,6 +94,16 @@ static void look_at_agreement(const struct comm *c, const struct known *mine, in
         report(c, mine, &theirs);
 }
 
+/* Another rank's call as its messages' envelope describes it. */
+static struct known known_of_envelope(const struct comm *c, struct envelope env)
+{
+    return (struct known){.rank = env.source,
+                          .kind = (unsigned)env.tag >> COLL_TAG_KIND_SHIFT,
+                          .root = env.tag >> COLL_TAG_ROOT_SHIFT & (COLL_TAG_ROOTS - 1),
+                          .form = coll_tag_form(env.tag),
+                          .remote = c->remote && !(env.tag & COLL_TAG_LOCAL)};
+}
+
 /* Checks a message that waits for its receive. */
 static void look_at_message(void *arg, struct envelope env, const void *payload, uint64_t length)
 {
@@ -109,11 +119,7 @@ static void look_at_message(void *arg, struct envelope env, const void *payload,
         c->coll->look_at_record(c, payload, length);
     if (!c || !call_numbered(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine))
         return;
-    const struct known theirs = {.rank = env.source,
-                                 .kind = kind,
-                                 .root = env.tag >> COLL_TAG_ROOT_SHIFT & (COLL_TAG_ROOTS - 1),
-                                 .form = form,
-                                 .remote = c->remote && !local};
+    const struct known theirs = known_of_envelope(c, env);
     if (theirs.kind == COLL_KIND_AGREE && length == sizeof(struct coll_agreement))
         look_at_agreement(c, &mine, env.source, payload);
     else if (theirs.kind < COLL_KINDS && (known_differs(&mine, &theirs) || mine.other))
@@ -156,13 +162,47 @@ void mismatch_look_at(const struct comm *c)
         look_at_shared(c);
 }
 
-static void mismatch_check(void *arg)
+struct comm *mismatch_comm(struct proc *p, struct envelope env)
 {
-    mismatch_look(arg);
+    return (env.context & 1) && env.tag >= 0 ? numbered_by(p, env.context, (env.tag & COLL_TAG_LOCAL) != 0)
+                                             : NULL;
 }
 
-void mismatch_open(struct proc *p)
+bool mismatch_compare(const struct comm *c, struct envelope env)
 {
-    p->net->look = mismatch_check;
-    p->net->look_arg = p;
+    const enum coll_form form = coll_tag_form(env.tag);
+    const struct known theirs = known_of_envelope(c, env);
+    struct known mine;
+    if (form >= COLL_FORMS || theirs.kind >= COLL_KINDS || !call_is_made(c->coll_sequence[form], env.tag))
+        return false;
+    if (call_numbered(c, form, (uint32_t)env.tag & COLL_TAG_MASK, &mine) &&
+        (known_differs(&mine, &theirs) || mine.other))
+        report(c, &mine, &theirs);
+    return true;
+}
+
+void mismatch_report_absent(const struct comm *c, struct envelope env)
+{
+    const struct known theirs = known_of_envelope(c, env);
+    char sentence[480], other[128];
+    known_describe(c, &theirs, other, sizeof(other));
+    snprintf(sentence, sizeof(sentence),
+             "collective calls do not match on %s: %s, and rank %d called MPI_Finalize without it",
+             comm_label(c), other, c->rank);
+    boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence);
+}
+
+void mismatch_report_crossed(const struct comm *c, int tag, struct envelope env)
+{
+    const struct known theirs = known_of_envelope(c, env);
+    const struct known mine = known_of_envelope(c, (struct envelope){.source = c->rank, .tag = tag});
+    char sentence[640], one[128], other[128];
+    known_describe(c, &mine, one, sizeof(one));
+    known_describe(c, &theirs, other, sizeof(other));
+    snprintf(sentence, sizeof(sentence),
+             "collective calls do not match on %s: %s and waits for rank %d, which has not called it; %s and "
+             "waits for rank %d, which has not called it (blocking and nonblocking calls do not match each "
+             "other)",
+             comm_label(c), one, theirs.rank, other, mine.rank);
+    boot_abort(c->proc->boot, MPI_ERR_OTHER, sentence);
 }

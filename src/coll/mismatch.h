@@ -4,13 +4,15 @@
  * example, MPI_Barrier and MPI_Iallreduce in different orders runs, although MPI 5.0, 6.12, calls it erroneous. A message of a different call is therefore never taken for data; it stays among the
  * unexpected messages. A rank that is about to sleep, or that frees a communicator, looks there: a message
  * with the number of one of its own calls, but with a different operation or root, proves the mismatch. In
- * shared memory the number of the call that a rank is in proves it in the same way.
+ * shared memory the number of the call that a rank is in proves it in the same way. Calls that wait for each other without a
+ * message are found by query.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_COLL_MISMATCH_H
 #define FP_COLL_MISMATCH_H
 
 #include "coll/coll.h"
+#include "p2p/envelope.h"
 
 #define COLL_PAST 64 /* calls of each form that a communicator remembers */
 
@@ -63,6 +65,11 @@ static inline int coll_past_root(uint64_t past)
 {
     return (int)(past >> COLL_PAST_ROOT_SHIFT);
 }
+/* Given how many calls of its form a rank has made: is the call of this tag among them? */
+static inline bool call_is_made(uint32_t calls, int tag)
+{
+    return (((uint32_t)tag - calls) & COLL_TAG_MASK) > COLL_TAG_MASK / 2;
+}
 
 /* Message of rank 0 about the shared block; its call lets a rank find out that it is in another one. */
 struct coll_agreement {
@@ -71,12 +78,19 @@ struct coll_agreement {
     int32_t root;
 };
 
-/* Installs the check that a rank makes before it sleeps. */
-void mismatch_open(struct proc *p);
-
 /* Checks now. Ends the job with a message that names both calls if they do not match. */
 void mismatch_look(struct proc *p);
 /* The same check for one communicator without calls in progress. */
 void mismatch_look_at(const struct comm *c);
+
+/* The communicator whose call this envelope names; NULL: none, or it is freed. */
+struct comm *mismatch_comm(struct proc *p, struct envelope env);
+/* Compares another rank's call with the call of this number here, and ends the job if they differ. False: this rank has not made
+ * it yet. */
+bool mismatch_compare(const struct comm *c, struct envelope env);
+/* End the job. A rank waits for a call that this rank will not make; each of two ranks waits in a call (this rank in that of
+ * `tag`) that the other one has not made. */
+void mismatch_report_absent(const struct comm *c, struct envelope env);
+void mismatch_report_crossed(const struct comm *c, int tag, struct envelope env);
 
 #endif

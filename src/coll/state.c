@@ -111,7 +111,7 @@ int coll_open(struct proc *p)
     if (!rc) {
         debug_open();
         p->comm_closing = coll_state_close;
-        mismatch_open(p);
+        query_open(p);
     }
     return rc;
 }

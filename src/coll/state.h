@@ -8,6 +8,7 @@
 #include "base/page.h"
 #include "coll/sched/bind.h"
 #include "coll/mismatch.h"
+#include "coll/query.h"
 #include "coll/sched/plan.h"
 #include "coll/select/select.h"
 
@@ -33,6 +34,7 @@ struct coll_state {
     uint64_t past[COLL_FORMS][COLL_PAST]; /* calls by form and number: see coll_past_of */
     void (*look_at_record)(const struct comm *c, const void *record,
                            uint64_t length); /* NULL, or debug_look_at */
+    struct query_state query;                /* of waits that last */
     bool order_reported; /* by debug.c: ranks call blocking and nonblocking ones in different orders */
     bool neighbors;      /* the lists below are filled */
     int nsources, ndestinations;

@@ -15,6 +15,8 @@
 
 #define NET_TRANSPORTS_MAX 4
 
+struct net_waiter;
+
 /* A word that sleepers wait on (futex) and that anyone who delivers to this process rings. It lies in shared
  * memory when there is any. */
 struct doorbell {
@@ -84,9 +86,9 @@ struct net {
     void (*parted)(void *ctx, struct peer *peer);
     void *deliver_ctx;
 
-    /* Called now and then by a thread that is about to sleep: upper layers look for mistakes that would keep it asleep
+    /* Called now and then by a thread that is about to sleep in this wait: upper layers look for mistakes that would keep it asleep
      * for ever. May be NULL. */
-    void (*look)(void *arg);
+    void (*look)(void *arg, const struct net_waiter *w);
     void *look_arg;
     uint64_t looked; /* when, in ns */
 

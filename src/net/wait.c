@@ -102,12 +102,12 @@ void net_wait_observe(struct net *net, struct net_waiter *w, uint64_t now)
 }
 
 /* For mistakes that would keep this process asleep. */
-static void wait_check_mistakes(struct net *net, uint64_t now)
+static void wait_check_mistakes(struct net *net, const struct net_waiter *w, uint64_t now)
 {
     if (now - net->looked < LOOK_NS)
         return;
     net->looked = now;
-    net->look(net->look_arg);
+    net->look(net->look_arg, w);
 }
 
 /* Other threads go on meanwhile. */
@@ -137,7 +137,7 @@ static void sleep_on_doorbell(struct net *net, struct net_waiter *w)
         const uint64_t rest = net_hooks_rest(net, false);
         uint64_t limit = net_unrung(net) ? NET_NAP_NS : net->look ? LOOK_NS : 0;
         if (net->look)
-            wait_check_mistakes(net, now);
+            wait_check_mistakes(net, w, now);
         if (likely(net->doctor != NULL)) {
             net_wait_observe(net, w, now);
             if ((w->record_id == 0 || w->stirred) && w->what != NET_UNRECORDED && limit != NET_NAP_NS)

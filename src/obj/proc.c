@@ -294,6 +294,7 @@ int proc_close(struct proc *p)
 {
     proc_lock(p);
     int rc = proc_end_world(p);
+    p->ending = true;
     flush_buffered(p);
     proc_drain(p);
     if (p->world_used && p->size > 1) {
@@ -302,6 +303,7 @@ int proc_close(struct proc *p)
         proc_drain(p);
     }
     p->net->look = NULL; /* it would look at objects that are gone */
+    p2p_on_call_frame(p->p2p, NULL, NULL);
     if (p->ft_closing)
         p->ft_closing(p);
     if (p->rma_closing)

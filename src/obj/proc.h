@@ -35,6 +35,7 @@ struct proc {
     uint32_t rank, size;
     bool threaded;   /* MPI_THREAD_MULTIPLE or a progress thread: the lock is taken by every call */
     bool check_args; /* FISHPLATE_CHECK */
+    bool ending;     /* in MPI_Finalize or the last MPI_Session_finalize: the program makes no more calls */
     int thread_level;
     pthread_t main_thread;
     struct biglock lock;

@@ -45,6 +45,8 @@ struct p2p {
     void *judge_arg;
     p2p_one_sided *fault_frame; /* where frames of src/ft go; NULL: a death ends the job */
     void *fault_frame_arg;
+    p2p_one_sided *call_frame; /* where frames about collective calls go, NULL: nowhere */
+    void *call_frame_arg;
     uint32_t dice;          /* for random last bytes */
     struct request sent;    /* stands for every eager send: complete from the start, never freed */
     struct request no_proc; /* likewise for every receive from MPI_PROC_NULL */

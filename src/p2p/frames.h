@@ -32,6 +32,7 @@ enum frame_kind {
     FRAME_NOTE,                    /* FISHPLATE_DEBUG=match, about the next message; payload: struct note */
     FRAME_FAULT = P2P_FRAME_FAULT, /* everything in it belongs to src/ft */
     FRAME_GROUP = NET_FRAME_GROUP, /* everything in it belongs to net/group.h */
+    FRAME_CALL = P2P_FRAME_CALL,   /* everything in it belongs to src/coll */
     FRAME_KINDS
 };
 

@@ -84,6 +84,10 @@ static void p2p_deliver(void *ctx, struct peer *from, const struct frame_header 
     case FRAME_GROUP:
         net_group_frame(p->net, from, h, payload, len);
         break;
+    case FRAME_CALL:
+        if (p->call_frame)
+            p->call_frame(p->call_frame_arg, from, h, payload, len);
+        break;
     case FRAME_NOTE: /* of a rank with FISHPLATE_DEBUG=match; this one does without */
         break;
     default:
@@ -135,6 +139,11 @@ size_t p2p_unexpected_length(const struct p2p *p)
 size_t p2p_posted_length(const struct p2p *p)
 {
     return p->posted.count + (p->posted.lone != NULL);
+}
+
+bool p2p_is_posted(struct p2p *p, struct envelope env)
+{
+    return posted_find(&p->posted, env) != NULL;
 }
 
 uint32_t p2p_channel(struct p2p *p)
@@ -269,6 +278,12 @@ void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg)
 {
     p->fault_frame = handler;
     p->fault_frame_arg = arg;
+}
+
+void p2p_on_call_frame(struct p2p *p, p2p_one_sided *handler, void *arg)
+{
+    p->call_frame = handler;
+    p->call_frame_arg = arg;
 }
 
 void p2p_on_peer_of(struct p2p *p, p2p_peer_of *peer_of, void *arg)

@@ -40,6 +40,9 @@ void p2p_on_one_sided(struct p2p *p, p2p_one_sided *handler, void *arg);
 /* Frames of agreements after a failure (src/ft); handled like those above. */
 #define P2P_FRAME_FAULT 17
 void p2p_on_fault_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
+/* Frames about collective calls that wait (coll/query.h); handled like those above. NULL: they are dropped. */
+#define P2P_FRAME_CALL 19
+void p2p_on_call_frame(struct p2p *p, p2p_one_sided *handler, void *arg);
 
 /* A request that is complete from the start, shared by all users: an eager send, a receive from MPI_PROC_NULL. */
 struct request *p2p_sent(struct p2p *p);
@@ -82,6 +85,8 @@ void p2p_set_watch(struct p2p *p, const struct p2p_watch *watch);
 /* The numbers of unexpected messages and of posted receives. */
 size_t p2p_unexpected_length(const struct p2p *p);
 size_t p2p_posted_length(const struct p2p *p);
+/* Is a receive posted that this message would match? */
+bool p2p_is_posted(struct p2p *p, struct envelope env);
 /* Shows at most `most` of the messages that wait for a receive. The payload is NULL for one that was only announced. */
 void p2p_each_unexpected(const struct p2p *p, int most,
                          void (*show)(void *arg, struct envelope env, const void *payload, uint64_t length),

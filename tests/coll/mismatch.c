@@ -73,6 +73,34 @@ int main(int argc, char **argv)
             MPI_Iallreduce(x, y, 4, MPI_INT, MPI_SUM, w, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
     }
+    if (which == 11 && rank == 0) /* each waits for a message of another rank, and none is sent */
+        MPI_Reduce(x, y, 4, MPI_INT, MPI_SUM, 0, w);
+    else if (which == 11)
+        MPI_Bcast(x, 4, MPI_INT, 0, w);
+    if (which == 12) { /* rank 0 sends, and goes on to MPI_Finalize */
+        MPI_Request r = MPI_REQUEST_NULL;
+        if (rank == 0)
+            MPI_Bcast(x, 4, MPI_INT, 0, w);
+        else
+            MPI_Ibcast(x, 4, MPI_INT, 0, w, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+    }
+    if (which == 13) { /* all wait, in calls that are numbered apart */
+        MPI_Request r = MPI_REQUEST_NULL;
+        if (rank == 0)
+            MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
+        else
+            MPI_Iallreduce(x, y, 4, MPI_INT, MPI_SUM, w, &r);
+        MPI_Waitall(1, &r, MPI_STATUSES_IGNORE);
+    }
+    if (which == 14 && rank > 0) /* rank 0 makes no call */
+        MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
+    if (which == 15) { /* rank 0 is late, longer than the first queries: it matches */
+        if (rank == 0)
+            for (const double end = MPI_Wtime() + 3; MPI_Wtime() < end;)
+                MPI_Iprobe(MPI_ANY_SOURCE, 0, w, &y[0], MPI_STATUS_IGNORE);
+        MPI_Allreduce(x, y, 4, MPI_INT, MPI_SUM, w);
+    }
     if (which == 9 && rank == 0) /* each waits for a message of the other, and none is sent */
         MPI_Gather(x, 1, MPI_INT, y, 1, MPI_INT, 0, w);
     else if (which == 9)

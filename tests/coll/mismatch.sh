@@ -50,6 +50,17 @@ expect 5 'do not match' 'MPI_Gather with root 0' 'MPI_Allgather'
 expect 6 'do not match' 'MPI_Scan' 'MPI_Allreduce'
 expect 7 'do not match' 'MPI_Bcast with root 0' 'MPI_Reduce with root 0'
 expect 10 'do not match' 'MPI_Ibcast with root 0' 'MPI_Iallreduce'
+# No message that could be compared: ranks that have waited for a second query the ranks they wait for.
+expect 9 'do not match' 'MPI_Gather with root 0' 'MPI_Bcast with root 0'
+expect 11 'do not match' 'MPI_Reduce with root 0' 'MPI_Bcast with root 0'
+expect 12 'do not match' 'MPI_Ibcast with root 0, and rank 0 called MPI_Finalize without it'
+expect 13 'do not match' 'called MPI_Allreduce and waits' 'called MPI_Iallreduce and waits'
+expect 14 'do not match' 'MPI_Allreduce, and rank 0 called MPI_Finalize without it'
+if ! "$mpiexec" $nodes -n 3 -timeout 60 "$program" 15 >mismatch.out 2>&1; then
+    echo "a late rank was stopped:"
+    cat mismatch.out
+    failed=1
+fi
 nodes=
 
 debug=coll
@@ -60,7 +71,6 @@ expect 3 'do not match' 'operator MPI_MAX' 'operator MPI_SUM'
 expect 4 'do not match' 'calls MPI_Bcast' 'calls MPI_Reduce'
 expect 5 'do not match' 'calls MPI_Gather' 'calls MPI_Allgather'
 expect 6 'do not match' 'calls MPI_Scan' 'calls MPI_Allreduce'
-# Where no message goes that could tell, only the full check does.
 nodes='-vnodes 3'
 expect 9 'do not match' 'calls MPI_Gather with 1 x MPI_INT (4 bytes), root 0' 'calls MPI_Bcast'
 # So it is with flags that ranks write into each other's memory, and in the switch.
