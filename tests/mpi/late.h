@@ -15,7 +15,7 @@ static inline double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Mostly nothing, now and then up to some tens of microseconds. */
+/* Delays this rank: mostly not at all, sometimes by tens of microseconds. */
 static inline void be_late(unsigned *dice)
 {
     *dice = *dice * 1103515245u + 12345u;

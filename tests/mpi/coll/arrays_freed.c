@@ -34,7 +34,7 @@ static struct arrays *arrays_freed_describe(int blocks, int same)
     return a;
 }
 
-/* What a program that frees its arrays leaves behind: other data. */
+/* Overwrites the arrays, as a program does that frees and reuses them. */
 static void arrays_freed_overwrite(struct arrays *a)
 {
     memset(a, 0x5a, sizeof(*a));
@@ -54,7 +54,7 @@ static void arrays_freed_finish(enum form form, MPI_Request *q)
         MPI_Request_free(q);
 }
 
-/* rank r sends r + 1 integers of value 100 r + i; they stand one after the other. */
+/* Fills the send buffer: rank r sends r + 1 integers of value 100 r + i; they follow one another. */
 static void arrays_freed_fill(int *buf, int rank, int n)
 {
     for (int i = 0; i < n; i++)
@@ -292,7 +292,7 @@ static void reduce_scatter(enum form form)
         EXPECT_EQ(recv[i], mpitest_size * (mpitest_rank * (mpitest_rank + 1) / 2 + i));
 }
 
-/* Everyone is everyone's neighbour, in the order of ranks. */
+/* A communicator in which all ranks are neighbours of each other, in the order of ranks. */
 static MPI_Comm all_neighbors(void)
 {
     int ranks[MOST];

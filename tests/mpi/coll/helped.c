@@ -67,7 +67,7 @@ static int wrong_sums(const int32_t *got, int n, int round)
     return wrong;
 }
 
-/* Does not commute: the left operand counts three times. */
+/* A reduction function that does not commute: the left operand counts three times. */
 static void helped_low_memory(void *in, void *inout, int *len, MPI_Datatype *type)
 {
     int32_t *a = in, *b = inout;
@@ -103,7 +103,7 @@ static void test_reductions(int32_t *in, int32_t *out, int root, int n, int roun
     }
 }
 
-/* Every second element at the leaves; in one piece at the root. */
+/* Tests with a type with gaps at the leaves and a contiguous one at the root. */
 static void test_gaps(int32_t *in, int32_t *out, int root, int n, int round)
 {
     MPI_Datatype spread;

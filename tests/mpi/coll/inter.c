@@ -8,7 +8,7 @@
 static MPI_Comm inter;
 static int side, rank, mine, others; /* my group, my rank in it, sizes */
 
-/* Element i of what world-like process (side, rank) has for rank `to` of the other group. */
+/* Element i of the data that process (side, rank) has for rank `to` of the other group. */
 static int inter_value(int from_side, int from, int to, int i)
 {
     return from_side * 500000 + from * 1000 + to * 50 + i;
@@ -22,7 +22,7 @@ static int *inter_block(int n)
     return p;
 }
 
-/* What the rooted calls of my group pass as root when `root` of side `root_side` is meant. */
+/* The root argument of this rank's group for rank `root` of side `root_side`. */
 static int root_arg(int root_side, int root)
 {
     if (side != root_side)

@@ -80,7 +80,7 @@ static int space_same(const struct space *a, const struct space *b)
     return a->size == b->size && memcmp(a->memory, b->memory, a->size) == 0;
 }
 
-/* Integer i of what rank `from` has for rank `to`. */
+/* Integer i of the data that rank `from` has for rank `to`. */
 static int datum(int from, int to, long i)
 {
     return (int)(from * 1000003 + to * 10007 + i * 31 + 7);

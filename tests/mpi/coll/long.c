@@ -28,7 +28,7 @@ static void long_fill(size_t n)
     memset(out, 0xff, n * sizeof(*out));
 }
 
-/* Places far apart, first and last among them. */
+/* The next position to check: far apart, first and last among them. */
 static size_t long_next(size_t i, size_t n)
 {
     return i + 1 == n ? n : i + 509 < n ? i + 509 : n - 1;
@@ -54,8 +54,8 @@ static void check_bcast(size_t n, int root)
         EXPECT(in[i] == long_value(root, i));
 }
 
-/* Ranks that only send go through all flags in one call. The barrier before leaves steps behind of which nobody has said yet
- * that it is done. */
+/* Tests reductions in which ranks that only send go through all flags in one call. The barrier before leaves steps
+ * that no rank has reported as done yet. */
 static void check_reduce(size_t n, int root)
 {
     long_fill(n);
@@ -80,7 +80,7 @@ static void check_gather(size_t n, int root)
             EXPECT(out[(size_t)r * block + i] == long_value(r, i));
 }
 
-/* n in all: a block for each rank. */
+/* Tests with n elements in all: a block for each rank. */
 static void check_blocks(size_t n, int alltoall)
 {
     const size_t block = n / (size_t)mpitest_size;

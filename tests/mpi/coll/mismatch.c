@@ -18,8 +18,8 @@ static const char *const names[] = {"bcast",   "reduce",    "allreduce", "gather
 
 static int *in, *out;
 
-/* Rank 0 names `mine`, the others `theirs`. Blocks of what is received are as long as this rank's own, except
- * where the call sends less than it receives. */
+/* Makes a call in which rank 0 passes root `mine`, the others `theirs`. Received blocks are as long as this rank's
+ * own, except where the call sends less than it receives. */
 static int mismatch_call(enum kind kind, bool nonblocking, int mine, int theirs, MPI_Comm comm)
 {
     const MPI_Datatype t = MPI_INT;
@@ -60,7 +60,7 @@ static int mismatch_call(enum kind kind, bool nonblocking, int mine, int theirs,
     return rc ? rc : MPI_Wait(&r, MPI_STATUS_IGNORE);
 }
 
-/* Which ranks must get an error: those that receive data other than they requested, directly or through
+/* True for ranks that must get an error: those that receive other data than they requested, directly or through
  * others. */
 static bool must_know(enum kind kind)
 {

@@ -46,7 +46,7 @@ static void mix_fill(const struct call *c, size_t n)
         in[i] = mix_value(c, c->rank, i);
 }
 
-/* out[at...] holds what `rank` had from `first` on. */
+/* Checks that out[at...] holds the data of `rank` from `first` on. */
 static void expect_of(const struct call *c, size_t at, int rank, size_t first)
 {
     for (size_t i = 0; i < c->n; i++)
@@ -119,7 +119,7 @@ static void test_rootless(int kind, const struct call *c)
         expect_sum(c, kind == 8 ? (size_t)c->rank * c->n : 0);
 }
 
-/* The same at every rank, but for what the communicator makes of it. */
+/* Draws the next call, the same at every rank except for what its communicator changes. */
 static int next_call(uint64_t *dice, MPI_Comm comms[3], struct call *c)
 {
     const int kind = (int)(mix_roll(dice) % 10);

@@ -115,8 +115,8 @@ static void test_alltoall(const struct moving *m, int in_place)
     space_free(&want);
 }
 
-/* Blocks of different lengths, some empty, in falling order with gaps. Symmetric in its ranks, as in-place
- * needs. */
+/* The length of a block: different, some empty, in descending order with gaps. Symmetric in the ranks, as in-place
+ * calls need. */
 static long ragged(const struct moving *m, int a, int b)
 {
     return (a + b) % 3 == 0 ? 0 : m->ints * (1 + (a + b) % 2);

@@ -8,7 +8,7 @@
 
 #define MOST 16
 
-/* The two operations at once: blocking, nonblocking, persistent. */
+/* Runs both operations blocking, nonblocking or persistent. */
 static void exchange_in(int form, MPI_Comm comm, int *send, int *recv, int *me, int *all)
 {
     MPI_Request r[2];
@@ -30,7 +30,7 @@ static void exchange_in(int form, MPI_Comm comm, int *send, int *recv, int *me, 
         MPI_Request_free(&r[i]);
 }
 
-/* In a grid what I send in one direction arrives from the opposite one. */
+/* Tests a grid, in which data sent in one direction arrives from the opposite one. */
 static void test_cart(int ndims, int periodic)
 {
     int dims[3] = {0}, periods[3] = {periodic, periodic, periodic}, source, dest;
@@ -62,7 +62,7 @@ static void test_cart(int ndims, int periodic)
     MPI_Comm_free(&cart);
 }
 
-/* Everyone sends to the next three ranks, to the next one twice. Blocks of different sizes. */
+/* Tests a graph in which every rank sends to the next three, to the next one twice, blocks of different sizes. */
 static void test_dist_graph(void)
 {
     enum { EDGES = 4 };
@@ -119,7 +119,7 @@ static void test_dist_graph(void)
     MPI_Comm_free(&graph);
 }
 
-/* A ring as a graph. */
+/* Tests a ring as a graph. */
 static void test_graph(void)
 {
     const int n = mpitest_size;

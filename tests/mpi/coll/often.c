@@ -34,7 +34,7 @@ static void often_expect(const unsigned char *data, int rank, int n, int call)
     EXPECT_EQ(wrong, 0);
 }
 
-/* The root goes round, so that everyone writes and runs ahead of the others in turn. */
+/* Calls with changing roots, so that every rank writes and runs ahead of the others in turn. */
 static void one_call(MPI_Comm comm, int call)
 {
     static const int sizes[] = {200, 4096, 2000, 8192, 113, MOST, 6000};

@@ -46,7 +46,7 @@ struct reducing {
     size_t bytes; /* an element's */
 };
 
-/* What ranks first .. last - 1 give for element i. */
+/* Computes the reduction of element i over ranks first .. last - 1. */
 static void reduced(const struct reducing *r, int first, int last, long i, void *out)
 {
     if (r->what == OP_SUM) {

@@ -16,7 +16,7 @@
 #define MOST 8300
 static unsigned char in[16 * MOST], out[16 * MOST], wide[2 * MOST];
 
-/* The byte at place i of what rank `from` has for rank `to`. */
+/* The byte at place i of the data that rank `from` has for rank `to`. */
 static unsigned char short_value(int from, int to, int i, int call)
 {
     return (unsigned char)(from * 31 + to * 17 + i * 7 + call);

@@ -43,7 +43,7 @@ static void spawn_at_once(void)
         MPI_Comm_free(&comms[i]);
 }
 
-/* Whether it is closed before the accept begins, or in it: the accept returns, with the same class. */
+/* Accepts on a port that is closed before or during the call: both return the same class. */
 static void *at_once_accepts(void *arg)
 {
     MPI_Comm nobody;

@@ -15,7 +15,7 @@
 
 #include "mpitest.h"
 
-/* Private memory. What is shared has its size from the beginning and is only touched bit by bit. */
+/* Private memory in KiB. Shared memory has its size from the start and is only touched bit by bit. */
 static long private_kb(void)
 {
     long size = 0, pages = 0, shared = 0;
@@ -27,7 +27,7 @@ static long private_kb(void)
     return (pages - shared) * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* What malloc has given out and not got back; 0 where a sanitizer has replaced it. */
+/* The bytes that malloc has allocated; 0 where a sanitizer has replaced it. */
 static long flat_allocated(void)
 {
     struct mallinfo2 now = mallinfo2();
@@ -45,7 +45,7 @@ static int open_files(void)
     return n;
 }
 
-/* Memory of other processes, and of this one for them, that is mapped here. */
+/* The number of mappings that are shared with other processes. */
 static int flat_mappings(void)
 {
     char line[512];
@@ -98,7 +98,8 @@ static void flat_print(int after)
     fflush(stdout);
 }
 
-/* malloc must not keep a few blocks of each size for itself: until it has them all, every round would take more. */
+/* Starts the program again without malloc's caches: until each size has its few cached blocks, every round would use
+ * more. */
 static void without_cache(char **argv)
 {
     if (setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0", 0) == 0)

@@ -18,7 +18,7 @@ static int class_of(int rc)
     return class;
 }
 
-/* The last name takes the folder along: here the folder comes and goes all the time. */
+/* Publishes and unpublishes one name, so that its folder is created and removed all the time. */
 static void publish_and_withdraw(void)
 {
     char service[64], port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME];
@@ -41,7 +41,7 @@ static void inherited_name(char *service, size_t size, int publisher, int i)
     snprintf(service, size, "inherited %d %d", publisher, i);
 }
 
-/* A program of its own, which ends without withdrawing its names. */
+/* A separate program that ends without unpublishing its names. */
 static int publish_and_end(void)
 {
     char service[64];
@@ -69,7 +69,8 @@ static void run_publisher(char *program)
     EXPECT_EQ(status, 0);
 }
 
-/* All ranks publish the names of a process that has ended: one of them gets each, and no rank removes the winner's. */
+/* All ranks publish the names of a process that has ended: exactly one gets each name, and no rank removes the
+ * winner's. */
 static void names_inherit(char *program)
 {
     char service[64], port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME];

@@ -29,7 +29,7 @@ static void *exchange_folders(void *unused)
     return NULL;
 }
 
-/* The only file of a folder; a copy with another port goes to the other folder. */
+/* Copies the only file of a folder, with another port, to the other folder. */
 static void plant_false_port(const char *from, const char *to)
 {
     char path[2 * PATH_MAX], line[512] = "";

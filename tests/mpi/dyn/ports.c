@@ -59,7 +59,7 @@ static void be_elsewhere(char *port)
         *network = *network == '0' ? '1' : '0';
 }
 
-/* The even ranks serve, the odd ones come, several times over one port. */
+/* The even ranks accept, the odd ones connect, several times over one port. */
 static void test_halves(void)
 {
     char port[MPI_MAX_PORT_NAME], service[64];
@@ -101,7 +101,7 @@ static void test_halves(void)
     MPI_Comm_free(&half);
 }
 
-/* Ranks 1 and 2 have a socket between them. */
+/* Ranks 1 and 2 join over a socket. */
 static void test_join(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

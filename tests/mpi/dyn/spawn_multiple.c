@@ -24,7 +24,8 @@ static void spawn_multiple_child(MPI_Comm parents)
     MPI_Comm_disconnect(&parents);
 }
 
-/* One of the first program, which is found by `path`; up to three of the second, of which `soft` allows two. */
+/* Spawns one process of the first program, which is found by `path`, and up to three of the second, of which `soft`
+ * permits two. */
 static void test_programs(char *self)
 {
     char *name = strrchr(self, '/') ? strrchr(self, '/') + 1 : self, *commands[] = {name, self},

@@ -35,7 +35,7 @@ static char *strangers_field(char *name, int n)
     return name;
 }
 
-/* Only TCP is left: the number of the network is another machine's. */
+/* Changes the name so that only TCP is left: the network number is that of another machine. */
 static void be_elsewhere(char *name)
 {
     char *network = strangers_field(name, FIELD_NETWORK);
@@ -92,7 +92,7 @@ static void strangers_match(char *name, MPI_Info info)
     MPI_Comm_disconnect(&other);
 }
 
-/* More connections than are served at a time wait at the port, and send nothing: rank 1 gets in, over either kind of socket. */
+/* Opens more silent connections than are served at a time; rank 1 connects nevertheless, over either kind of socket. */
 static void strangers_many_ranks(char *name)
 {
     int fd[STRANGERS];
@@ -108,7 +108,7 @@ static void strangers_many_ranks(char *name)
             close(fd[i]);
 }
 
-/* A socket that listens on this address and number, and is never accepted from. */
+/* Opens a socket that listens on this address and never accepts. */
 static int listen_silently(const char *address, uint16_t *port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(*port)};
@@ -124,7 +124,7 @@ static int listen_silently(const char *address, uint16_t *port)
     return fd;
 }
 
-/* Nobody answers: the call ends with an error, after the time that the caller gives. */
+/* Without an answer the call ends with an error after the time limit of the caller. */
 static void silent_listener(const char *true_name)
 {
     char name[MPI_MAX_PORT_NAME];
@@ -145,7 +145,7 @@ static void silent_listener(const char *true_name)
     close(fd);
 }
 
-/* The first address belongs to a process that never answers; the port is at the second. */
+/* Connects to a name whose first address belongs to a process that never answers; the port is at the second. */
 static void silent_first_address(char *name)
 {
     uint16_t port = (uint16_t)atoi(strangers_field(name, FIELD_PORT));
@@ -162,7 +162,7 @@ static void silent_first_address(char *name)
         close(fd);
 }
 
-/* MPI_Comm_accept without a descriptor for its client is an error, and not for ever. */
+/* MPI_Comm_accept without a free descriptor for its client returns an error instead of waiting for ever. */
 static void no_descriptors(char *name)
 {
     enum { FEW = 256 };

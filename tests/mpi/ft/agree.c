@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ft/ft.h"
 
-/* All living ranks of `now` have the same number. */
+/* Checks that all living ranks have the same number. */
 static void expect_same(MPI_Comm c, int mine)
 {
     int both[2] = {mine, -mine}, most[2];
@@ -14,7 +14,7 @@ static void expect_same(MPI_Comm c, int mine)
     EXPECT_EQ(most[0], -most[1]);
 }
 
-/* Nobody has died, or all know it. */
+/* Agreements without deaths, or with deaths that all ranks know. */
 static void plain(void)
 {
     int flag = rank == 0 ? 6 : 3;
@@ -27,7 +27,7 @@ static void plain(void)
     EXPECT_EQ(flag, 8);
 }
 
-/* A communicator of this process alone waits until the other one has its numbers. */
+/* Shrinks a communicator of this process alone at the same time as another one, whose ids it has to wait for. */
 static void shrinks_at_once(void)
 {
     MPI_Comm next, own;
@@ -44,7 +44,7 @@ static void shrinks_at_once(void)
     MPI_Comm_free(&next);
 }
 
-/* The victim contributes and dies while the others are in it; also the root of the tree may be next. */
+/* The victim contributes and dies while the others are in the agreement; the next root may die too. */
 static void dies_inside(void)
 {
     int flag = rank == victim ? 1 : 3;
@@ -63,7 +63,7 @@ static void dies_inside(void)
     MPI_Comm_free(&next);
 }
 
-/* Many agreements are under way when the victim dies in the middle of them. */
+/* The victim dies while many agreements are under way. */
 static void dies_in_many(void)
 {
     enum { MANY = 40 };

@@ -26,7 +26,8 @@
 
 static char *out, *in;
 
-/* Ranks whose part is over before the death matters may see none of it; the second call fails at everyone. */
+/* Checks the result of a collective during which a rank dies. Ranks that finished before may not notice; the second
+ * call fails at all ranks. */
 static void coll_expect(int rc)
 {
     EXPECT(class_of(rc) == MPI_SUCCESS || class_of(rc) == MPIX_ERR_PROC_FAILED);
@@ -63,7 +64,7 @@ static void test_alltoall(void)
     EXPECT_DEATH(MPI_Allgather(out, 8, MPI_BYTE, in, 8, MPI_BYTE, now));
 }
 
-/* The victim has begun, and others may have its part. */
+/* The victim dies after it has started; others may have its contribution. */
 static void test_nonblocking(void)
 {
     MPI_Request r[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL};

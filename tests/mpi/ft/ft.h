@@ -45,7 +45,8 @@ static inline void look_around(void)
     victim = size - 1;
 }
 
-/* After a death: nobody goes on before all have seen it, so that no phase sees the revocation of another rank. */
+/* Shrinks after a death. No rank continues before all have seen the death, so that no phase sees the revocation of
+ * another rank. */
 static inline void shrink(void)
 {
     MPI_Comm next = MPI_COMM_NULL;

@@ -23,7 +23,7 @@ static void io_make(void)
     MPI_Barrier(now);
 }
 
-/* Known to all, also where the call could have been served before. */
+/* A death that all know: the call fails even if it could have been served before. */
 static void io_lose(void)
 {
     int x;
@@ -51,7 +51,7 @@ static void io_end(void)
     EXPECT(file == MPI_FILE_NULL);
 }
 
-/* The victim dies while the others wait for its part. */
+/* The victim dies inside a collective access while the others wait for it. */
 static void test_inside(void)
 {
     io_make();

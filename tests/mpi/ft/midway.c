@@ -43,7 +43,7 @@ static struct where me, other;
 static int partner, receives, lives, watches;
 static int whole, midway; /* messages that ended so */
 
-/* Each page of the message is made of one number. */
+/* The byte at place i: each page of the message has one value. */
 static int byte_of(size_t i)
 {
     return 20 + (int)(i / PAGE) % 100;
@@ -83,7 +83,7 @@ static void agree_often(void)
     }
 }
 
-/* From here on a write into it by this process is a crash, and one by another is seen. */
+/* Protects the buffer: from now on a write by this process crashes, and one by another is detected. */
 static void stays(void)
 {
     char *copy = malloc(BYTES);
@@ -94,7 +94,7 @@ static void stays(void)
     free(copy);
 }
 
-/* The pair is connected, and knows how large messages are. */
+/* Connects the pair and exchanges large messages, so that the tuner knows them. */
 static void warm_up(void)
 {
     MPI_Sendrecv(&me, 2, MPI_INT, partner, 0, &other, 2, MPI_INT, partner, 0, now, MPI_STATUS_IGNORE);
@@ -104,7 +104,7 @@ static void warm_up(void)
         MPI_Send(memory, BYTES, MPI_BYTE, partner, 1, now);
 }
 
-/* The receiver's memory. */
+/* Maps the receiver's memory. */
 static const volatile char *view(void)
 {
     char path[64];
@@ -118,7 +118,7 @@ static const volatile char *view(void)
     return there;
 }
 
-/* The receive is posted before the message is sent. */
+/* Posts the receive before the message is sent. */
 static void begin(MPI_Request *r)
 {
     if (receives) {
@@ -171,7 +171,7 @@ static void act(int pair)
     stays();
 }
 
-/* One pair after the other: the others sleep meanwhile. */
+/* Runs one pair after the other; the others sleep meanwhile. */
 static void meet(void)
 {
     for (int pair = 0; pair < PAIRS; pair++) {
@@ -184,7 +184,7 @@ static void meet(void)
     }
 }
 
-/* The living ranks continue, in new memory at the place of the old. */
+/* The living ranks continue, with new memory at the former address. */
 static void go_on(void)
 {
     MPI_Comm next;

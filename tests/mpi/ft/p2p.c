@@ -26,7 +26,7 @@ static void p2p_receive(void)
     EXPECT_EQ(x, left);
 }
 
-/* What the dead one sent before is not lost. */
+/* Messages that a process sent before its death are delivered. */
 static void sent_before(void)
 {
     int x = -1;
@@ -77,7 +77,7 @@ static void test_synchronous(void)
     EXPECT_DEATH(MPI_Ssend(&rank, 1, MPI_INT, victim, 3, now));
 }
 
-/* The victim knows of the message and dies before it takes it. */
+/* The victim dies after a large message was announced to it, before it receives. */
 static void large_send(void)
 {
     if (rank == victim) {
@@ -89,7 +89,7 @@ static void large_send(void)
     EXPECT_DEATH(MPI_Send(memory, LARGE, MPI_BYTE, victim, 4, now));
 }
 
-/* Two receives are open when the sender dies: nothing may write into them afterwards. */
+/* Two large receives are in progress when the sender dies: nothing may write into them afterwards. */
 static void large_receive(void)
 {
     MPI_Request r[2];

@@ -12,7 +12,7 @@
 
 static int *memory;
 
-/* Either call may be the first to say it. */
+/* Checks that start or completion of a round reports the death. */
 static void expect_lost_round(MPI_Request *r)
 {
     int rc = MPI_Start(r);
@@ -61,7 +61,7 @@ static void test_ready(MPI_Request *r)
         MPI_Pready(i, *r);
 }
 
-/* When the death is known already and there is no connection, none is opened. */
+/* True if a start fails at once: if the death is known and there is no connection, none is opened. */
 static int is_refused(int rc)
 {
     if (rc != MPI_SUCCESS)
@@ -100,7 +100,7 @@ static void partitioned_receive_alone(void)
     MPI_Request_free(&r);
 }
 
-/* The victim has taken a round from rank 0, and dies in the next. */
+/* The victim has received one round from rank 0 and dies in the next. */
 static void partitioned_send(void)
 {
     MPI_Request r;
@@ -122,7 +122,7 @@ static void partitioned_send(void)
     MPI_Request_free(&r);
 }
 
-/* One partition has come before the sender dies. */
+/* One partition has arrived before the sender dies. */
 static void partitioned_receive(void)
 {
     MPI_Request r;
@@ -150,7 +150,7 @@ static void partitioned_receive(void)
     MPI_Request_free(&r);
 }
 
-/* Their partners live, and do not come. */
+/* Revokes a communicator with started partitioned requests whose partners are alive but do not take part. */
 static void test_revoked(void)
 {
     MPI_Request r[2];

@@ -38,7 +38,7 @@ static void test_fence(void)
     rma_end();
 }
 
-/* The lock of rank 0 is held by one that is dead. */
+/* Tests a lock of rank 0 whose owner has died. */
 static void rma_lock(void)
 {
     int x = 0;
@@ -58,7 +58,7 @@ static void rma_lock(void)
     rma_end();
 }
 
-/* Between the living everything goes on until the epoch ends. */
+/* Between living ranks everything continues until the epoch ends. */
 static void test_flush(void)
 {
     int got = -1, rc, next = (rank + 1) % victim;
@@ -140,7 +140,7 @@ static void test_request(void)
     rma_end();
 }
 
-/* A window of the living works. */
+/* Tests that a window of the living ranks works. */
 static void rma_repeat(void)
 {
     int x = rank;

@@ -63,7 +63,8 @@ static void wildcard_post(int i)
     MPI_Irecv(receive_buffers[i], WORDS, MPI_LONG_LONG, MPI_ANY_SOURCE, MPI_ANY_TAG, now, &receives[i]);
 }
 
-/* The whole message, and not a part of the one before. Receives may complete in another order than they match. */
+/* Checks that the whole message was received, not part of the one before. Receives may complete in another order than
+ * they match. */
 static void check_message(int i, const MPI_Status *status)
 {
     const int source = status->MPI_SOURCE, number = (int)(receive_buffers[i][0] >> 32 & 0xffff);
@@ -130,7 +131,7 @@ static void complete_some(int to_come)
         wildcard_taken(i, rc, &status);
 }
 
-/* As long as a living sender has enough to send, any receive may be awaited alone. */
+/* Messages that living senders still have to send. As long as there are enough, any receive may be waited for alone. */
 static int to_come(void)
 {
     int sum = 0;

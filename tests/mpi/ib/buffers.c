@@ -68,7 +68,7 @@ static void from_malloc(void)
         EXPECT(buffers_registered() < MESSAGES / 2);
 }
 
-/* New pages at the same address, so far as the kernel lets us have it again. */
+/* Maps new pages at the same address, as far as the kernel permits. */
 static void from_the_kernel(void)
 {
     unsigned long long before = buffers_registered();

@@ -36,7 +36,7 @@ enum { ROUNDS = 90, AT_ONCE = 5, PERSISTENT = 70, COMMS = 12, KINDS = 4 };
 
 static double came[ROUNDS], left[ROUNDS];
 
-/* Several under way; the last one started ends last, and by then all have come to the first. */
+/* Starts several barriers; when the last one ends all ranks have reached the first. */
 static void many_at_once(MPI_Comm comm)
 {
     MPI_Request request[AT_ONCE];
@@ -88,7 +88,7 @@ static void nobody_is_early(MPI_Comm comm)
     EXPECT_EQ(early, 0);
 }
 
-/* More requests than there are flags for; every rank starts them in an order of its own. */
+/* Starts more requests than there are flags, in a different order at every rank. */
 static void started_in_any_order(void)
 {
     MPI_Request request[PERSISTENT], turned[PERSISTENT];
@@ -105,7 +105,8 @@ static void started_in_any_order(void)
         MPI_Request_free(&request[i]);
 }
 
-/* Some of one node, some of ranks that are all apart, some with a leader that is not the lowest of its node in the world. */
+/* Creates and frees communicators: some within one node, some of ranks on different nodes, some whose leader is not
+ * its node's lowest rank in the world. */
 static void communicators_come_and_go(void)
 {
     MPI_Comm comm;
@@ -123,7 +124,7 @@ static void communicators_come_and_go(void)
     }
 }
 
-/* Nothing has been agreed on when it begins. */
+/* A persistent barrier as the first one: nothing has been agreed on before. */
 static void persistent_is_first(void)
 {
     MPI_Comm comm;

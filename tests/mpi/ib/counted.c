@@ -73,7 +73,7 @@ static int set_to(const char *name, const char *value)
     return text && strcspn(text, ",") == strlen(value) && strncmp(text, value, strlen(value)) == 0;
 }
 
-/* Neighbours in a ring: every rank hears from one other. */
+/* Exchanges small messages in a ring: every rank receives from one other. */
 static void small_messages(void)
 {
     int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;
@@ -84,7 +84,7 @@ static void small_messages(void)
     }
 }
 
-/* More frames than there are buffers, before the receiver looks. */
+/* Sends more frames than there are buffers before the receiver polls. */
 static void counted_burst(void)
 {
     static char data[BURST][BYTES];
@@ -156,7 +156,7 @@ static void counted_competing_processes(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* One peer after the other: with room for one connection each needs the place of the last. */
+/* Exchanges with one peer after the other: with room for one connection each replaces the last. */
 static void counted_all_ranks(void)
 {
     for (int round = 0; round < 3; round++)

@@ -21,7 +21,7 @@ enum {
 
 static double came[BARRIERS], left[BARRIERS];
 
-/* As if the machine had two processors, or fewer. */
+/* Pretends that the machine has at most two processors. */
 static void crowd(void)
 {
     cpu_set_t all, few;

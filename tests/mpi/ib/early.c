@@ -24,7 +24,7 @@ enum { BLOCK = 100, SHORT = 300 };
 
 static double came[BLOCK], left[BLOCK];
 
-/* The time at which the last rank came to each barrier, against that at which this one left. */
+/* Compares the time at which the last rank entered each barrier with that at which this one left it. */
 static int early_block(unsigned *dice)
 {
     int early = 0;

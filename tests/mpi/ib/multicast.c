@@ -64,7 +64,7 @@ static void every_root_and_size(MPI_Comm comm)
         }
 }
 
-/* Back to back, with roots by lot, some nonblocking ones under way at the same time. */
+/* Broadcasts back to back with random roots, some nonblocking ones under way at the same time. */
 static void roots_change(MPI_Comm comm)
 {
     int rank, size;

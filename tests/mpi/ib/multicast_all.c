@@ -42,7 +42,7 @@ static void test_gather(MPI_Comm comm, int n, int in_place)
     EXPECT_EQ(wrong, 0);
 }
 
-/* Every third integer at the receivers. */
+/* Broadcasts to every third integer at the receivers. */
 static void gather_gaps(MPI_Comm comm)
 {
     enum { N = 300 };
@@ -81,7 +81,8 @@ static void test_reduce(MPI_Comm comm, int n, int in_place)
     EXPECT_EQ(wrong, 0);
 }
 
-/* Digits behind each other: the order of ranks. An element is a number and the power of ten behind it. */
+/* A reduction function that appends digits and so shows the order of ranks. An element is a number and the power of
+ * ten behind it. */
 static void multicast_all_append(void *in, void *inout, int *n, MPI_Datatype *type)
 {
     const long long *left = in;
@@ -125,7 +126,7 @@ static void all_of(MPI_Comm comm)
     reduce_in_order(comm);
 }
 
-/* Nonblocking broadcasts are under way; everything takes turns. */
+/* Runs all operations in turn while nonblocking broadcasts are under way. */
 static void among_broadcasts(MPI_Comm comm)
 {
     static int data[2][3000];

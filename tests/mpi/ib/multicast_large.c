@@ -17,7 +17,7 @@ enum { LONGEST = 64 << 20, EVERY = 1 << 20, QUICK = 16 << 20 };
 
 static unsigned char *data;
 
-/* Words that differ everywhere: a fragment in the wrong place is found. */
+/* The word at place i: all differ, so that a fragment in the wrong place is found. */
 static uint64_t word_of(int root, size_t i)
 {
     return (i + 1) * 0x9e3779b97f4a7c15ull + (uint64_t)root;

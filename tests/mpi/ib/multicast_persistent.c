@@ -79,7 +79,8 @@ static void in_any_order(void)
         MPI_Request_free(&r[i]);
 }
 
-/* The root starts a persistent one before others are called; the last rank waits for it first, the rest in the end. */
+/* The root starts a persistent broadcast before others are called; the last rank waits for it first, the rest at the
+ * end. */
 static void among_others(void)
 {
     MPI_Request persistent, other[2];
@@ -107,7 +108,7 @@ static void among_others(void)
     MPI_Request_free(&persistent);
 }
 
-/* The type is freed before the first start. */
+/* Uses a type with gaps that is freed before the first start. */
 static void with_gaps(void)
 {
     MPI_Datatype every_third;

@@ -20,7 +20,7 @@ enum { ROUNDS = 2, CALLS = 400, BYTES = 50000, GROWTH = 24 << 20 };
 
 static unsigned char data[BYTES];
 
-/* Not a rank: stops its parent for a while on request, and continues it whatever happens. */
+/* Forks a process that stops its parent for a while on request and continues it in any case. */
 static pid_t start_stopper(int requests, long ms)
 {
     const struct timespec a_while = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};

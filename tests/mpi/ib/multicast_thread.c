@@ -56,7 +56,7 @@ static void compute_until_others(int round)
             sched_yield();
 }
 
-/* Everybody else is inside MPI. */
+/* The root computes while all other ranks are inside MPI. */
 static void root_computes(int round)
 {
     MPI_Request r;
@@ -73,7 +73,7 @@ static void root_computes(int round)
     EXPECT_EQ(wrong, 0);
 }
 
-/* The root's messages are more than its window: it goes on only when all have acknowledged. */
+/* The root's messages exceed its window: it continues only when all have acknowledged. */
 static void receivers_compute(int round)
 {
     static unsigned char many[MANY][2000];

@@ -71,7 +71,7 @@ static void test_broadcasts(MPI_Comm comm, unsigned *dice)
     }
 }
 
-/* The same at all ranks of the world. */
+/* Checks that a value is the same at all ranks of the world. */
 static void test_agree(unsigned long long value)
 {
     unsigned long long ends[2] = {value, ~value};
@@ -79,7 +79,7 @@ static void test_agree(unsigned long long value)
     EXPECT_EQ(ends[0], ~ends[1]);
 }
 
-/* The lines of MPI_T: which had multicast among the candidates. */
+/* Checks the text of the MPI_T variable: which operations had multicast among the candidates. */
 static void check_text(int share)
 {
     static char text[64000];

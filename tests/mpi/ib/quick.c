@@ -37,7 +37,7 @@ static void quick_block(unsigned *dice, int others)
     EXPECT_EQ(early, 0);
 }
 
-/* That the ranks may run on, together. */
+/* The number of processors that the ranks together may run on. */
 static int quick_processors(void)
 {
     cpu_set_t set;

@@ -122,7 +122,7 @@ static void test_calls(MPI_Comm comm, int kinds, unsigned *dice)
             }
 }
 
-/* The order of additions shows in the last bits. */
+/* Checks that results have the same bits everywhere: the order of additions shows in the last bits. */
 static void same_bits(MPI_Comm comm)
 {
     double mine[40], first[40], sum[40];

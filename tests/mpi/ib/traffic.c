@@ -45,7 +45,7 @@ static unsigned traffic_next(unsigned *state)
     return *state >> 8;
 }
 
-/* What `from` sends to `to` as number k of a round: both sides draw the same lot. */
+/* The length of message number k of a round from `from` to `to`: both sides draw the same number. */
 static int length_of(int round, int from, int to, int k)
 {
     unsigned state = (unsigned)(((round * 31 + from) * 31 + to) * 31 + k);

@@ -17,7 +17,7 @@ enum { ROUNDS = 600, COMMS = 40 };
 
 static double came[ROUNDS], left[ROUNDS];
 
-/* More than 256 in a row: the flags' numbers begin again. */
+/* More than 256 barriers in a row: the numbers in the flags wrap around. */
 static void nobody_is_early(MPI_Comm comm)
 {
     int early = 0;

@@ -157,7 +157,7 @@ static void handler(MPI_File *f, int *code, ...)
     handled_class = class_of(*code);
 }
 
-/* A new file gets the handler of MPI_FILE_NULL; errors of requests go to the file's. */
+/* A new file has the error handler of MPI_FILE_NULL; errors of requests go to the file's handler. */
 static void check_handlers(MPI_File f)
 {
     MPI_Errhandler mine, was;

@@ -11,7 +11,7 @@
 
 #include "iotest.h"
 
-/* Every second word of the file, four of them in a tile of 32 bytes. */
+/* A type of every second word, four of them in a tile of 32 bytes. */
 static MPI_Datatype every_second(void)
 {
     MPI_Datatype vector, type;
@@ -22,7 +22,8 @@ static MPI_Datatype every_second(void)
     return type;
 }
 
-/* No position can be queried or changed, except that offsets of the view can be looked up (MPI-5.0, 14.4.3). */
+/* Checks MPI_MODE_SEQUENTIAL: no position can be queried or changed, except that offsets of the view can be looked up
+ * (MPI-5.0, 14.4.3). */
 static void check_sequential(const char *name)
 {
     MPI_File f;
@@ -121,7 +122,7 @@ static void check_empty(MPI_File f)
 
 enum { PIECES = 300 };
 
-/* Memory in pieces, and more of it than the file has: what is behind the end of the file keeps its value. */
+/* Reads beyond the end of the file into memory with gaps: memory for bytes behind the end keeps its value. */
 static void check_rest(MPI_File f, const int *wanted, int n)
 {
     MPI_Datatype second = every_second();
@@ -137,7 +138,7 @@ static void check_rest(MPI_File f, const int *wanted, int n)
     MPI_Type_free(&second);
 }
 
-/* Odd ranks have nothing to do. `choice` of collective buffering; the last rank's read goes over the end. */
+/* Odd ranks access nothing. `choice` of collective buffering; the last rank's read extends beyond the end. */
 static void check_idle(const char *choice)
 {
     MPI_Info info;
@@ -190,7 +191,7 @@ static void expect_hint(MPI_File f, const char *key, const char *wanted)
     MPI_Info_free(&info);
 }
 
-/* Rank 0's count, also in MPI_File_set_view: sizes of rounds that differ between ranks would mix the data up. */
+/* Rank 0's hints apply, also in MPI_File_set_view: sizes of rounds that differ between ranks would mix the data. */
 static void check_hints(const char *name)
 {
     enum { WORDS = 40000 };
@@ -230,7 +231,7 @@ static void check_hints(const char *name)
     MPI_File_close(&f);
 }
 
-/* Places that no number can hold. */
+/* Checks offsets that do not fit in 64 bits. */
 static void check_far(MPI_File f)
 {
     const MPI_Offset most = INT64_MAX;
@@ -247,7 +248,7 @@ static void check_far(MPI_File f)
     EXPECT_EQ(at, 5);
 }
 
-/* A pipe has no places. */
+/* Checks that a pipe is refused: it has no offsets. */
 static void check_pipe(void)
 {
     MPI_File f = MPI_FILE_NULL;
@@ -268,7 +269,7 @@ static void check_pipe(void)
     }
 }
 
-/* Somebody deletes the file before MPI_File_close does. */
+/* Checks that MPI_File_close accepts a file that was deleted before. */
 static void check_gone(const char *name)
 {
     MPI_File f;

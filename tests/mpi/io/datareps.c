@@ -8,7 +8,7 @@
 
 #include "iotest.h"
 
-/* The file as bytes. */
+/* Reads the file as bytes. */
 static void test_raw(MPI_File f, MPI_Offset at, unsigned char *bytes, int n)
 {
     MPI_Status status;
@@ -45,7 +45,7 @@ static void check_external(MPI_File f)
     EXPECT(memcmp(bytes, "\1\2\3\4\377\377\377\373", 8) == 0);
 }
 
-/* Ranks take turns in longs: a vector's stride scales to the four bytes that a long has in the file. */
+/* Interleaves longs of the ranks: a vector's stride is scaled to the four bytes that a long has in the file. */
 static void check_scaled(MPI_File f)
 {
     MPI_Datatype mine;
@@ -71,7 +71,7 @@ static void check_scaled(MPI_File f)
     MPI_Type_free(&mine);
 }
 
-/* Integers as eight bytes, each value plus the extra state. */
+/* A user's representation with integers of eight bytes, each with the extra state added. */
 static int extent_fn(MPI_Datatype type, MPI_Aint *extent, void *extra)
 {
     (void)extra;
@@ -210,7 +210,7 @@ static int extent_none_fn(MPI_Datatype type, MPI_Aint *extent, void *extra)
     return MPI_SUCCESS;
 }
 
-/* Without a function data is in the file as in memory; sizes that cannot be true are errors. */
+/* Without conversion functions data is stored as in memory; impossible sizes are errors. */
 static void check_user_none(MPI_File f)
 {
     int out[3] = {5, 6, 7}, in[3] = {0, 0, 0};

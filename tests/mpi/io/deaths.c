@@ -30,7 +30,7 @@ ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
     return syscall(SYS_pwrite64, fd, buf, n, offset);
 }
 
-/* Every rank aggregates, in many small rounds. */
+/* Opens a file in which every rank aggregates, in many small rounds. */
 static MPI_File open_file(void)
 {
     MPI_File f = MPI_FILE_NULL;
@@ -55,7 +55,7 @@ static MPI_File open_file(void)
     return f;
 }
 
-/* What became of a write, after the death: all bytes of this rank are in the file if the write succeeded. */
+/* Checks the file after a death: if the write succeeded all bytes of this rank are in it. */
 static void judge(MPI_File f, int rc)
 {
     int flag = 1;
@@ -104,7 +104,7 @@ static void after_20(void)
     after(20);
 }
 
-/* It does not come at all. */
+/* The victim dies before it enters the call. */
 static void never(void)
 {
     MPI_File f = open_file();
@@ -123,7 +123,7 @@ static void in_write(void)
     judge(f, rc);
 }
 
-/* A word of the victim's: what was there, or what it wrote. */
+/* Checks the victim's words: each has its former value or the one that the victim wrote. */
 static void check_victim(void)
 {
     const int fd = open(name, O_RDONLY);
@@ -136,8 +136,8 @@ static void check_victim(void)
     close(fd);
 }
 
-/* Everybody writes for itself; where the file system has it (tiles.h), by reading, changing and writing again under a lock, which
- * the victim holds when it dies. The others get the lock, and nothing of theirs is lost. */
+/* Independent writes. Where the file system permits it (tiles.h) ranks read, change and rewrite blocks under a lock,
+ * which the victim holds when it dies. The others get the lock and lose nothing. */
 static void in_rewrite(void)
 {
     unlink(name);
@@ -159,7 +159,7 @@ static void in_rewrite(void)
     MPI_File_close(&f);
 }
 
-/* Of a read the others get an error, or all of the data that is there. */
+/* The victim dies during a read: the others get an error, or all existing data. */
 static void in_read(void)
 {
     MPI_Request r = MPI_REQUEST_NULL;

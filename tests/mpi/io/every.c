@@ -26,7 +26,8 @@ static void same(void)
         EXPECT_EQ(in[i], out[i]);
 }
 
-/* Who reads a shared pointer first is not known; together they read what they wrote. */
+/* Checks the sum over all ranks: the order in which they read with a shared pointer is undefined, but together they
+ * read what they wrote. */
 static void same_sum(void)
 {
     int sums[2] = {0, 0};

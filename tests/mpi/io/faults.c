@@ -61,7 +61,7 @@ int fsync(int fd)
     return (int)syscall(SYS_fsync, fd);
 }
 
-/* While it is on, nothing but the file is closed. */
+/* Replaces close; while faults are on, only the file itself is closed. */
 int close(int fd)
 {
     const int rc = (int)syscall(SYS_close, fd);
@@ -76,7 +76,7 @@ int close(int fd)
 
 static const char *sieving = "disable";
 
-/* Ranks take turns in pieces of 5 words. */
+/* Opens a file whose ranks are interleaved in pieces of 5 words. */
 static MPI_File open_interleaved(const char *cb)
 {
     MPI_Datatype piece, type;
@@ -130,8 +130,8 @@ static void check_short(const char *cb)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* Rank 0's calls fail from some point on (it aggregates, if anybody does). All ranks of a collective call hear of it, and
- * the next call works. */
+/* Rank 0's system calls fail from some point on (it aggregates, if any rank does). All ranks of a collective call get
+ * the error, and the next call works. */
 static void check_collective(const char *cb, int error, int errclass)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -162,7 +162,8 @@ static void check_collective(const char *cb, int error, int errclass)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* What an independent write reports as written is in the file: where each piece is a call, and where many are one (on a disk). */
+/* Checks that the file contains all that an independent write reports as written, with one call per piece and with one
+ * for many pieces. */
 static void check_independent(const char *ds, size_t most, int good)
 {
     MPI_Status status;
@@ -188,7 +189,7 @@ static void check_independent(const char *ds, size_t most, int good)
     sieving = "disable";
 }
 
-/* Errors that show late, at one rank. */
+/* Checks errors that appear late, at one rank. */
 static void check_late(void)
 {
     const int last = mpitest_rank == mpitest_size - 1;

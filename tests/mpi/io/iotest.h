@@ -42,7 +42,7 @@ static inline int count_of(MPI_Status *status, MPI_Datatype type)
     return n;
 }
 
-/* Are all ranks on one node? */
+/* True if all ranks are on one node. */
 static inline int iotest_one_node(void)
 {
     MPI_Comm node;

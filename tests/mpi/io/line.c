@@ -18,7 +18,7 @@
 static atomic_int *others, *inside; /* ranks that have written; rank 0 is in its turn */
 static int stuck;
 
-/* Rank 0 stays in the first call of its turn until everybody else is done. */
+/* Replaces pwrite: rank 0 stays in the first call of its turn until all others are done. */
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     if (stuck)

@@ -58,7 +58,7 @@ static void check_none(int error, int alone)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* Every rank takes turns of its own through the shared pointer: no place is given twice. */
+/* Every rank advances the shared pointer: no position is assigned twice. */
 static void check_posix(void)
 {
     enum { EACH = 50 };

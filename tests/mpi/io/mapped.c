@@ -36,7 +36,7 @@ int madvise(void *at, size_t length, int advice)
 
 static int words[WORDS], back[WORDS];
 
-/* Ranks take turns in pieces; the turn of a rank that does not exist is a hole that nobody writes. */
+/* Opens a file whose ranks are interleaved; the pieces of a rank that does not exist are holes. */
 static MPI_File open_file(const char *map)
 {
     MPI_Datatype piece, type;

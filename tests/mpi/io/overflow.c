@@ -18,7 +18,7 @@ static void expect_unchanged(const char *name)
         fclose(f);
 }
 
-/* One byte every 2^40: element 2^24 is at offset 2^64. */
+/* Tests a view of one byte every 2^40: element 2^24 has offset 2^64. */
 static void test_strided(MPI_File f, const char *name)
 {
     MPI_Datatype tile;
@@ -48,7 +48,7 @@ static void test_strided(MPI_File f, const char *name)
     expect_unchanged(name);
 }
 
-/* The displacement and the end of the data together are beyond 2^63. */
+/* Tests a displacement and data whose end is beyond 2^63. */
 static void test_displaced(MPI_File f, const char *name)
 {
     const MPI_Offset last = (MPI_Offset)(((uint64_t)1 << 63) - 4);
@@ -62,7 +62,7 @@ static void test_displaced(MPI_File f, const char *name)
     expect_unchanged(name);
 }
 
-/* Pointers do not go round. */
+/* Tests that file pointers do not wrap around. */
 static void test_pointers(MPI_File f)
 {
     const MPI_Offset far = (MPI_Offset)(((uint64_t)1 << 63) - 2);

@@ -8,7 +8,7 @@
 #define RECORDS 40
 #define WORDS   5
 
-/* Ranks write records of WORDS integers wherever the pointer stands; afterwards each is there exactly once. */
+/* Ranks write records of WORDS integers at the shared pointer; afterwards each record exists exactly once. */
 static void check_records(MPI_File f)
 {
     int record[WORDS], *seen = calloc((size_t)mpitest_size * RECORDS, sizeof(int));
@@ -48,7 +48,7 @@ static void check_records(MPI_File f)
     free(seen);
 }
 
-/* Rank r writes r + 1 words: blocking, and split. */
+/* Tests ordered writes, blocking and split: rank r writes r + 1 words. */
 static void check_ordered(MPI_File f)
 {
     int mine[16], got[16];

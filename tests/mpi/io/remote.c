@@ -38,7 +38,7 @@ int fstatfs(int fd, struct statfs *out)
     return rc;
 }
 
-/* One line, with the device of this folder. */
+/* A list of mounts with one line, for this folder. */
 static FILE *remote_mounts(void)
 {
     static char text[256];
@@ -101,7 +101,7 @@ static void expect_error_text(int rc)
     EXPECT(strstr(text, iotest_name) && strstr(text, "nolock") && strstr(text, "local_lock"));
 }
 
-/* fcntl succeeds on such a mount all the same. */
+/* Tests a mount with local locks, on which fcntl succeeds nevertheless. */
 static void check_local(const char *option, int alone)
 {
     int value = mpitest_rank, flag = 1;
@@ -151,7 +151,7 @@ static void check_denied(MPI_File f)
     EXPECT_EQ(nfs.waits, 0);
 }
 
-/* All ranks write the same places: what one of them reads is one rank's. */
+/* All ranks write the same range: what one of them reads comes from a single rank. */
 static void check_whole(MPI_File f)
 {
     static int words[WORDS];

@@ -13,7 +13,7 @@ static int word_of(int operation, int rank, int i)
     return operation * 1000003 + rank * 5003 + i;
 }
 
-/* Each operation has a region of its own in which ranks take turns word by word. */
+/* Gives each operation a region of its own, in which ranks are interleaved word by word. */
 static void set_view(MPI_File f)
 {
     MPI_Datatype word;
@@ -85,7 +85,7 @@ static void check_new_view(MPI_File f)
     MPI_Type_free(&type);
 }
 
-/* A request that is given up is done all the same. */
+/* A request that is freed is completed nevertheless. */
 static void check_freed(MPI_File f)
 {
     static int out[WORDS];

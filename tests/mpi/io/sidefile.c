@@ -65,8 +65,7 @@ static MPI_File open_file(void)
     return f;
 }
 
-/* Somebody puts another file of this user under the side file's name, after rank 0 has used the pointer and before any
- * other rank has. */
+/* Replaces the side file by another file of this user after rank 0 has used the pointer and before any other rank has. */
 static void check_replaced(int with_link)
 {
     char side[600] = "", kept[620];
@@ -99,7 +98,7 @@ static void check_replaced(int with_link)
         unlink(kept);
 }
 
-/* Without a rank that uses it, and with one. */
+/* Tests side files without and with a rank that uses them. */
 static void check_leftovers(void)
 {
     char side[600] = "", left[600];

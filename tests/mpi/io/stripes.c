@@ -173,7 +173,7 @@ static void check_create(void)
               MPI_ERR_FILE_EXISTS);
 }
 
-/* A file system that refuses a layout makes the file as the folder has it. */
+/* Tests a file system that refuses a layout: the file gets that of the folder. */
 static void check_refused(void)
 {
     fs.refuses = 1;
@@ -184,7 +184,7 @@ static void check_refused(void)
     fs.refuses = 0;
 }
 
-/* Layouts of several parts, and values that are none. */
+/* Tests layouts of several components, and invalid values. */
 static void check_layouts(void)
 {
     memset(fs.layout, 0, sizeof(fs.layout));
@@ -218,8 +218,8 @@ static void check_layouts(void)
 #define PIECE  1000
 #define PIECES 500
 
-/* Stripes are written by aggregators in turn, each always those of the same servers, also by an operation that begins
- * elsewhere; and everything arrives. */
+/* Aggregators write stripes in turn, each always those of the same servers, also in an operation that begins
+ * elsewhere; all data arrives. */
 static void check_turns(void)
 {
     static char out[PIECE * PIECES], in[PIECE * PIECES];

@@ -38,7 +38,7 @@ static bool on_disk(void)
     return statfs(".", &fs) == 0 && fs.f_type == DISK;
 }
 
-/* Ranks take turns in pieces; `more` turns belong to nobody. */
+/* Sets a view with interleaved ranks; `more` pieces belong to no rank. */
 static void set_view(MPI_File f, int turn, int turns, int more, int skip)
 {
     MPI_Datatype piece, type;
@@ -69,7 +69,8 @@ static void check_own(MPI_File f, int round, int who)
     EXPECT_EQ(memcmp(words, back, sizeof(words)), 0);
 }
 
-/* All write at once; the last rank in pieces of its own choice, so that some calls rewrite and some do not. */
+/* All ranks write at the same time; the last rank in pieces of its own choice, so that some calls rewrite blocks and
+ * some do not. */
 static void tiles_synchronise(void)
 {
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);
@@ -135,8 +136,8 @@ static void beside_collective(void)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* A turn that is in nobody's view: more, or the first turns of a rank whose view begins `skip` turns later. Another program
- * writes a byte there just before the first of our calls; who reads and rewrites the hole loses it. */
+/* Tests pieces in no rank's view: `more`, or the first ones of a rank whose view begins `skip` pieces later. Another
+ * program writes a byte there just before the first of our calls; a rank that reads and rewrites the hole loses it. */
 static void test_holes(int more, int skip)
 {
     const off_t bytes = PIECE * (off_t)sizeof(int);
@@ -163,7 +164,7 @@ static void test_holes(int more, int skip)
     MPI_Info_free(&info);
 }
 
-/* The program itself has locked the file, in the old way: writing must not wait for that. */
+/* The program itself holds a POSIX lock on the file: writing must not wait for it. */
 static void foreign_lock(void)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

@@ -23,7 +23,8 @@ static atomic_int *others; /* ranks that have written */
 static int stuck, cuts;
 static size_t by_call;
 
-/* Rank 0 stays in a call of its turn until everybody else is done; one byte lengthens the file, without a turn. */
+/* Replaces pwrite: rank 0 stays in a call of its turn until all others are done; one byte lengthens the file, without
+ * a turn. */
 ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     by_call += n;
@@ -88,7 +89,7 @@ static void check_beside(int there)
     EXPECT_EQ(MPI_File_close(&f), 0);
 }
 
-/* Pieces that end within pages, with a turn that is nobody's: it stays as it was. */
+/* Tests pieces that end within pages, with a piece of no rank, which must keep its contents. */
 static void check_pieces(int piece, int collective)
 {
     MPI_File f = iotest_open(MPI_COMM_WORLD, MPI_INFO_NULL);

@@ -53,7 +53,7 @@ static MPI_Datatype file_type(const struct pattern *p, MPI_Datatype etype)
     return type;
 }
 
-/* The file's place of a byte of a rank's stream. */
+/* The file offset of a byte of a rank's stream. */
 static long views_place(const struct pattern *p, int rank, long disp, int unit, long position)
 {
     long tile_bytes = 0;
@@ -133,7 +133,7 @@ static MPI_File open_some(int round)
     return f;
 }
 
-/* What everybody wrote, as it must be in the file. Bytes that nobody wrote are 0. */
+/* Checks the file for the data of all ranks. Bytes that no rank wrote are 0. */
 static void check_file(MPI_File f, int round, const struct pattern *p, long disp, int unit, long offset,
                        const int *counts)
 {

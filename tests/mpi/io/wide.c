@@ -45,7 +45,7 @@ static ssize_t look_list(const struct iovec *list, int n, off_t offset)
     return sum;
 }
 
-/* Not for the shared pointer, which between nodes is in a file too. */
+/* True for files of the test, but not for the side file of the shared pointer between nodes. */
 static bool wide_pretends(int fd)
 {
     char link[64], path[4096];
@@ -99,7 +99,7 @@ static void expect_all(MPI_Status *status, MPI_Count bytes)
     EXPECT_EQ(small, MPI_UNDEFINED);
 }
 
-/* Bytes by a large count, with each kind of position. */
+/* Tests large counts of bytes, with each kind of position. */
 static void check_counts(MPI_File f, char *memory)
 {
     MPI_Status status;
@@ -146,7 +146,7 @@ static void check_counts(MPI_File f, char *memory)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* A small count of a large datatype: contiguous, and the same MiB of memory again and again. */
+/* Tests a small count of a large datatype: contiguous, and the same MiB of memory repeatedly. */
 static void check_types(MPI_File f, char *memory)
 {
     enum { MIB = 1 << 20, TIMES = 2100 };
@@ -170,7 +170,7 @@ static void check_types(MPI_File f, char *memory)
     MPI_Type_free(&mib);
 }
 
-/* A view of pieces of 1 GiB; then 40 bytes at places up to 2^42, for real. */
+/* Tests a view of pieces of 1 GiB; then 40 bytes at offsets up to 2^42, really written. */
 static void check_views(MPI_File f, char *memory)
 {
     MPI_Status status;
@@ -213,7 +213,7 @@ static void check_views(MPI_File f, char *memory)
     MPI_Type_free(&type);
 }
 
-/* Turns of 8 KiB, 1 GiB and a bit of each rank, through aggregators. */
+/* Tests interleaved pieces of 8 KiB, 1 GiB and a bit of each rank, through aggregators. */
 static void check_huge(MPI_File f, char *memory)
 {
     const MPI_Count each = GIB + (64 << 10);

@@ -52,7 +52,7 @@ static inline void big_free(struct big *b)
     munmap(b->period, BIG_PERIOD);
 }
 
-/* To send from: any position in it is that position of the pattern, of which mask leaves some bits. */
+/* A source for sends: each position has its byte of the pattern, of which `mask` keeps some bits. */
 static inline struct big big_source(MPI_Count len, unsigned char mask)
 {
     struct big b = big_new(len);
@@ -73,7 +73,7 @@ static inline size_t big_edge_start(MPI_Count len)
     return (size_t)(len - 1) / BIG_PAGE * BIG_PAGE - BIG_PAGE;
 }
 
-/* To receive up to len bytes into, or a little less. */
+/* A target for receives of up to len bytes. */
 static inline struct big big_target(MPI_Count len)
 {
     struct big b = big_new(len);
@@ -91,8 +91,8 @@ static inline void big_clear(struct big *b, MPI_Count len)
     memset(b->at + big_edge_start(len), 0xee, 2 * BIG_PAGE + 64);
 }
 
-/* Whether it holds bytes `from` to `from + len - 1` of the pattern, of each the bits in mask, and nothing
- * behind. Returns how many of the checked ones are wrong. */
+/* Checks that the target holds bytes `from` to `from + len - 1` of the pattern (the bits in mask) and nothing behind.
+ * Returns the number of wrong bytes among those checked. */
 static inline long big_wrong(const struct big *b, MPI_Count from, MPI_Count len, unsigned char mask)
 {
     long wrong = 0;
@@ -105,14 +105,14 @@ static inline long big_wrong(const struct big *b, MPI_Count from, MPI_Count len,
     return wrong;
 }
 
-/* Sanitizers keep notes about every address: for addresses by the gigabyte there is no room. */
+/* Skips the test under sanitizers, which record every address: there is no room for gigabytes. */
 static inline void big_skip(void)
 {
     if (dlsym(RTLD_DEFAULT, "__asan_init") || dlsym(RTLD_DEFAULT, "__tsan_init"))
         exit(77);
 }
 
-/* One count a run, so that a run is short: 2^31 - 1 unless BIG is set to 0 or 1 more. */
+/* The count of this run: 2^31 - 1 unless BIG is set to 0 or 1 more. */
 static inline MPI_Count big_count(int *which)
 {
     const char *text = getenv("BIG");

@@ -26,7 +26,7 @@ static MPI_Count blocks[2], mine[2], single[1];
 static MPI_Aint places[2], same[2], place[1];
 static MPI_Datatype types[2];
 
-/* Where in a source my block lies when blocks of n follow each other in the order of ranks. */
+/* The address of this rank's block in a source in which blocks of n are in the order of ranks. */
 static const void *coll_block(const struct big *b)
 {
     return b->at + (me ? n % BIG_PERIOD : 0);
@@ -120,7 +120,7 @@ static MPI_Count coll_length(int what)
     return what == ONE ? n : what == TWO ? 2 * n : what == PLUS ? n + 1 : what == MINE ? blocks[me] : 0;
 }
 
-/* Two blocks that are not one pattern: only where they begin and end. */
+/* Checks two blocks of different patterns, only at their start and end. */
 static void check_alltoall(void)
 {
     long wrong = 0;

@@ -15,7 +15,7 @@
 static struct big full, in;
 static MPI_Count n;
 
-/* What an int can say, or MPI_UNDEFINED. */
+/* Converts to int, MPI_UNDEFINED if it does not fit. */
 static int types_narrow(MPI_Count value)
 {
     return value > INT_MAX ? MPI_UNDEFINED : (int)value;
@@ -39,7 +39,7 @@ static void look_at_sizes(MPI_Datatype t, MPI_Count size, MPI_Count extent)
     EXPECT_EQ(e, size);
 }
 
-/* What it was made of comes back, in large counts. */
+/* Checks that the contents of a type are returned, in large counts. */
 static void look_inside(MPI_Datatype t, int combiner, MPI_Count nlarge, const MPI_Count *wanted)
 {
     MPI_Count nint = -1, naddr = -1, ncount = -1, ntypes = -1, large[16] = {0};
@@ -132,7 +132,7 @@ static void test_constructors(void)
     MPI_Type_free(&t);
 }
 
-/* Places that no int can name: two bytes n apart, in each type that has places. */
+/* Tests displacements beyond int: two bytes n apart, in each type that has displacements. */
 static void far_apart(void)
 {
     MPI_Datatype t[6], byte[2] = {MPI_BYTE, MPI_BYTE};

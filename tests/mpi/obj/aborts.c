@@ -16,7 +16,7 @@ static void expect_handler(MPI_Comm c, MPI_Errhandler wanted)
     MPI_Errhandler_free(&got);
 }
 
-/* Communicators begin with it, and so does everything before MPI_Init. */
+/* Checks that communicators, and everything before MPI_Init, have the initial error handler. */
 static void initial(int *argc, char ***argv)
 {
     const char *name = getenv("FISHPLATE_INITIAL_ERRHANDLER");

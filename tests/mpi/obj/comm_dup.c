@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "mpitest.h"
 
-/* A message on one communicator must not be seen on another. */
+/* Checks that a message on one communicator is not received on another. */
 static void expect_apart(MPI_Comm a, MPI_Comm b)
 {
     int next = (mpitest_rank + 1) % mpitest_size, before = (mpitest_rank + mpitest_size - 1) % mpitest_size;
@@ -97,7 +97,7 @@ static void idup_before_and_after_dup(void)
     MPI_Comm_free(&y);
 }
 
-/* A freed communicator lives on until its requests are done. */
+/* A freed communicator remains until its requests are complete. */
 static void free_with_pending_requests(void)
 {
     MPI_Comm c;

@@ -53,7 +53,7 @@ static void bad_color(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-/* Ranks on my node, by the name of it. */
+/* The number of ranks on this node, counted by its name. */
 static int ranks_here(void)
 {
     char name[MPI_MAX_PROCESSOR_NAME] = "", *all = malloc((size_t)mpitest_size * sizeof(name));

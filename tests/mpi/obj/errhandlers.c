@@ -141,7 +141,7 @@ static void texts_of_two_errors(void)
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
 }
 
-/* Numbers that were given back are used again, so that a program may add and remove for ever. */
+/* Released codes are used again, so that a program may add and remove codes for ever. */
 static void codes_come_back(void)
 {
     enum { ROUNDS = 20000, MANY = 300 };

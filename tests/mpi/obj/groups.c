@@ -8,7 +8,7 @@
 
 static MPI_Group world;
 
-/* The members, as ranks of the world, are those of the list, in its order. */
+/* Checks that the members, as ranks of the world, are those of the list, in its order. */
 static void expect_members(MPI_Group *group, int n, const int *list)
 {
     int size, all[8], found[8];
@@ -63,7 +63,7 @@ static void test_ranges(void)
     expect_members(&g, mpitest_size, (int[]){0, 1, 2, 3, 4});
 }
 
-/* Where nothing is reordered, everybody keeps the place; who is beyond the topology has none. */
+/* Tests map functions: without reordering every rank keeps its place; ranks beyond the topology have none. */
 static void test_maps(void)
 {
     int dims[2] = {1, 1}, periods[2] = {0, 0}, ends[1] = {0}, place;

@@ -115,8 +115,7 @@ static void test_splitting(void)
     MPI_Comm_free(&inter);
 }
 
-/* By type: the part of an intercommunicator on one node is an intercommunicator, where both sides are there.
- */
+/* Splits by type: the part of an intercommunicator on one node is an intercommunicator if both sides have ranks there. */
 static void compare_by_type(void)
 {
     char mine[MPI_MAX_PROCESSOR_NAME] = "", *all;

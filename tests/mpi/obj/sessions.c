@@ -73,7 +73,7 @@ static MPI_Comm world_of(MPI_Session s, const char *tag)
     return c;
 }
 
-/* Lower and upper half, by groups alone. */
+/* Connects lower and upper half by groups alone. */
 static void between_groups(MPI_Session s)
 {
     MPI_Group all, half[2];

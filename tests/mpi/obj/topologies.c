@@ -69,7 +69,7 @@ static void small_grids(void)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-/* A ring as a graph. */
+/* Tests a ring as a graph. */
 static void graph(void)
 {
     int n = mpitest_size, nodes, edges, count, neighbors[2], kind;

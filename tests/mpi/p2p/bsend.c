@@ -22,7 +22,7 @@ static void receive_and_check(MPI_Comm comm, int n, int size)
     }
 }
 
-/* The user's buffer is overwritten at once, since the message was copied. */
+/* Overwrites the user's buffer at once, since the message was copied. */
 static void send_many(MPI_Comm comm, int n, int size)
 {
     static char out[LARGE];
@@ -56,7 +56,7 @@ static void explicit_buffer(int size)
     free(buffer);
 }
 
-/* Too small for what is sent: MPI_ERR_BUFFER, and what fits still goes. */
+/* Tests a buffer that is too small: MPI_ERR_BUFFER, and what fits is sent nevertheless. */
 static void test_overflow(void)
 {
     static char out[LARGE], in[LARGE], buffer[LARGE + MPI_BSEND_OVERHEAD];

@@ -98,7 +98,7 @@ static void matched_send(start_fn *start, int size)
     }
 }
 
-/* Sends that wait for room at the receiver are taken back before they leave. */
+/* Cancels sends that wait for room at the receiver before they leave. */
 static void queued_sends(void)
 {
     enum { N = 4000 };

@@ -216,7 +216,7 @@ static void failures(int which)
     EXPECT_EQ(MPI_Waitall(N, r, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS);
 }
 
-/* Freed while they run: they still do their work. */
+/* Frees requests in progress: they complete nevertheless. */
 static void freed_requests(void)
 {
     enum { LARGE = 50000 };

@@ -32,7 +32,7 @@ enum {
 
 static const int lengths[] = {1, 2, 255, 256, 1024, 4095, 4096, 4097, 5000, 16384, INTS_MAX};
 
-/* The same numbers in every rank. */
+/* Draws the same random numbers in every rank. */
 static unsigned dice_of(unsigned *seed, unsigned n)
 {
     *seed = *seed * 1664525u + 1013904223u;
@@ -82,7 +82,7 @@ static void crossing_post(struct receive *r)
     MPI_Irecv(r->buf, r->room, r->holes ? holey : MPI_INT, r->source, r->tag, MPI_COMM_WORLD, &r->request);
 }
 
-/* One receive for each message of this source, in another order; `partner` as MPI's order requires. */
+/* Plans one receive for each message of this source, in another order; `partner` follows from MPI's matching order. */
 static void plan_receives(int source, const struct message *m, struct receive *r)
 {
     int left[EACH], taken[EACH] = {0};
@@ -122,7 +122,7 @@ static void crossing_check(struct receive *r, const MPI_Status *s, struct messag
     EXPECT_EQ(wrong, 0);
 }
 
-/* Nobody sends to this one: it is taken back, and its buffer is as it was. */
+/* Cancels a receive without a sender; its buffer keeps its contents. */
 static void test_cancelled(void)
 {
     struct receive r = {
@@ -142,7 +142,7 @@ static void test_cancelled(void)
     free(r.buf);
 }
 
-/* Posts and sends in a random order, looking at what is there now and then. */
+/* Posts and sends in a random order and tests completion now and then. */
 static void phase_run(int phase, int any_source)
 {
     static struct receive receives[ALL];
@@ -192,7 +192,7 @@ static void phase_run(int phase, int any_source)
         free(bufs[i]);
 }
 
-/* Blocking ones, round the ring: the receive is there before the message, or the other way round. */
+/* Blocking calls round a ring: the receive is posted before the message arrives, or after. */
 static void test_blocking(int phase)
 {
     int to = (mpitest_rank + 1) % mpitest_size, from = (mpitest_rank + mpitest_size - 1) % mpitest_size;

@@ -17,7 +17,7 @@ static void errors_record(MPI_Comm *comm, int *code, ...)
     MPI_Error_class(*code, &last_class);
 }
 
-/* The call returned this class, and the handler was called once. */
+/* Checks that the call returned this class and the handler was called once. */
 static void expect_error(int rc, int class, int line)
 {
     int got = -1;
@@ -62,7 +62,7 @@ static void test_arguments(MPI_Comm c)
     EXPECT(last_comm == c && r == MPI_REQUEST_NULL);
 }
 
-/* Calls without a communicator ask MPI_COMM_SELF's handler. */
+/* Errors of calls without a communicator go to the handler of MPI_COMM_SELF. */
 static void test_requests(void)
 {
     int x = 0, flag, index;
@@ -133,7 +133,7 @@ static void test_truncation(MPI_Comm c, int size)
     free(in);
 }
 
-/* Bytes that end inside an element of a datatype with gaps; any whole number of elements is welcome. */
+/* Sends bytes that end inside an element of a datatype with gaps; any whole number of elements is accepted. */
 static void cut_element(MPI_Comm c, int pairs)
 {
     struct gap {

@@ -37,7 +37,7 @@ static void start_counting(void)
     }
 }
 
-/* Neighbours: the receive is posted, and the sender knows it, before the message leaves. */
+/* Exchanges with neighbours: the receive is posted, and the sender notified, before the message is sent. */
 static void test_traffic(void)
 {
     static char out[BYTES], in[BYTES];

@@ -25,7 +25,7 @@ static void shuffle(int how)
     }
 }
 
-/* Receives are there first; messages come in another order. */
+/* Posts all receives first; messages arrive in another order. */
 static void posted(int how)
 {
     shuffle(how);
@@ -43,7 +43,7 @@ static void posted(int how)
     }
 }
 
-/* Messages are there first. The last one proves that all have arrived. */
+/* All messages arrive first; receiving the last one proves that. */
 static void unexpected(int how)
 {
     shuffle(how);
@@ -61,7 +61,7 @@ static void unexpected(int how)
     }
 }
 
-/* Everybody sends to rank 0, which waits for the last rank alone, then takes the rest as it comes. */
+/* All ranks send to rank 0, which waits for the last rank alone, then receives the rest in order of arrival. */
 static void flood(void)
 {
     enum { EACH = 1500, LENGTH = 200 };
@@ -90,7 +90,7 @@ static void flood(void)
     free(next);
 }
 
-/* Both directions at once, more than the rings hold, with nobody receiving at first. */
+/* Sends in both directions more than the rings hold, without receiving at first. */
 static void crossfire(void)
 {
     enum { EACH = 600, LENGTH = 1500 };

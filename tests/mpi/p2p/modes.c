@@ -41,7 +41,7 @@ static void check_status(const MPI_Status *s, const struct layout *l, int tag)
     EXPECT_EQ(count, l->count);
 }
 
-/* The send of one message while the receive is (or is not yet) posted. */
+/* Sends one message while the receive is (or is not yet) posted. */
 static void send_one(enum mode mode, enum form form, const void *buf, const struct layout *l, int tag,
                      MPI_Request *r)
 {

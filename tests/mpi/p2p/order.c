@@ -29,7 +29,7 @@ static void send_all(MPI_Comm comm)
     MPI_Waitall(MESSAGES, requests, MPI_STATUSES_IGNORE);
 }
 
-/* Rank 0 receives everything with these wildcards. Messages with one tag from one source come in order. */
+/* Rank 0 receives everything with these wildcards. Messages with one tag from one source arrive in order. */
 static void receive_all(MPI_Comm comm, int any_source, int any_tag, int prepost)
 {
     int senders = mpitest_size - 1, total = senders * MESSAGES;

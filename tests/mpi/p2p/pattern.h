@@ -39,7 +39,7 @@ static inline void layout_free(struct layout *l)
         MPI_Type_free(&l->type);
 }
 
-/* Where byte i of the message lies. */
+/* The offset of byte i of the message in the buffer. */
 static inline size_t layout_at(const struct layout *l, size_t i)
 {
     return l->holey ? i / 4 * 8 + i % 4 : i;

@@ -16,7 +16,7 @@ static double seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Until this process itself has worked for half a second, however loaded the machine is. */
+/* Computes until this process itself has used half a second of processor time, however loaded the machine is. */
 static void work(void)
 {
     double end = seconds(CLOCK_PROCESS_CPUTIME_ID) + 0.5;

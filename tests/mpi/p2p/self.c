@@ -52,7 +52,7 @@ static void self_run_one(size_t size, int holey, MPI_Comm comm)
     free(in);
 }
 
-/* Many before any is received. */
+/* Sends many messages to itself before it receives any. */
 static void self_flood(void)
 {
     enum { N = 3000 };

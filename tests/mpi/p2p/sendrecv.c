@@ -59,7 +59,7 @@ static void sendrecv_replace(size_t size, int holey, int form)
     free(buf);
 }
 
-/* The ends of a chain talk to nobody. */
+/* Tests a chain whose ends have MPI_PROC_NULL as partner. */
 static void test_chain(void)
 {
     int up = mpitest_rank + 1 < mpitest_size ? mpitest_rank + 1 : MPI_PROC_NULL;

@@ -20,7 +20,7 @@ static void comms_check(const int *data, int seed)
         EXPECT_EQ(data[i], seed * 1000 + i);
 }
 
-/* Rank r of one side talks to rank r of the other, in both directions. */
+/* Rank r of one side exchanges with rank r of the other, in both directions. */
 static void between_groups(void)
 {
     MPI_Comm half, inter;
@@ -47,7 +47,7 @@ static void between_groups(void)
     MPI_Comm_free(&half);
 }
 
-/* The same tag on several communicators, everybody to everybody. */
+/* All ranks exchange with all on several communicators, with the same tag. */
 static void all_at_once(void)
 {
     enum { COMMS = 3 };

@@ -77,7 +77,7 @@ static void order_no_receiver(void)
     EXPECT_EQ(x[3], 4);
 }
 
-/* Requests that were never started still meet each other, and leave later ones alone. */
+/* Frees requests that were never started: they match each other and do not affect later ones. */
 static void freed_early(void)
 {
     static int y; /* read after this function has returned */
@@ -105,7 +105,7 @@ static void freed_early(void)
     }
 }
 
-/* The sender waits for an answer to its first partition before it marks the second one. */
+/* The sender waits for a reply to its first partition before it marks the second one. */
 static void held_back(void)
 {
     int data[2] = {5, 6}, flag = 0, go = 0;

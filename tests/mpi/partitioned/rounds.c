@@ -39,7 +39,7 @@ static void check_partition(const int *buf, int q, int count, int round)
         EXPECT_EQ(buf[i], value_at(round, i));
 }
 
-/* Everybody sends to the right. */
+/* Every rank sends to its right neighbour. */
 static void rounds_exchange(int sparts, int rparts, int total)
 {
     int right = (mpitest_rank + 1) % mpitest_size, left = (mpitest_rank + mpitest_size - 1) % mpitest_size;

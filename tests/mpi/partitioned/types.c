@@ -7,7 +7,7 @@
 
 #define N 24
 
-/* Rank 0 sends N integers as it likes, rank 1 receives them into every other place, three at a time. */
+/* Rank 0 sends N integers of type `stype`, rank 1 receives them into every other place, three at a time. */
 static void test_holes(int sparts, MPI_Datatype stype, int scount, int stride)
 {
     int data[2 * N];

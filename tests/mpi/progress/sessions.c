@@ -11,8 +11,8 @@
 
 #include "mpitest.h"
 
-/* Threads of the library's name. A new thread has its name a moment after it began, and one that was joined
- * leaves the list a moment later. */
+/* The number of threads with the library's name. A new thread gets its name a moment after it starts, and one that was
+ * joined leaves the list a moment later. */
 static int sessions_threads(void)
 {
     int n = 0;

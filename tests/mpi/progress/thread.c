@@ -43,7 +43,7 @@ static void share_a_page(void)
     close(fd);
 }
 
-/* Outside MPI until that rank has got this far. */
+/* Computes outside MPI until that rank has reached the round. */
 static void compute_until(int rank, int round)
 {
     while (atomic_load(&done[rank]) < round)
@@ -69,7 +69,7 @@ static void thread_check(const unsigned char *buf, int from, int round)
     EXPECT_EQ(wrong, 0);
 }
 
-/* Both directions at once; only the even rank waits in MPI. */
+/* Exchanges in both directions; only the even rank waits in MPI. */
 static void test_pairs(unsigned char *out, unsigned char *in, int round)
 {
     MPI_Request r[2];
@@ -86,7 +86,7 @@ static void test_pairs(unsigned char *out, unsigned char *in, int round)
     thread_check(in, partner, round);
 }
 
-/* A schedule of several steps, in which the odd ranks have to pass on what they receive. */
+/* Runs a schedule of several steps in which the odd ranks have to pass on data. */
 static void test_collective(int *out, int *in, int round)
 {
     enum { N = 1 << 14 };
@@ -111,7 +111,7 @@ static double thread_seconds(clockid_t clock)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Nothing is in flight, but a receive is posted: the thread sleeps. */
+/* Checks that the thread sleeps when only a receive is posted. */
 static void test_idle(void)
 {
     int x = 0, partner = mpitest_rank ^ 1;
