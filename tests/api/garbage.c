@@ -81,7 +81,7 @@ static void test_sentences(void)
     expect_words(MPI_Comm_size((MPI_Comm)0x44000000, &n), MPI_ERR_COMM, "another MPI's mpi.h");
 }
 
-/* More objects than the first range of memory has room for are as good as the others. */
+/* Creates more objects than the first range of memory has room for; all are valid. */
 static void test_many(void)
 {
     enum { MANY = 300000 };

@@ -16,7 +16,7 @@ static void expect_state(int initialized, int finalized)
     EXPECT_EQ(flag, finalized);
 }
 
-/* What the standard allows at any time. */
+/* Calls what the standard permits at any time. */
 static void expect_anytime(void)
 {
     int major = -1, minor = -1, length = -1, found = 0, size = 16;

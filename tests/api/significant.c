@@ -82,7 +82,7 @@ static void test_inter(void)
     MPI_Comm_free(&side);
 }
 
-/* Where they count they are checked, on every rank alike so that nobody waits. */
+/* Checks arguments where they are significant, on every rank alike so that none waits. */
 static void test_errors(MPI_Comm comm)
 {
     int mine = 0, all[8];

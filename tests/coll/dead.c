@@ -18,7 +18,7 @@ static void dead_fail(int signal)
     kill(getpid(), SIGKILL);
 }
 
-/* By then the rank is in the barrier; on a machine so slow that it is not, the job ends all the same. */
+/* Dies after a delay, when the rank is in the barrier; on a machine so slow that it is not, the job ends nevertheless. */
 static void die_soon(void)
 {
     const struct itimerval soon = {.it_value.tv_usec = 30000};
@@ -37,7 +37,7 @@ static void test_barrier(int nonblocking)
     MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-/* For ever: whoever is left waits for the dead one's acknowledgements, or for its data. */
+/* Broadcasts without end: the remaining ranks wait for acknowledgements or data of the dead one. */
 static void test_broadcasts(int root, int from, int until)
 {
     static char data[20000];

@@ -96,7 +96,7 @@ static int group_size(const struct machine *m, int proc, int peer)
     return second ? m->nprocs - m->size : m->size;
 }
 
-/* Is the range there, may it be touched now, and is it written before it is read? */
+/* Checks that the range exists, may be accessed now, and was written before it is read. */
 static bool machine_usable(struct machine *m, int proc, int buf, int64_t at, int64_t count, bool write)
 {
     struct process *p = &m->procs[proc];
@@ -232,7 +232,7 @@ static void test_match(struct machine *m, int index)
     }
 }
 
-/* As far as this rank gets; true when it got anywhere. */
+/* Runs this rank as far as possible; true if it made progress. */
 static bool machine_advance(struct machine *m, int proc)
 {
     struct process *p = &m->procs[proc];

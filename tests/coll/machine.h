@@ -69,7 +69,7 @@ void machine_close(struct machine *m);
 void machine_buffer(struct machine *m, int proc, enum sched_buf buf, int64_t items, bool constant);
 void machine_set(struct machine *m, int proc, enum sched_buf buf, int64_t at, int rank, int64_t item);
 
-/* Runs everything; the temporary buffers are made from the schedules. false: see error. */
+/* Runs all schedules, allocating their temporary buffers. False: see error. */
 bool machine_run(struct machine *m);
 
 void machine_fail(struct machine *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -44,8 +44,8 @@ static int64_t block_items(const struct problem *p, int rank, int size, int64_t 
     }
 }
 
-/* Which graph: a periodic ring or row of a cartesian grid, a grid of 2 x n/2, a directed circulant with
- * double edges. */
+/* Describes the neighbourhood: a periodic ring or row of a cartesian grid, a grid of 2 x n/2, a directed circulant
+ * graph with double edges. */
 static void test_neighborhood(const struct problem *p, int rank, struct test_neighborhood *h)
 {
     const int n = p->size;
@@ -218,7 +218,7 @@ static void expect_sum(struct setup *s, const struct problem *p, int proc, int64
     }
 }
 
-/* The message that edge `slot` of `proc` brings: which block of the sender it is. */
+/* The block of the sender that arrives on edge `slot` of `proc`. */
 static int edge_block(const struct setup *s, const struct problem *p, int proc, int slot)
 {
     const int source = s->hood[proc].sources[slot];

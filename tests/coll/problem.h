@@ -18,7 +18,7 @@ struct problem {
     int pattern; /* reduce_scatter: sizes of blocks; neighbourhoods: which graph */
 };
 
-/* Runs it; on failure says what, and for which shape. */
+/* Runs the problem; on failure prints what failed, and for which shape. */
 bool problem_check(const struct problem *p, bool print);
 
 #endif

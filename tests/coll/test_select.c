@@ -233,7 +233,7 @@ static void bad_files_are_refused(void)
     EXPECT_EQ(select_set(""), 0);
 }
 
-/* One choice is measured for a class of sizes: within it no rule may change. */
+/* Within a size class, which is measured as one, no rule may change. */
 static void classes_end_where_rules_do(void)
 {
     EXPECT_EQ(select_set(""), 0);
@@ -248,7 +248,7 @@ static void classes_end_where_rules_do(void)
     EXPECT_EQ(tuning_class(tuning_limit(TUNING_CLASSES - 1) + 1), -1);
 }
 
-/* What takes a message for each rank is not tried among a thousand, where a tree has ten rounds. */
+/* Algorithms with one message per rank are not tried among a thousand ranks, where a tree has ten rounds. */
 static void hopeless_ones_are_not_tried(void)
 {
     struct coll_shape shape = {

@@ -4,15 +4,15 @@
 #ifndef FAULTS_DAMAGE_H
 #define FAULTS_DAMAGE_H
 
-/* Who does it and in which round, as the environment says. */
+/* The rank that causes the damage, and the round, from the environment. */
 int damage_rank(void);
 int damage_round(void);
 
-/* Does what FAULTS_WHAT says; returns unless this process is what breaks. */
+/* Causes the damage of FAULTS_WHAT; returns unless that ends this process. */
 void damage_now(void);
 
-/* The same from a thread after FAULTS_DELAY microseconds, in the rank that is to do it: while MPI_Init or
- * MPI_Finalize run. The rank is known from the launcher's PMI_RANK. */
+/* The same from a thread after FAULTS_DELAY microseconds, in the chosen rank: while MPI_Init or MPI_Finalize run. The
+ * rank is taken from the launcher's PMI_RANK. */
 void damage_soon(void);
 
 #endif

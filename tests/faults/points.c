@@ -30,7 +30,7 @@ static void points_wrong_arguments(const char *format, ...)
     MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-/* A call that may fail because of a death, and of nothing else. True: it succeeded. */
+/* Checks a call that may fail only because of a death. True: it succeeded. */
 static bool points_did(int rc, const char *what)
 {
     int class = rc;
@@ -51,7 +51,7 @@ static unsigned char points_expected(int from, int to, int k, int i)
     return (unsigned char)(from * 31 + to * 7 + k * 13 + round_number * 5 + i * 3 + (i >> 8));
 }
 
-/* A message between two ranks that live must arrive, whoever else dies; a death of one of the two is the only excuse. */
+/* Checks messages: one between two living ranks must arrive, whoever else dies. */
 static void test_messages(void)
 {
     static unsigned char in[RANKS][MESSAGES][BYTES], out[RANKS][MESSAGES][BYTES];
@@ -194,7 +194,7 @@ static void comm_is(MPI_Comm c)
     failed = false;
 }
 
-/* All who live learn whether somebody died, and go on without it. */
+/* All living ranks agree whether a rank has died, and continue without it. */
 static void test_agree(void)
 {
     int fine = !failed;

@@ -23,7 +23,7 @@ static unsigned char spawned_expected(bool from_child, int from, int to, int k, 
                            (i >> 8));
 }
 
-/* A call may fail because of the death of `peer`, and of nothing else. */
+/* Checks a call that may fail only because of the death of `peer`. */
 static bool spawned_did(int rc, int peer, const char *what)
 {
     int class = rc;

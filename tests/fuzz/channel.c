@@ -45,7 +45,7 @@ static void test_greeting(struct fuzz_in *in, bool accepts)
     FUZZ_CHECK(c.fd == -1);
 }
 
-/* Any bytes as a message: only what is sealed may come through. */
+/* Receives any bytes as a message: only sealed ones may be accepted. */
 static void test_message(struct fuzz_in *in)
 {
     struct channel c = {.proc = &proc, .fd = channel_socket_with(in->at, in->left), .own_fd = true};
@@ -55,7 +55,7 @@ static void test_message(struct fuzz_in *in)
     channel_close(&c);
 }
 
-/* A message that is sealed comes through as it was, once; a second time its number is wrong. */
+/* Receives a sealed message unchanged, once; the second time its number is wrong. */
 static void test_sealed(struct fuzz_in *in)
 {
     int ends[2];

@@ -48,7 +48,7 @@ static void test_contents(const struct frame_head *h, const char *data)
     tree_free(spec);
 }
 
-/* Sealed: a frame that anybody without the key made is not believed. */
+/* With seals: a frame made without the key is rejected. */
 static void test_sealed(const struct frame_head *h, const char *frame, size_t size)
 {
     static const uint8_t key[SHA256_SIZE] = "a key that no input knows";

@@ -7,7 +7,7 @@
 #include <infiniband/verbs.h>
 #include <unistd.h>
 
-/* Of the fabric's key; over a Unix socket it is not used. */
+/* Replaces the secret derived from the fabric's key; Unix sockets do not use it. */
 void softib_secret(const char *purpose, uint8_t out[SOFTIB_SECRET_BYTES])
 {
     (void)purpose;

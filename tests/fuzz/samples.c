@@ -28,7 +28,7 @@ static void read_all(const uint8_t *data, size_t size)
     }
 }
 
-/* A sound sample; the input says which of its bytes become others. */
+/* Builds a valid sample, some bytes of which the input replaces. */
 static size_t samples_is_consistent(uint8_t *bytes, size_t room)
 {
     static struct sample s;

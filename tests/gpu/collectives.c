@@ -249,7 +249,7 @@ static void collectives_run_test(size_t which, enum form form, int layout, int c
     area_free(&host_recv);
 }
 
-/* Every kind of memory at every rank, in turn; ranks differ. */
+/* Runs the call with every kind of memory in turn, different at each rank. */
 static void test_all(int count, int layouts)
 {
     for (size_t which = 0; which < CALLS; which++)

@@ -51,7 +51,7 @@ static void sum(enum area_kind kind, bool expect_direct, bool blocking)
     area_free(&out);
 }
 
-/* The result is significant at the root only. */
+/* Reduces to a root, the only rank with a result. */
 static void sum_at_root(void)
 {
     const unsigned long long before = counter(direct);
@@ -69,7 +69,7 @@ static void sum_at_root(void)
     area_free(&out);
 }
 
-/* Roots do not wait for the others, which learn later whose memory was where. */
+/* Broadcasts with changing roots, which do not wait for the others; these learn later in which memory the data was. */
 static void broadcasts(void)
 {
     struct area areas[2] = {area_new(AREA_HOST, COUNT * sizeof(int)),

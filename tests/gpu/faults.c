@@ -35,7 +35,7 @@ static void expect_numbers(const struct area *a, int factor)
     free(numbers);
 }
 
-/* The sum is right, or an error at every rank if `fails`, while these calls fail at rank 0. */
+/* Checks a sum while these functions fail at rank 0: the result is right, or every rank gets an error if `fails`. */
 static void sum(const char *functions, int fails)
 {
     struct area in = area_new(AREA_DEVICE, BYTES), out = area_new(AREA_DEVICE, BYTES);

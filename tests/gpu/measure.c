@@ -28,7 +28,7 @@ static double ping_pong(const struct area *a, int bytes, int turns)
     return (MPI_Wtime() - begun) / turns / 2;
 }
 
-/* Rank 0 sends: time of one message. */
+/* The time of one message of rank 0. */
 static double measure_stream(const struct area *a, int bytes, int turns)
 {
     double begun = 0;

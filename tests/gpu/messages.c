@@ -141,7 +141,7 @@ static void test_partitioned(const struct message *m)
             MPI_Request_free(&q[i]);
 }
 
-/* Both send: each receives what the other sends. */
+/* Both ranks send at the same time and check what they receive. */
 static void messages_exchange(const struct message *m)
 {
     const int peer = rank == m->from ? m->to : m->from;

@@ -45,7 +45,7 @@ static int length_of(int k)
     return sizes[k % (int)(sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-/* Keeps the processor from MPI. */
+/* Sleeps outside MPI. */
 static void fault_sleep_outside_mpi(double seconds)
 {
     for (double end = MPI_Wtime() + seconds; MPI_Wtime() < end;)
@@ -89,8 +89,8 @@ static int must_refuse(void)
     return wanted && strcmp(wanted, "refused") == 0;
 }
 
-/* Until an adapter has refused a message: the senders have more than there is room for. mpiexec's timeout
- * ends the wait when they are not refused. */
+/* Makes no MPI call until an adapter has refused a message: the senders send more than there is room for. mpiexec's
+ * timeout ends the wait if that never happens. */
 static void look_away_until_refused(void)
 {
     while (fabric_counter("rnr_naks") == 0)
@@ -196,7 +196,7 @@ static void fault_port_flap(void)
     }
 }
 
-/* In the middle of an exchange, until the connection has failed and is requested again. */
+/* Leaves MPI in the middle of an exchange until the connection has failed and is requested again. */
 static void fault_leave_mpi(void)
 {
     counters_begin();

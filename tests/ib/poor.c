@@ -84,7 +84,7 @@ EXPORT struct ibv_device **ibv_get_device_list(int *count)
 typedef int query_port(struct ibv_context *, uint8_t, struct ibv_port_attr *, size_t);
 static query_port *real_query_port;
 
-/* The words of POOR_LINKS, one for each adapter. */
+/* Reports the link of POOR_LINKS, which has one word for each adapter. */
 static int port_of_kind(struct ibv_context *context, uint8_t port, struct ibv_port_attr *a, size_t size)
 {
     enum { ONE_LANE = 1, FOUR_LANES = 2, LANE_25 = 32, LANE_100 = 128 }; /* codes of verbs */

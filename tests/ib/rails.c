@@ -62,7 +62,7 @@ static int rails_begin(int round, MPI_Request *requests)
     return n;
 }
 
-/* In the middle of it rank 0 may change the state of a port. */
+/* Exchanges messages; in the middle rank 0 may change the state of a port. */
 static void rails_exchange(int round, const char *state, const char *name)
 {
     MPI_Request requests[2 * RANKS_MAX * SIZES];
@@ -79,7 +79,7 @@ static void rails_exchange(int round, const char *state, const char *name)
         }
 }
 
-/* What all ranks have counted since the start. */
+/* The sum of a counter over all ranks since the start. */
 static long long rails_counted(MPI_T_pvar_handle handle)
 {
     long long value = (long long)counter(handle), sum = 0;
@@ -96,7 +96,7 @@ static void rails_poll_until(MPI_T_pvar_handle handle, long long before, int *ro
     EXPECT(tries < PATIENCE);
 }
 
-/* Until it has dropped what goes through its port. */
+/* Exchanges until this rank has noticed the loss of its port. */
 static void rails_lose(const char *name, MPI_T_pvar_handle losses)
 {
     const unsigned long long before = counter(losses);

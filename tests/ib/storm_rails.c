@@ -33,7 +33,7 @@ static uint64_t name_of(uint64_t seed, uint64_t round, int from, int to, int nth
         seed + storm_rails_mix(round * 4096 + (uint64_t)from * 64 + (uint64_t)to + ((uint64_t)nth << 40)));
 }
 
-/* Mostly small, some large enough for every protocol. */
+/* The length of a message: mostly small, some large enough for every protocol. */
 static int length_of(uint64_t name)
 {
     static const int most[] = {16, 1024, 16 * 1024, 64 * 1024, 128 * 1024, MOST};
@@ -104,7 +104,7 @@ static void storm_rails_exchange(uint64_t seed, uint64_t round, uint64_t **out, 
     free(requests);
 }
 
-/* The same block to everybody and from everybody, by the library's own collective. */
+/* Exchanges a block with all ranks by the library's own collective. */
 static void test_collective(uint64_t seed, uint64_t round, uint64_t *out, uint64_t *in, int block)
 {
     for (int r = 0; r < size; r++)

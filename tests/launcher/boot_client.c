@@ -47,7 +47,7 @@ static unsigned char boot_client_pattern(uint32_t rank, size_t i)
     return (unsigned char)(rank * 7 + i * 13 + i / 251);
 }
 
-/* Values of awkward lengths, so that pieces and padding are all met. */
+/* Publishes values of different lengths, so that chunking and padding are all used. */
 static void do_exchange(void)
 {
     static const size_t lengths[] = {0, 1, 2, 3, 674, 675, 676, 5000};

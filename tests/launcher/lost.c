@@ -20,7 +20,7 @@ static int class_of(int rc)
     return errclass;
 }
 
-/* One write a line: lines of several ranks do not mix. */
+/* Prints with one write, so that lines of several ranks do not mix. */
 static void lost_report(const char *line)
 {
     int fd = open(up, O_WRONLY);

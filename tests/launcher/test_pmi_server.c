@@ -85,7 +85,7 @@ static struct pmi *pmi_server_new_objects(uint32_t size)
     return pmi_new(size, size + 1, "job1", "(vector,(0,1,2))", NULL, &events, NULL);
 }
 
-/* What came back for this request, without the newline. */
+/* The reply to this request, without the newline. */
 static const char *pmi_server_query(struct pmi *s, uint32_t rank, const char *request)
 {
     buf_free(&answers);
@@ -184,7 +184,7 @@ static void test_refuses(void)
     pmi_free(s);
 }
 
-/* Requests that are right but for a few bytes: whatever comes, it comes back from here. */
+/* Sends correct requests with a few bytes changed: the server must return from each. */
 static void test_fuzz(void)
 {
     static const char *const seeds[] = {"cmd=init pmi_version=1 pmi_subversion=1\n",

@@ -118,7 +118,7 @@ static void test_trees(void)
     }
 }
 
-/* What scontrol show hostnames makes of the same text. */
+/* Checks host lists against the output of scontrol show hostnames. */
 static void host_lists(void)
 {
     static const struct {
@@ -147,7 +147,7 @@ static void host_lists(void)
     }
 }
 
-/* A frame is there when all of it is, and not before; one that cannot be is refused with its head. */
+/* A frame is returned when it is complete; an impossible one is refused when its head has arrived. */
 static void test_frames(void)
 {
     struct buf bytes = {0};
@@ -185,7 +185,7 @@ static void wire_hello_frames(void)
     buf_free(&bytes);
 }
 
-/* Codes depend on everything that was said, on the cookie, and on the side. */
+/* The proofs depend on everything that was exchanged, on the cookie, and on the side. */
 static void test_sessions(void)
 {
     const char *cookie = "0123456789abcdef0123456789abcdef", *other = "0123456789abcdef0123456789abcdee";

@@ -28,7 +28,7 @@ static uint32_t soak_draw(uint32_t below)
     return (uint32_t)((state >> 16) % below);
 }
 
-/* As many small ones as large ones. */
+/* Draws a size: as many small ones as large ones. */
 static int draw_size(void)
 {
     uint32_t size = 1u << soak_draw(21);
@@ -55,7 +55,7 @@ static void soak_check(const unsigned char *at, int length, int seed)
     bytes += (unsigned long long)length;
 }
 
-/* Everybody sends to the rank so far away. */
+/* Every rank sends to the rank at a random distance. */
 static void test_shift(int seed)
 {
     int distance = 1 + (int)soak_draw((uint32_t)mpitest_size - 1), length = draw_size();
@@ -69,7 +69,7 @@ static void test_shift(int seed)
     free(in);
 }
 
-/* Everybody sends to one. The tag keeps those who are ahead, and flood it anew, apart. */
+/* All ranks send to one. The tag distinguishes messages of ranks that are a round ahead. */
 static void soak_flood(int seed)
 {
     int target = (int)soak_draw((uint32_t)mpitest_size), length = draw_size() % 4096;
@@ -202,7 +202,7 @@ static void test_heap(long *live, long *holes)
 #endif
 }
 
-/* Nobody has a message under way when memory is looked at. */
+/* Reports memory at a moment when no message is under way. */
 static void soak_report(double since, int rounds)
 {
     long mine[MEASURES], all[256 * MEASURES] = {0};

@@ -26,7 +26,7 @@ static void hub_logic_fail(const char *what)
     exit(1);
 }
 
-/* A host enters, finds that all are there, or leaves for good. False: it can only wait. */
+/* One action of a host: it enters, finds that all have entered, or leaves. False: it can only wait. */
 static bool hub_logic_step(struct state *s, int h)
 {
     const bool level = s->round[h] % 2 == 0; /* that it waits for */

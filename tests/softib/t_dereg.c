@@ -27,7 +27,7 @@ static struct vt_opts dereg_long_timeout(void)
     return o;
 }
 
-/* The victim, side 0, offers a region of its own; side 1 hears of it in q->peer. */
+/* Side 0 registers a region and sends its key to side 1 in q->peer. */
 static struct ibv_mr *dereg_offer(struct vt *t, struct vt_qp *q, unsigned char **p, size_t n)
 {
     struct ibv_mr *mr = NULL;
@@ -220,7 +220,7 @@ static void dereg_stop(pid_t pid)
         CHECK(time(NULL) < end, "process %d goes on", (int)pid);
 }
 
-/* Our own request stands still because the peer does. */
+/* Deregisters while our own request stalls because the peer is stopped. */
 static void stopped_peer(struct vt *t)
 {
     struct vt_qp q;

@@ -60,7 +60,7 @@ static void test_gids(void)
     fabric_free(&f);
 }
 
-/* A port that stands for an interface has its addresses. */
+/* A port with netdev= has the addresses of the interface. */
 static void test_interfaces(void)
 {
     struct fabric f;
@@ -122,7 +122,7 @@ static bool fabric_text_lacks(const struct fabric *f, uint32_t linear, enum fab_
     return fabric_lacks(f, linear, what);
 }
 
-/* A list with commas, each adapter its own; all ports of an adapter lack the same. */
+/* without= as a list: each adapter lacks its own features, and so do all its ports. */
 static void test_features(void)
 {
     struct fabric f;

@@ -25,7 +25,7 @@ enum { BYTES = 4096, NOBODY = 65534, LIMIT = 256, REGIONS = 200, OTHERS = 100 };
 
 static struct ibv_pd *pd;
 
-/* Descriptors of the same file that are open. */
+/* The number of open descriptors of the same file. */
 static int files_descriptors(const struct stat *file)
 {
     struct stat st;

@@ -15,7 +15,7 @@
 
 static atomic_bool returned;
 
-/* Lets the sender go on once the call has returned, or after a second and a bit: it may be waited for. */
+/* Releases the sender once the call has returned, or after a second: the call may wait for it. */
 static void *let_go(void *arg)
 {
     struct timespec tick = {0, 1000000};

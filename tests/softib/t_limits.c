@@ -97,7 +97,7 @@ static void limits_run_test(struct vt *t)
     vt_qp_end(&q);
 }
 
-/* Without /proc members cannot find each other: the device does not open, with errno and a sentence. */
+/* Without /proc members cannot find each other: opening the device fails with errno and a message. */
 static int without_proc(void)
 {
     int pipes[2];

@@ -64,7 +64,7 @@ static void test_latency(struct vt *t)
     vt_qp_end(&q);
 }
 
-/* Both sides write at once: each direction may have its rate, but the bus of an adapter carries both. */
+/* Both sides write at the same time: each direction may have its rate, but both share the adapter's bus. */
 static void test_bus(struct vt *t)
 {
     struct vt_qp q;

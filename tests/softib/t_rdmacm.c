@@ -630,7 +630,7 @@ static void migration(void)
     rdma_destroy_event_channel(other);
 }
 
-/* A passive side that never answers, and one whose backlog is full. */
+/* Connects to a side that never answers, and to one whose backlog is full. */
 static void silence(void)
 {
     struct rdma_cm_id *l = listener(RDMA_PS_TCP, 1), *id[4];

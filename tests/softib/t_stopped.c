@@ -17,7 +17,7 @@ static struct vt_opts stopped_short_timeout(void)
     return o;
 }
 
-/* Whatever completes within the time; the peer is let go before anything is judged. */
+/* Polls for a completion until the time limit; the peer is continued before the result is checked. */
 static int poll_for(struct vt *t, int ms, struct ibv_wc *wc)
 {
     struct timespec tick = {0, 1000000};

@@ -55,7 +55,7 @@ static struct frame strangers_theft(const struct vt_qp *q)
     return f;
 }
 
-/* Everything about the request is right, but for who sends it. */
+/* Sends a correct request from an address without the key. */
 static void without_the_key(struct vt *t)
 {
     struct vt_qp q;
@@ -171,7 +171,7 @@ static size_t strangers_resident(pid_t pid)
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Many who connect and say nothing. */
+/* Opens many connections that send nothing. */
 static void strangers_many_ranks(struct vt *t, pid_t victim)
 {
     struct vt_qp q;
@@ -231,7 +231,7 @@ static void strangers_flood(struct vt *t, pid_t victim)
     vt_qp_end(&q);
 }
 
-/* At the limit of open files a caller is disconnected at once, and later ones are served again. */
+/* At the limit of open files a caller is disconnected at once; later callers are accepted again. */
 static void no_descriptors(struct vt *t)
 {
     struct vt_qp q;

@@ -22,7 +22,7 @@ int wc_greet_as(const struct fabric *fab, const struct vt_qp *q, uint32_t slot, 
 /* A frame from q to its peer, complete but for what the caller changes and encodes again. */
 struct frame wc_frame(const struct vt_qp *q, enum frame_type type, uint32_t nth);
 void wc_send(const struct fabric *fab, int fd, const struct frame *f, const void *payload, size_t bytes);
-/* True when the other side has read all that was sent before; false: it hung up. */
+/* True if the other side has read everything sent before; false if it disconnected. */
 bool wc_ping(const struct fabric *fab, int fd, const struct vt_qp *q);
 bool wc_read(int fd, void *p, size_t n);
 

@@ -39,7 +39,7 @@ SUMS(float, MPI_FLOAT)
 SUMS(double, MPI_DOUBLE)
 SUMS(ldouble, MPI_LONG_DOUBLE)
 
-/* Tickets: every value is handed out once. */
+/* Draws tickets by fetch-and-add: each value is returned once. */
 static void test_tickets(struct window *w)
 {
     int one = 1, mine[ROUNDS], total = ROUNDS * w->size, *all = calloc((size_t)total, sizeof(int)), *seen;
@@ -65,7 +65,7 @@ static void test_tickets(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* A counter changed by compare-and-swap alone. */
+/* Changes a counter by compare-and-swap alone. */
 static void test_swaps(struct window *w)
 {
     long seen = 0, next, old;

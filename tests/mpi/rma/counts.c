@@ -29,7 +29,7 @@ static void expect_filled(const int *data, int value)
     EXPECT_EQ(wrong, 0);
 }
 
-/* Everyone writes to its right neighbour, and is written to by its left one. */
+/* Every rank writes to its right neighbour. */
 static void test_ring(struct window *w, int by_test)
 {
     const int right = (w->rank + 1) % w->size, left = (w->rank + w->size - 1) % w->size;
@@ -64,7 +64,7 @@ static void test_ring(struct window *w, int by_test)
     MPI_Barrier(w->comm);
 }
 
-/* An accumulate is a frame, and so is the complete behind it: it must not be overtaken. */
+/* An accumulate is sent as a frame, and so is the complete behind it: it must not be overtaken. */
 static void behind_frames(struct window *w)
 {
     const int to = (w->rank + 1) % w->size;
@@ -86,7 +86,7 @@ static void behind_frames(struct window *w)
     MPI_Group_free(&others);
 }
 
-/* Barriers in which nodes met without messages. */
+/* The number of barriers between nodes without messages. */
 static unsigned long long barriers_met(void)
 {
     return counter(barriers[0]) + counter(barriers[1]) + counter(barriers[2]);

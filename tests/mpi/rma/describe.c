@@ -90,7 +90,7 @@ static void test_hints(void)
     MPI_Win_free(&win);
 }
 
-/* Loads and stores into the others' memory, which lies side by side. */
+/* Loads and stores directly in the memory of the other ranks, which is contiguous. */
 static void test_shared(struct window *w)
 {
     MPI_Aint size;
@@ -145,7 +145,8 @@ static void test_many(void)
     }
 }
 
-/* MPI_PROC_NULL: the lowest rank of the window with memory, wherever it is. Memory of another node has size 0 here. */
+/* Queries MPI_PROC_NULL: the lowest rank of the window with memory, on any node. Memory of another node has size 0
+ * here. */
 static void first_with_memory(void)
 {
     const int owner = mpitest_size > 1 ? 1 : 0;

@@ -31,7 +31,7 @@ static void expect_error(int rc, int class, MPI_Win win, const char *words, int 
 #define EXPECT_ERROR(call, class)       expect_error(call, class, w, NULL, __LINE__)
 #define EXPECT_TEXT(call, class, words) expect_error(call, class, w, words, __LINE__)
 
-/* Without elements an operator fits every type. */
+/* Accumulates no elements: every operator fits every type. */
 static void nothing(MPI_Win w)
 {
     char x = 0, old = 1;

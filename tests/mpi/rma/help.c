@@ -62,7 +62,7 @@ static void lengths(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* Everyone at everyone: many short ones of all lengths, and long ones between them, with one flush. */
+/* All ranks access all: many short operations of all lengths, and long ones between them, with one flush. */
 static void many(struct window *w)
 {
     enum { N = 200 };

@@ -75,7 +75,7 @@ static void test_ordering(void)
     }
 }
 
-/* Pieces in which one rank changes floating point of the other on its node. */
+/* The number of locked pieces in which one rank changes floating-point numbers of the other on its node. */
 static unsigned long long hints_locked(const char *granularity)
 {
     double *memory, one[WORDS];

@@ -53,7 +53,7 @@ static void read_both(struct window *w, int target)
     EXPECT_EQ(first, second);
 }
 
-/* Everyone, the targets too; a different mixture of readers and writers at each rank. */
+/* All ranks contend, the targets too, with a different mixture of readers and writers at each rank. */
 static void lock_contend(struct window *w)
 {
     for (int k = 0; k < ROUNDS; k++)

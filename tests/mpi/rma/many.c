@@ -45,7 +45,7 @@ static void many_make(enum flavor f, int i)
         MPI_Win_create_dynamic(MPI_INFO_NULL, together[f], win);
 }
 
-/* Some of them, at the same time; those that are created share one piece of memory, dynamic ones have none. */
+/* Uses some windows at the same time; created ones share one piece of memory, dynamic ones have none. */
 static void many_use(enum flavor f, int n)
 {
     int rank, size;
@@ -61,7 +61,7 @@ static void many_use(enum flavor f, int n)
     }
 }
 
-/* `n` windows of each kind come and go; returns what they took at once, of the heap. */
+/* Creates and frees `n` windows of each kind; returns the heap memory they used at the same time. */
 static long round_of(int n)
 {
     const long before = many_heap();

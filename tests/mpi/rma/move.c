@@ -14,7 +14,7 @@ static int move_value(int rank, int i)
     return rank * 1000003 + i * 7;
 }
 
-/* Everyone writes a row at everyone, and reads it back. */
+/* Every rank writes a row at every other, and reads it back. */
 static void test_rows(struct window *w)
 {
     int n = LONG / w->size, *out = malloc(LONG * sizeof(int)), *in = malloc(LONG * sizeof(int));
@@ -41,7 +41,7 @@ static void test_rows(struct window *w)
     free(in);
 }
 
-/* Columns of a matrix at the target, a plain row here; and the other way round. */
+/* Moves columns of a matrix at the target to and from a plain row here, and the reverse. */
 static void test_columns(struct window *w)
 {
     enum { N = 100 };

@@ -24,7 +24,7 @@ static void listen(void)
     dup2(kept, 2);
 }
 
-/* How many stores all ranks have reported since. */
+/* The number of stores that all ranks have reported since the last call. */
 static int reports(void)
 {
     static char text[65536];
@@ -47,7 +47,7 @@ static void store(struct window *w, int at)
     *(volatile int *)(w->memory + at) = 7;
 }
 
-/* fence, a store of rank 0 and an operation of rank 1, fence. */
+/* Runs a fence, a store of rank 0 and an operation of rank 1, a fence. */
 static int between_fences(struct window *w, int kind, int store_at, int put_at)
 {
     int x = 5;
@@ -119,7 +119,7 @@ static void fences(struct window *w)
     EXPECT_EQ(reports(), 1);
 }
 
-/* What memcpy and memset store is found too, and the bytes are all there. */
+/* Stores by memcpy and memset are found too, and all bytes are stored. */
 static void blocks(struct window *w)
 {
     static char data[6000];

@@ -8,7 +8,7 @@
 
 #define ROUNDS 8
 
-/* A ring: my left neighbour exposes to me nothing, I write to my right one. */
+/* A ring in which every rank exposes its window to its left neighbour and writes to its right one. */
 static void post_start(struct window *w, int with_test)
 {
     MPI_Group all, to, from;
@@ -36,7 +36,7 @@ static void post_start(struct window *w, int with_test)
     MPI_Group_free(&from);
 }
 
-/* One target, all others origins, in both directions; empty groups do nothing. */
+/* One target with all others as origins, in both directions; empty groups have no effect. */
 static void many_to_one(struct window *w)
 {
     MPI_Group others = window_others(w), all, root;
@@ -100,7 +100,7 @@ static void test_exclusive(struct window *w)
     MPI_Barrier(w->comm);
 }
 
-/* Everyone gets the lock that everyone wants: nobody is passed over while it waits. */
+/* All ranks request one lock: none waits for ever. */
 static void sync_fairness(struct window *w)
 {
     int turns = 0, one = 1, all[64] = {0};

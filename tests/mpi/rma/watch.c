@@ -22,7 +22,7 @@ static void listen(void)
     dup2(kept, 2);
 }
 
-/* How often the words were said since, by all ranks together. */
+/* The number of reports of all ranks with these words since the last call. */
 static int reports_containing(const char *words)
 {
     static char text[65536];

@@ -51,7 +51,7 @@ static void close_window(struct wide *w, int allocated)
         free(w->memory);
 }
 
-/* What is in use, not what was requested. */
+/* Checks the method in use, not the requested one. */
 static void expect_used(MPI_Win win, const char *by)
 {
     MPI_Info info;
@@ -63,7 +63,7 @@ static void expect_used(MPI_Win win, const char *by)
     MPI_Info_free(&info);
 }
 
-/* Word 0 by sums of one element, of many (frames) and by compare and swap, all at once. */
+/* Adds to word 0 by single elements, by many (frames) and by compare-and-swap, all at once. */
 static void sums(struct wide *w)
 {
     long long ones[WORDS], old, last = -1, next, seen;
@@ -95,7 +95,7 @@ static void sums(struct wide *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Operators that an adapter does not have: a bit for each rank and round, the largest, the exchange. */
+/* Uses operators that adapters do not have: or, max, exchange. */
 static void operators(struct wide *w)
 {
     unsigned long long bit, token = (unsigned long long)rank + 1, sum = 0, total = 0, old;
@@ -149,7 +149,7 @@ static void several(struct wide *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Rank 0 makes no MPI call until the other node has done all it wants. */
+/* Rank 0 makes no MPI call until the other node has finished. */
 static void target_computes(struct wide *w)
 {
     _Atomic long long *word = (_Atomic long long *)(void *)w->memory;
@@ -172,7 +172,8 @@ static void target_computes(struct wide *w)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* One rank of each node, so that no processor but the target's could change its memory: the adapter is used without a setting. */
+/* Uses one rank per node, so that no processor but the target's could change its memory: the adapter is used without a
+ * setting. */
 static void unasked(void)
 {
     struct wide w;

@@ -80,7 +80,7 @@ static void *rma_use(void *number)
     return (void *)failures;
 }
 
-/* Each thread locks another target: read, write, and let go, against the same thread of all ranks. */
+/* Each thread locks another target, reads, writes and unlocks, against the same thread of all ranks. */
 static void *lock_one(void *number)
 {
     const int to = (int)(long)number;

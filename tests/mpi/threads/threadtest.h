@@ -20,7 +20,7 @@ static inline void threadtest_begin(int *argc, char ***argv)
     EXPECT_EQ(provided, MPI_THREAD_MULTIPLE);
 }
 
-/* Failures of a thread are returned by it and added up here: the counter itself is not for threads. */
+/* Runs the threads and adds up the failures that they return: the counter itself is not thread-safe. */
 static inline void threadtest_run(void *(*body)(void *number))
 {
     pthread_t threads[THREADS];

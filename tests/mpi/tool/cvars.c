@@ -100,7 +100,7 @@ static MPI_T_cvar_handle handle_of(const char *name)
     return h;
 }
 
-/* What is set before MPI_Init is used by it; afterwards only what is read anew can be set. */
+/* Writes variables: MPI_Init uses those set before it; afterwards only those that are read again can be set. */
 static void test_writes(int running)
 {
     MPI_T_cvar_handle eager = handle_of("EAGER_MAX"), spin = handle_of("SPIN_US"), coll = handle_of("COLL");

@@ -59,7 +59,7 @@ static void list_all(void)
         MPI_T_ERR_INVALID_INDEX);
 }
 
-/* What the job runs on, in words: no figure without it. */
+/* Checks the text that names the adapter. */
 static void test_adapter(void)
 {
     MPI_T_pvar_handle h;
@@ -141,8 +141,8 @@ static void test_queue(void)
     MPI_T_pvar_handle_free(session, &peak);
 }
 
-/* One rank after the other, and none continues before the last has finished: a rank that reads its queue gets
- * no message from the others meanwhile. */
+/* Reads the queue one rank after the other; none continues before the last has finished, so that a rank that reads its
+ * queue gets no message from the others meanwhile. */
 static void queue_in_turn(void)
 {
     const int last = mpitest_size - 1;

@@ -51,7 +51,7 @@ static void test_leaks(const char *file)
     MPI_Probe(1 - rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* it has arrived, and is left there */
 }
 
-/* Sends as one thing, receives as another; first small, then large; first expected, then not. */
+/* Sends one type and receives another, small and large, expected and unexpected. */
 static void test_match(void)
 {
     static int ints[LARGE];

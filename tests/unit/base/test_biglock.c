@@ -49,7 +49,7 @@ static void *come_in(void *arg)
     return NULL;
 }
 
-/* The poller gives the lock away by sharing alone; the test ends only if the others get it. */
+/* The poller releases the lock only by sharing; the test ends only if the others get it. */
 static void test_shares(void)
 {
     pthread_t threads[THREADS];

@@ -97,7 +97,7 @@ static void links_and_special_files_are_refused(void)
     unlinkat(folder, "victim", 0);
 }
 
-/* In a folder that others can write, a second name may be theirs. */
+/* In a folder that others can write, a file's second name may be another user's. */
 static void second_names_are_refused_for_writing(void)
 {
     char path[PATH_MAX];

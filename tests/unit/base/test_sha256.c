@@ -42,7 +42,7 @@ static void published_digests(void)
     free(million);
 }
 
-/* Every way to cut 200 bytes in two gives what the whole gives. */
+/* Hashing 200 bytes in two parts gives the same result for every cut. */
 static void test_pieces(void)
 {
     uint8_t data[200];

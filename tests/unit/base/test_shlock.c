@@ -23,7 +23,7 @@ static bool is_dead(void *unused, uint32_t number)
     return way == TAKE_FROM_LIVING || interleave_is_declared(unused, number);
 }
 
-/* A mistake: two processes that find the owner dead both take over. */
+/* A deliberate mistake: two processes that find the owner dead both take over. */
 static enum shlock_result store_over(struct shlock *l, const struct shlock_user *u, uint32_t *owner)
 {
     if (shlock_acquire_free(l, u->number))

@@ -31,7 +31,7 @@ static void none_is_dropped(void)
     close(fd);
 }
 
-/* The file may not grow: that is said. */
+/* Reports when the file cannot grow. */
 static void notice_reports_missing_room(void)
 {
     struct rlimit before, small = {4096, RLIM_INFINITY};

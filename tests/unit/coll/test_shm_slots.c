@@ -133,7 +133,8 @@ static void read_half(struct state *s, int me, int half)
     it->stage = it->source < job.ranks ? WAIT : DONE;
 }
 
-/* A rank that has posted a step has finished the steps before it, if all ranks take part in that step; with two ranks always. */
+/* Derives progress: a rank that has posted a step has finished the steps before it, if all ranks take part in that
+ * step; with two ranks always. */
 static void learn(struct one *it, struct part p)
 {
     const bool all = p.writer == EVERYONE && p.reader == EVERYONE && it->source == job.ranks - 1;
@@ -176,7 +177,7 @@ static bool wait(struct state *s, int me)
     return true;
 }
 
-/* Half of the data, the announcement of the first half, or the flag. */
+/* Writes half of the data, the announcement of the first half, or the flag. */
 static void write_some(struct state *s, int me, enum stage stage)
 {
     struct one *it = &s->rank[me];

@@ -43,7 +43,7 @@ static void shm_split_move(struct state *s, const struct one *me)
             job.wrong = "a unit is moved twice";
 }
 
-/* Nothing is left to claim. The owner is done; the reader waits for what the owner has claimed. */
+/* Called when nothing is left to claim: the owner is done; the reader waits for what the owner has claimed. */
 static bool shm_split_end(struct state *s, enum side side, uint64_t word)
 {
     if (side == READER && !job.hasty && s->wrote != job.units - split_unpack(word).back)

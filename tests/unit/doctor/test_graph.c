@@ -226,7 +226,7 @@ static void calls_that_do_not_match(void)
     why_free(&why);
 }
 
-/* All have come, and one of them has left: the library is at work. */
+/* All ranks have arrived, and one of them has left: the library is working. */
 static void all_have_come(void)
 {
     reset(3);

@@ -45,7 +45,7 @@ static void set_pair(double *figures, int a, int b, double value)
     figures[a * N + b] = figures[b * N + a] = value;
 }
 
-/* Is there exactly one warning, about this host, with these words? */
+/* True if there is exactly one warning, about this host, with these words. */
 static bool judge_only(const char *host, const char *words)
 {
     struct findings f;

@@ -21,7 +21,7 @@ static void link_of(int from, int to, double cost, double slower)
                                    .how = ""};
 }
 
-/* All with all; the links of `slow` cost `cost`, the others 1. */
+/* Fills the links between all nodes: those of `slow` cost `cost`, the others 1. */
 static void links_all_ranks(int nodes, int slow, double cost)
 {
     n = 0;
@@ -55,7 +55,7 @@ static void links_no_receiver(void)
     EXPECT_EQ(links_merge(list, 0), 0);
 }
 
-/* Slow in sum, but as fast as others at its best: the rank came late, the link is sound. */
+/* A link that is slow in sum, but as fast as others at its best: the rank came late, the link is good. */
 static void late_rank(void)
 {
     links_all_ranks(6, -1, 1);

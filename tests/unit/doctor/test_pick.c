@@ -46,7 +46,7 @@ static double best_of(const struct table *t)
     return best;
 }
 
-/* What is chosen is at most 5 % slower than the best of all, in the geometric mean, with noise of 25 %. */
+/* The choice is at most 5 % slower than the best, in the geometric mean, with noise of 25 %. */
 static void test_regret(void)
 {
     double logs = 0, worst = 0;
@@ -89,7 +89,7 @@ static void first_is_the_rule(void)
     EXPECT_EQ(pick_best(&p), 0); /* 48 is no less than 95 % of 50 */
 }
 
-/* Another program ran during the first sample of what is fastest. */
+/* Another program disturbs the first sample of the fastest candidate. */
 static void one_bad_sample(void)
 {
     struct pick p;
@@ -101,7 +101,8 @@ static void one_bad_sample(void)
     EXPECT_EQ(p.samples[2], PICK_PASSES);
 }
 
-/* Who is clearly slower leaves early; the rule stays to be compared with; with nobody else left it is over. */
+/* Clearly slower candidates are dropped early; the rule stays for comparison; the search ends when nothing else is
+ * left. */
 static void slower_ones_leave(void)
 {
     struct pick p;
@@ -139,7 +140,7 @@ static void median_counts(void)
     EXPECT_EQ(pick_median(&p, 0), 1000);
 }
 
-/* Stopped early, it stays with the rule unless others have been judged. */
+/* If stopped early, the choice stays with the rule unless others have been judged. */
 static void stopped_early(void)
 {
     struct pick p;

@@ -79,7 +79,7 @@ static inline int64_t model_extent(const struct model *m)
     return (m->high - m->low + align - 1) / align * align;
 }
 
-/* Appends a copy of child, moved by `by`: it spans from its lb to its ub, including its padding. */
+/* Appends a copy of child at displacement `by`; it spans from its lb to its ub, including its padding. */
 static inline void model_place(struct model *m, const struct model *child, int64_t by)
 {
     for (size_t i = 0; i < child->count; i++)

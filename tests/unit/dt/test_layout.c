@@ -105,7 +105,7 @@ static void alike_parts_share_a_node(void)
     dtype_release(v);
 }
 
-/* The classic: a column of a matrix, resized so that columns follow each other. */
+/* A column of a matrix, resized so that columns follow each other. */
 static void resized_column(void)
 {
     double m[4][5], out[20];
@@ -122,7 +122,7 @@ static void resized_column(void)
     dtype_release(t);
 }
 
-/* Bounds set by hand stick to what is made of the type; others do not hide them. */
+/* Explicit bounds are inherited by types made of this one; other bounds do not hide them. */
 static void marks_stick(void)
 {
     struct dtype *wide, *t, *u;
@@ -183,7 +183,7 @@ static void empty_types(void)
     dtype_release(u);
 }
 
-/* A walk over terabytes that are not there: only addresses are worked out. */
+/* A walk over terabytes without memory: only addresses are computed. */
 static void huge_counts(void)
 {
     struct dtype *t;
@@ -216,7 +216,7 @@ static void overflow_is_an_error(void)
     dtype_release(t);
 }
 
-/* Types keep what they are made of. */
+/* Types hold references to the types they are made of. */
 static void parents_keep_children(void)
 {
     struct dtype *a, *b, *c;

@@ -244,7 +244,8 @@ static inline int fabric_qp_destroy(struct ibv_qp *base)
     return 0;
 }
 
-/* Into the error state: the oldest request that was not acknowledged fails for a reason, all others because of it. */
+/* Moves the queue pair to the error state: the oldest unacknowledged request fails with `status`, all others are
+ * flushed. */
 static inline void fabric_qp_fail(struct fabric_qp *qp, enum ibv_wc_status status)
 {
     qp->base.state = IBV_QPS_ERR;
@@ -446,7 +447,7 @@ static inline struct fabric_qp *fabric_peer(const struct fabric_qp *qp)
     return joined ? other : NULL;
 }
 
-/* What a request does at the peer. False: it has no receive buffer. */
+/* Executes a request at the peer. False: it has no receive buffer. */
 static inline bool fabric_perform(const struct fabric_request *r, struct fabric_qp *other)
 {
     const enum ibv_wr_opcode op = r->wr.opcode;
@@ -510,7 +511,7 @@ static inline bool fabric_acknowledged(struct fabric_qp *qp)
     return true;
 }
 
-/* It gives up. `anyway`: though it would work. */
+/* The adapter gives up on the oldest request. `anyway`: though it would succeed. */
 static inline bool fabric_gives_up(struct fabric_qp *qp, bool anyway)
 {
     if (qp->base.qp_type != IBV_QPT_RC || qp->base.state != IBV_QPS_RTS || qp->tail == qp->head ||
@@ -520,7 +521,7 @@ static inline bool fabric_gives_up(struct fabric_qp *qp, bool anyway)
     return true;
 }
 
-/* A datagram arrives, or is lost where nothing leads there; and goes unless it is to come again. */
+/* A datagram arrives, or is lost if no port is there. It is removed unless it is to arrive `again`. */
 static inline void fabric_datagram_arrives(struct fabric_datagram *d, bool again)
 {
     struct fabric_adapter *a = fabric_port(d->lid);

@@ -20,7 +20,7 @@ static inline enum conn_state judge_state(const struct ib_endpoint *ep)
     return ep ? ep->conn.state : CONN_IDLE;
 }
 
-/* Nothing is on its way. */
+/* True if no request and no datagram is under way. */
 static inline bool judge_network_quiet(void)
 {
     if (!list_empty(&fabric.datagrams))
@@ -43,7 +43,7 @@ static inline bool judge_flow_over(const struct world_flow *f)
     return over;
 }
 
-/* Of a connection that is closed something may be kept until the next one reports what has arrived. */
+/* True if the endpoint is at rest. A closed connection may keep records until the next one reports what has arrived. */
 static inline bool judge_end_quiet(const struct ib_endpoint *ep)
 {
     return !ep ||
@@ -53,7 +53,7 @@ static inline bool judge_end_quiet(const struct ib_endpoint *ep)
             list_empty(&ep->held) && ep->final_markers == 0 && ep->ops == 0);
 }
 
-/* Both have joined the same pairs of rails, or none. */
+/* True if both ends have joined the same pairs of rails, or none. */
 static inline bool judge_joined(const struct ib_endpoint *a, const struct ib_endpoint *b)
 {
     bool same = true;
@@ -93,7 +93,7 @@ static inline void judge_round(void)
             net_progress(&world.processes[i].net);
 }
 
-/* The ports are up, and time passes, until nothing happens any more. */
+/* Activates all ports and advances time until nothing happens any more. */
 static inline bool judge_settle(void)
 {
     for (uint32_t i = 0; i < world.set.processes; i++) {
@@ -132,7 +132,7 @@ static inline void judge_print(void)
         }
 }
 
-/* What one end may send is what the other has buffers for. */
+/* Checks that one end's credits equal the other's posted buffers. */
 static inline void judge_credits(const struct ib_lane *a, const struct ib_lane *b, const char *what)
 {
     const struct credit *mine = &a->credit, *theirs = &b->credit;
@@ -170,7 +170,7 @@ static inline void judge_connections(void)
         }
 }
 
-/* Memory that was given up is as its owner has left it. */
+/* Checks that released memory has the contents that its owner left. */
 static inline void judge_given_up(void)
 {
     for (uint32_t i = 0; i < world.set.processes; i++)
@@ -198,7 +198,8 @@ static inline bool judge_close(void)
     return false;
 }
 
-/* What an end keeps of a closed connection: all of it has arrived, and the next connection reports it. */
+/* Counts the records that an end keeps of a closed connection: all of it has arrived, and the next connection reports
+ * that. */
 static inline void judge_kept(uint32_t rank, uint32_t *small, uint32_t *large)
 {
     for (uint32_t k = 0; k < world.set.processes; k++)
@@ -235,7 +236,7 @@ static inline void judge_nothing_left(void)
     }
 }
 
-/* All of it. */
+/* Checks everything. */
 static inline void world_judge(void)
 {
     bool good = judge_settle();

@@ -330,7 +330,7 @@ static inline void world_process_open(struct world_process *p, uint32_t rank)
     }
 }
 
-/* As event.c does. */
+/* Marks a doorbell that is polled at low priority, as the event thread does. */
 static inline void world_low(void *shared)
 {
     struct ib_shared *s = shared;
@@ -419,7 +419,7 @@ static inline struct ib_endpoint *world_end(uint32_t from, uint32_t to)
     return world_peer(&world.processes[from], to)->endpoint;
 }
 
-/* One frame; every third is built in place. */
+/* Sends one frame; every third is built in place. */
 static inline int world_frame(struct world_flow *f, struct peer *peer)
 {
     const struct frame_header h = {.kind = 1, .word = f->sent};
@@ -504,7 +504,7 @@ static inline uint64_t world_flag_seen(uint32_t from, uint32_t to)
     return flag;
 }
 
-/* All flags that were to come have come: the memory serves something else, and the next flags come elsewhere. */
+/* Uses new memory for flags after all expected ones have arrived; the old memory gets another use. */
 static inline void world_flags_renew(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];
@@ -529,7 +529,7 @@ static inline void world_port(uint32_t rank, uint32_t port, bool up)
     a->up = up;
 }
 
-/* As event.c does on an event of the adapter. */
+/* Handles an event of the adapter as the event thread does. */
 static inline void world_notice(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];

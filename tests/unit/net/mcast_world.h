@@ -67,7 +67,7 @@ static inline int flight_order(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct flight));
 }
 
-/* One of few states that behave alike. */
+/* Normalises the state, so that states that behave alike are one. */
 static inline void world_settle(struct world *w)
 {
     for (int i = 0; i < 2; i++) {
@@ -145,7 +145,7 @@ static inline void resend(struct world *w, uint32_t member, const struct mcast_r
                                        .seq = r[i].seq});
 }
 
-/* The application takes what is there, in order. */
+/* The application takes the packets that are in order. */
 static inline void take(struct world *w, uint32_t m)
 {
     struct mcast_stream *s = &w->stream[m];
@@ -310,7 +310,7 @@ static inline bool is_over(const struct world *w)
            mcast_sender_idle(&w->sender[1]);
 }
 
-/* A packet leaves a window only when all who acknowledge to its owner have it. */
+/* Checks that a packet leaves a window only when all that acknowledge to its owner have it. */
 static inline void check(const struct world *w)
 {
     for (uint32_t m = 0; m < 2; m++)

@@ -44,7 +44,7 @@ static inline void node_describe(struct node *n, uint32_t rank, uint32_t size, i
                             .node_fd = fd};
 }
 
-/* A process for each rank; returns which one this is. */
+/* Forks a process for each rank; returns this one's rank. */
 static inline uint32_t node_fork(struct node *n, uint32_t size)
 {
     uint32_t rank = 0;

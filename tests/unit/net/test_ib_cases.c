@@ -32,7 +32,7 @@ static struct fabric_qp *qp_of(uint32_t from, uint32_t to, unsigned lane)
     return (struct fabric_qp *)world_end(from, to)->lanes[lane].qp;
 }
 
-/* Everything posted to the queue pair arrives; with `acknowledged` its adapter learns of it. */
+/* Delivers everything posted to the queue pair; with `acknowledged` its adapter is notified. */
 static void carry(struct fabric_qp *qp, bool acknowledged)
 {
     while (fabric_arrives(qp) || (acknowledged && fabric_acknowledged(qp)))
@@ -50,7 +50,7 @@ static void close_from(uint32_t from, uint32_t to)
     ib_peer_part(&world.processes[from].ib->base, world.processes[from].net.peers[to], true);
 }
 
-/* Frames until all rails are joined. */
+/* Sends frames until all rails are joined. */
 static void begin(struct world_settings set)
 {
     world_open(set);

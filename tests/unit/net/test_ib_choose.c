@@ -76,7 +76,7 @@ static void one_kind_for_all(void)
         EXPECT(strcmp(ib_choose_used(ports, counts, 3, k), "eth") == 0);
 }
 
-/* Two rails that do not meet: all ranks take the same one, although node 1 lists them in another order. */
+/* Two rails on separate networks: all ranks choose the same one, although node 1 lists them in another order. */
 static void one_subnet_for_all(void)
 {
     struct net_port ports[2][4] = {

@@ -80,7 +80,7 @@ static enum item pop(uint8_t *queue)
     return item;
 }
 
-/* Whether what this side sends arrives in the queue pair of the other. */
+/* True if messages of this side arrive in the queue pair of the other. */
 static bool joined(const struct both *now, int me)
 {
     const struct one *mine = &now->side[me], *other = &now->side[!me];
@@ -168,8 +168,7 @@ static bool requests_send(struct both *now, int me)
     return true;
 }
 
-/* It opens because something waits; or because all connections are requested, and then there is nothing to
- * send. */
+/* The side opens because something waits, or because all connections are requested and there is nothing to send. */
 static bool wants(struct both *now, int me, bool anyway)
 {
     struct one *o = &now->side[me];
@@ -199,7 +198,7 @@ static bool arrives(struct both *now, int me)
     return true;
 }
 
-/* It handles the next completion. It counts as busy when it is, and when acknowledgements are late. */
+/* The side handles the next completion. It counts as busy if it is, and if acknowledgements are late. */
 static bool looks(struct both *now, int me, bool late)
 {
     struct one *o = &now->side[me];

@@ -102,7 +102,7 @@ static void connect_to(struct one *o, const struct one *other)
     o->known = MAX(o->known, expected);
 }
 
-/* As the transport does it. */
+/* Carries out the actions of an event, as the transport does. */
 static void act(struct both *now, int me, const struct conn *c, unsigned actions)
 {
     struct one *o = &now->side[me];
@@ -137,7 +137,7 @@ static struct conn thaw(const struct one *o)
     return (struct conn){.state = o->state, .mine = o->mine, .yours = o->yours, .seen = o->seen};
 }
 
-/* All that was lost has been sent again, and frames may go (struct traffic). */
+/* True if everything lost has been sent again, and frames may be sent (struct traffic). */
 static bool ready(const struct one *o)
 {
     return o->state == CONN_OPEN && o->next == o->said;
@@ -230,7 +230,7 @@ static bool arrives(struct both *now, int me)
     return true;
 }
 
-/* The acknowledgement of the adapter; it may be lost with the connection. */
+/* The adapter's acknowledgement arrives, or is lost with the connection. */
 static bool learns(struct both *now, int me)
 {
     struct one *o = &now->side[me];
@@ -279,7 +279,7 @@ static bool breaks(struct both *now, int me)
     return true;
 }
 
-/* A request of its own has failed. After AGREE only the notification of the end is missing. */
+/* A request of this end has failed. After AGREE only the notification of the end is missing. */
 static void fails(struct both *now, int me)
 {
     struct one *o = &now->side[me];
@@ -293,7 +293,7 @@ static void fails(struct both *now, int me)
         o->failed = true;
 }
 
-/* The network loses what was sent, again and again. */
+/* The network loses what was sent, repeatedly. */
 static bool loses(struct both *now, int me)
 {
     struct one *o = &now->side[me];
@@ -341,7 +341,7 @@ static bool timer(struct both *now, int me)
     return true;
 }
 
-/* Not while its queue pair is to be dropped. */
+/* The end receives a HELLO, but not while its queue pair is to be dropped. */
 static void hears(struct both *now, int me, const struct hello *h)
 {
     if (now->side[me].failed)

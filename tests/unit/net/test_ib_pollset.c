@@ -61,7 +61,7 @@ static struct pollset_change by_queue(uint32_t id, bool prompt)
     return change;
 }
 
-/* A frame, by the way it comes in the end. */
+/* A frame arrives, by ring or by queue. */
 static void frame(uint32_t id)
 {
     if (r.in[id])
@@ -200,7 +200,7 @@ static void clearly_more_is_needed(void)
     EXPECT_EQ(r.removed, 1);
 }
 
-/* Phases of a program: others talk. All of them get in soon, each change of phase costs one change a place,
+/* Phases of a program with different senders. All get a place soon, each change of phase costs one change per place,
  * and nothing moves within a phase. */
 static void phases(void)
 {

@@ -39,7 +39,7 @@ static bool sees(const struct pair *p)
     return seen;
 }
 
-/* What the adapter does, looking after each byte. */
+/* Stores the frame as an adapter does, byte by byte, and polls after each. */
 static void arrive(struct pair *p, uint32_t slot, size_t bytes)
 {
     const char *from = p->tx.mirror + (size_t)slot * p->tx.slot_size;

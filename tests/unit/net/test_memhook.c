@@ -326,7 +326,7 @@ static void test_unpatch(const uint8_t *saved)
     EXPECT(patch_write(jump_find(CPU_NAME), dlsym(RTLD_DEFAULT, "madvise"), saved, JUMP_MAX));
 }
 
-/* Who came before us is still called. */
+/* A hook that was installed before ours is still called. */
 static void beside_another(void)
 {
     uint8_t saved[JUMP_MAX];
@@ -350,7 +350,8 @@ static void beside_another(void)
     munmap(p, page);
 }
 
-/* Who comes after us is noticed, and left in place. The last test: hooks are out for good then. */
+/* A hook that is installed over ours is detected and left in place. The last test: the hooks cannot be installed
+ * again. */
 static void another_on_top(void)
 {
     uint8_t saved[JUMP_MAX], now[JUMP_MAX];

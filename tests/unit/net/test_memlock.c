@@ -24,7 +24,7 @@ static void test_sentence(void)
         }
 }
 
-/* In a child: limits do not come back, and root is exempt from them. */
+/* Runs in a child: lowered limits cannot be raised again, and root is exempt from them. */
 static int as_ordinary_user(void)
 {
     if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setgid(65534) != 0 || setuid(65534) != 0))

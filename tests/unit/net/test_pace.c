@@ -28,7 +28,7 @@ static void forget(void)
         firsts[i] = 0;
 }
 
-/* One after the other, with pauses: each is a run, and the fastest counts. */
+/* Messages one after the other, with pauses: each is a run, and the fastest counts. */
 static void alone(void)
 {
     unsigned class = 9;
@@ -49,7 +49,7 @@ static void alone(void)
     forget();
 }
 
-/* Four at once on one wire: their time is shared, and none of them was slow. */
+/* Four messages at once on one wire share their time, and none of them counts as slow. */
 static void window(void)
 {
     for (uint64_t i = 0; i < 4; i++)

@@ -15,7 +15,7 @@ static void rails_meet_by_network(void)
     EXPECT(p[0].a == 0 && p[0].b == 0 && p[1].a == 1 && p[1].b == 2);
 }
 
-/* Who has fewer rails uses them several times. */
+/* The end with fewer rails uses them several times. */
 static void numbers_may_differ(void)
 {
     struct pair_net a[] = {{1, 0}, {1, 0}, {1, 0}}, b[] = {{1, 0}, {1, 0}};

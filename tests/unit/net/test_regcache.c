@@ -25,7 +25,7 @@ static uint64_t content(struct pins *p, size_t index)
     return contents[index];
 }
 
-/* Addresses that exist nowhere: nothing here reads memory. */
+/* Made-up addresses: nothing here reads memory. */
 static void *at(size_t index)
 {
     return (void *)(pins.base + index * page);

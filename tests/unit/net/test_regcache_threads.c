@@ -185,7 +185,7 @@ static void renew_real(size_t index, size_t n)
 
 static _Atomic bool stop;
 
-/* Somebody who has nothing to do with it. */
+/* A thread that uses other memory. */
 static void *regcache_threads_allocate(void *arg)
 {
     (void)arg;

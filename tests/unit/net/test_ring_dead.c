@@ -215,7 +215,8 @@ static void test_replay(void)
         ring_dead_act(path[i]);
 }
 
-/* Nobody runs any more, and all deaths are reported: the receiver gets everything that was published. */
+/* Checks the end: no sender runs any more and all deaths are reported, so the receiver gets everything that was
+ * published. */
 static void check_end(void)
 {
     for (int i = 0; i < SENDERS; i++)

@@ -157,7 +157,7 @@ static void fake_release(struct transport *t, struct net_mem *mem)
     ((struct fake_rank *)t)->registered--;
 }
 
-/* What adapters do on their own: one step somewhere. */
+/* One step of an adapter, at a random transfer. */
 static inline void fake_hardware(void)
 {
     struct fake_rank *r = &fake_ranks[dice(RANKS)];

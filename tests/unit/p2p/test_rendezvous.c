@@ -290,7 +290,7 @@ static void by_processor(void)
         15);
 }
 
-/* An adapter that is a program: see protocol.c. */
+/* Tests an adapter that is a program: see protocol.c. */
 static void by_program(void)
 {
     episodes(
@@ -330,7 +330,7 @@ static void one_sided_only(void)
     episodes((struct fake_rules){.again = 4}, 10);
 }
 
-/* Both sides learn of it, and what did not fail is right. */
+/* Failing transfers: both sides are notified, and the other messages are right. */
 static void failing(void)
 {
     wrong_allowed = true;

@@ -357,7 +357,7 @@ static void suspended_check(void)
         EXPECT_EQ(w.buf[i], 0xdd);
 }
 
-/* Everything that may still happen has happened or had no effect. */
+/* Checks the end: everything that can happen has happened. */
 static void check_end(void)
 {
     const bool posted = w.done >> POST & 1, sent = w.done >> SEND & 1;
@@ -458,7 +458,7 @@ static void print_path(const struct setup *s)
         printf(" %s%s", action_names[path[i]], i + 1 < depth ? "," : "\n");
 }
 
-/* The path so far leads to a new state. Returns with the path as it was. */
+/* Explores all continuations of a path that leads to a new state. Returns with the path unchanged. */
 static void suspended_explore(const struct setup *s)
 {
     bool quiet = true;

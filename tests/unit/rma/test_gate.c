@@ -44,7 +44,7 @@ static struct gate_entry entry_of(const struct user *u)
                                .ticket = u->ticket};
 }
 
-/* Mistakes that the search must find. */
+/* Deliberate mistakes that the search must find. */
 static void spoil(struct gate_step *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -280,7 +280,7 @@ static void the_search_finds_what_is_wrong(void)
     }
 }
 
-/* Without the other side there are only tickets. */
+/* With one side only, only tickets are used. */
 static void one_side_is_short(void)
 {
     struct gate_entry e;

@@ -42,7 +42,7 @@ static uint64_t tune_use(struct machine *m, unsigned c)
     return tune_random_choice(100) == 0 ? ns * 20 : ns;
 }
 
-/* What `n` uses cost beyond the best candidate's, in percent. Both see the same noise. */
+/* The regret of `n` uses in percent of the best candidate's cost. Both see the same noise. */
 static int tune_regret(struct tune *t, struct machine *m, int n, uint32_t drift_to)
 {
     uint64_t ours = 0, best = UINT64_MAX;
