@@ -26,7 +26,7 @@ struct bench_host {
     const char *kinds; /* lines of help about other benchmarks of the program; NULL: none */
 };
 
-/* argv[0] is the name of the command. Returns the exit status. Calls MPI_Init and MPI_Finalize. */
+/* Runs the command that argv[0] names and returns the exit status. Calls MPI_Init and MPI_Finalize. */
 int bench_main(const struct bench_host *host, int argc, char **argv);
 
 /* transports.c: by what the figures of a report travelled, asked by rank 0 of `size` ranks. */
@@ -175,10 +175,10 @@ void bench_report_close(struct bench *b);
 void bench_report_time(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s);
 void bench_report_rate(struct bench *b, const char *test, size_t bytes, const struct bench_stats *s,
                        double amount, const char *unit);
-/* A row of --compare; nothing is printed but in JSON. */
+/* Adds a row of --compare, which only JSON output contains. */
 void bench_report_algorithm(struct bench *b, const char *test, const char *algorithm, size_t bytes,
                             const struct bench_stats *s);
-/* What the user may paste, for the JSON document. */
+/* Records the setting that the user may copy, for JSON output. */
 void bench_report_setting(struct bench *b, const char *setting);
 void bench_report_ratio(struct bench *b, const char *what, double ratio);
 void bench_report_note(struct bench *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -42,7 +42,7 @@ void coll_call(const struct coll *c, int root);
 bool coll_open(struct bench *b, const char *name, size_t bytes, struct coll *c);
 void coll_close(struct coll *c);
 
-/* One figure. The statistics are valid on rank 0. False, with a note, when it is too large. */
+/* Measures one figure. The statistics are valid on rank 0. False, with a note, if the size is too large. */
 bool coll_measure(struct bench *b, const char *name, size_t *bytes, struct bench_stats *s);
 
 #endif

@@ -21,7 +21,7 @@ static void create_dup(void *arg, int n)
     }
 }
 
-/* Ranks with even and with odd numbers part. */
+/* Splits the ranks with even and odd numbers. */
 static void create_split(void *arg, int n)
 {
     struct creation *c = arg;

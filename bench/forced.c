@@ -51,8 +51,8 @@ bool bench_forced_parse(struct bench_forced *f, const char *text)
     return f->n > 1 && *text == 0;
 }
 
-/* A new order in every round, the same at all ranks: the predecessor affects a measurement, so no protocol
- * may always have the same one. */
+/* Shuffles the protocols for a round, the same at all ranks: each measurement affects the next one, so no protocol may
+ * always have the same predecessor. */
 static void forced_shuffle(int *order, int n, unsigned round)
 {
     unsigned state = round * 2654435761u + 1;

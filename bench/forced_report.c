@@ -15,7 +15,7 @@ static double forced_median(const double *values)
     return s.median;
 }
 
-/* The protocol whose median is shortest, and auto's time over its own, round by round. */
+/* Finds the protocol with the shortest median; returns auto's time divided by its time, round by round. */
 static double against_best(const struct bench_forced *f, int *best)
 {
     double ratios[BENCH_ROUNDS];

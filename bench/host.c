@@ -47,7 +47,7 @@ static void host_answer_pings(struct host *h, int n)
     }
 }
 
-/* A pause, then an exchange behind a computation of that length. */
+/* Computes for a while, then exchanges messages while computing for that length. */
 static void host_exchange_batch(void *arg, int n)
 {
     struct host *h = arg;

@@ -48,7 +48,7 @@ static void ping_pong(void *arg, int n)
             MPI_Recv(l->in, 1, l->type, 1 - l->me, 1, l->comm, MPI_STATUS_IGNORE);
 }
 
-/* Bytes that did not arrive where they belong; the gaps must be unchanged. */
+/* The number of wrong bytes, gaps included, which must be unchanged. */
 static long layout_check(struct layout *l, unsigned seed)
 {
     char *data = bench_alloc((size_t)l->bytes), *expected = bench_alloc(l->extent);

@@ -62,8 +62,7 @@ static int measure_calibrate_batch(MPI_Comm comm, bool worst, void (*batch)(void
     }
 }
 
-/* On a machine that is busy with other work batches may take far longer than the one they were counted by.
- */
+/* True if the time is over: on a busy machine batches may take far longer than the one that determined their number. */
 static bool measure_is_over(MPI_Comm comm, double start, double seconds)
 {
     int enough = MPI_Wtime() - start > 2 * seconds;

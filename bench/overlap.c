@@ -34,7 +34,7 @@ static void start_exchange(struct overlap *o)
     MPI_Isend(o->in, o->bytes, MPI_BYTE, peer, 1, o->comm, &o->request[1]);
 }
 
-/* The root moves on, as in the blocking test. */
+/* Starts a broadcast; the root changes, as in the blocking test. */
 static void start_bcast(struct overlap *o)
 {
     o->requests = 1;
@@ -53,7 +53,7 @@ static void overlap_wait_requests(struct overlap *o)
     MPI_Waitall(o->requests, o->request, MPI_STATUSES_IGNORE);
 }
 
-/* Each step needs the one before: nothing but the processor's clock decides how long it takes. */
+/* Computes; each step needs the one before, so that only the processor's clock decides how long it takes. */
 static void overlap_compute(struct overlap *o, long units)
 {
     double x = o->result;

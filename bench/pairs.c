@@ -95,7 +95,7 @@ static void ping_pong_persistent(void *arg, int n)
     MPI_Request_free(&persistent[1]);
 }
 
-/* Both send at once. */
+/* Both ranks send at the same time. */
 static void pairs_send_crosswise(void *arg, int n)
 {
     struct pair *p = arg;

@@ -6,7 +6,7 @@
 
 #include "bench.h"
 
-/* Ranks that take part in a test; 0 when it cannot run. */
+/* The number of ranks that take part in a test; 0 if it cannot run. */
 static int team_size(const struct bench *b, const struct bench_test *test)
 {
     if (!test->pairs)
@@ -17,7 +17,7 @@ static int team_size(const struct bench *b, const struct bench_test *test)
     return 2 * pairs;
 }
 
-/* Not without --threads: MPI_THREAD_MULTIPLE makes every call of a job a little slower. */
+/* True if the test runs only with --threads: MPI_THREAD_MULTIPLE makes every call of a job a little slower. */
 static bool needs_threads(const struct bench *b, const struct bench_test *test)
 {
     return test->run == bench_threads && b->options.threads == 0;

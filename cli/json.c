@@ -21,7 +21,7 @@ static void put_string(struct json *j, const char *text)
     fputc('"', j->out);
 }
 
-/* Comma, new line and key before a value. */
+/* Writes comma, new line and key in front of a value. */
 static void put_lead(struct json *j, const char *key)
 {
     if (j->depth > 0) {

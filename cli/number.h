@@ -14,9 +14,9 @@ bool number_real(const char *text, double least, double most, double *out);
 /* "64", "64k", "4M", "1G", "8b": units of 1024; `length` characters of the text. */
 enum { NUMBER_SIZE_MAX = 1 << 30 };
 bool number_size(const char *text, size_t length, size_t *out);
-/* "8,64k": at most `room` sizes, at least one. */
+/* Parses a list such as "8,64k": at most `room` sizes, at least one. */
 bool number_sizes(const char *text, size_t *list, int room, int *count);
-/* "64 KiB". */
+/* Formats a size: "64 KiB". */
 void number_print_size(size_t bytes, char out[32]);
 
 #endif

@@ -13,13 +13,13 @@
 
 enum { CELLS = 48, STEPS = 20000, CHECK_EVERY = 100 };
 
-/* Cells that rank r of size owns; the first ones take what does not divide evenly. */
+/* The number of cells of rank r; the first ranks take the remainder. */
 static int share(int r, int size)
 {
     return CELLS / size + (r < CELLS % size);
 }
 
-/* t[0] and t[n + 1] belong to the neighbours; at the ends of the rod they are fixed. */
+/* Exchanges edges: t[0] and t[n + 1] belong to the neighbours; at the ends of the rod they are fixed. */
 static void swap_edges(double *t, int n, int left, int right)
 {
     MPI_Sendrecv(&t[1], 1, MPI_DOUBLE, left, 0, &t[n + 1], 1, MPI_DOUBLE, right, 0, MPI_COMM_WORLD,

@@ -17,7 +17,7 @@ struct block {
     double x[LENGTH], y[LENGTH]; /* y grows towards exp(x) on its way */
 };
 
-/* Step k of STEPS, STEPS - 1 ... 1: y becomes 1 + y x / k. */
+/* Executes steps; step k of STEPS, STEPS - 1 ... 1: y becomes 1 + y x / k. */
 static void do_steps(struct block *b, int from, int to)
 {
     for (int k = from; k > to; k--)
@@ -25,7 +25,7 @@ static void do_steps(struct block *b, int from, int to)
             b->y[i] = 1 + b->y[i] * b->x[i] / k;
 }
 
-/* The first rank makes the blocks: points between 0 and 1. */
+/* Fills a block on the first rank: points between 0 and 1. */
 static void fill(struct block *b, int number)
 {
     for (int i = 0; i < LENGTH; i++) {
@@ -34,7 +34,7 @@ static void fill(struct block *b, int number)
     }
 }
 
-/* The last stage checks the result. */
+/* Checks the result at the last stage. */
 static void look(const struct block *b, double *sum, double *worst)
 {
     for (int i = 0; i < LENGTH; i++) {

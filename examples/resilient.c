@@ -41,7 +41,7 @@ static void repair(void)
     look_around();
 }
 
-/* pi/4 = 1 - 1/3 + 1/5 - ..., my terms of one step. */
+/* This rank's terms of one step: pi/4 = 1 - 1/3 + 1/5 - ... */
 static double my_terms(int step)
 {
     double sum = 0;

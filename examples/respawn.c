@@ -71,7 +71,7 @@ static int swap_edges(int from, int to)
     return rc;
 }
 
-/* The rows of all ranks come together in `next`, in the place of the rank's own. */
+/* Gathers the rows of all ranks in `next`. */
 static int gather_rows(void)
 {
     int *counts = malloc((size_t)size * sizeof(int)), *places = malloc((size_t)size * sizeof(int));
@@ -98,7 +98,7 @@ static int one_round(void)
 
 /* ---- after a death ---- */
 
-/* Both sides of the new intercommunicator. All ranks return the same value, since they agreed on it. */
+/* Merges both sides of the new intercommunicator. All ranks return the same value, since they agreed on it. */
 static int merge(MPI_Comm inter, int are_new)
 {
     MPI_Comm merged = MPI_COMM_NULL;
@@ -120,7 +120,7 @@ static int merge(MPI_Comm inter, int are_new)
     return 0;
 }
 
-/* The checkpoint and what to do come from the lowest rank: it is not a new one as long as an old one lives. */
+/* Broadcasts the checkpoint and the next step from the lowest rank, which is an old one as long as one lives. */
 static int hand_over(void)
 {
     if (rank == 0)
@@ -160,7 +160,7 @@ static void say_whole(void)
     }
 }
 
-/* Deaths during the repair are repaired by the next turn of the loop. */
+/* Replaces dead ranks. Deaths during the repair are repaired by the next turn of the loop. */
 static void repair(char *program)
 {
     int whole = 0;

@@ -15,7 +15,7 @@
 
 static int rank;
 
-/* All ranks of both sides: the sum goes to the clients, who are the other group. */
+/* Serves a client: all ranks of both sides take part, and the sum goes to the clients, the other group. */
 static void serve(MPI_Comm client, int number)
 {
     int sum = 0, zero = 0, size;
@@ -46,7 +46,7 @@ static void be_server(const char *name, int clients)
     }
 }
 
-/* The server may not be up yet. */
+/* Looks up the service, repeatedly, since the server may not have started yet. */
 static int find(const char *name, char *port)
 {
     struct timespec pause = {0, 20000000};

@@ -11,7 +11,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The number of a procedure in its table, the same each time; -1: the table is full. */
+/* The index of a procedure in its table, the same each time; -1: the table is full. */
 static int slot_of(fort_procedure *table, int size, fort_procedure procedure, const char *what)
 {
     int slot = 0;

@@ -57,13 +57,13 @@ void *fort_buffer(void *buffer);
 int *fort_weights(const int *weights);
 MPI_Status *fort_status(MPI_Status *status);
 
-/* C copies of strings: trailing blanks cut, or blanks at both ends; free() them. */
+/* C copies of strings without trailing blanks, or without blanks at both ends; free() them. */
 char *fort_string(const char *text, size_t length);
 char *fort_string_stripped(const char *text, size_t length);
 /* Fills a CHARACTER variable, padded with blanks. */
 void fort_string_out(char *text, size_t length, const char *from);
 
-/* Arrays of handles; room for a few is on the caller's stack, or few is NULL and they come from malloc(). */
+/* Convert arrays of handles; short ones fit in the caller's stack space, or `few` is NULL and they come from malloc(). */
 size_t fort_length(MPI_Count count);
 size_t fort_peers(MPI_Fint comm, bool neighbors, bool sending, void *sendbuf);
 MPI_Datatype *fort_types_in(const MPI_Fint *from, size_t n, MPI_Datatype *few, bool convert);
@@ -96,7 +96,7 @@ void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
 void fort_section_partitions(struct fort_section *s, MPI_Count count, MPI_Datatype dtype);
 void fort_partitions_ready(MPI_Fint request, int low, int high);
 void fort_partition_arrived(MPI_Fint request, int partition);
-/* Memory from malloc() that C reads until the request ends. */
+/* Frees memory from malloc() when the request that reads it ends. */
 void fort_keep(void *memory, int rc, MPI_Request request);
 void fort_request_starts(MPI_Fint request);
 void fort_request_ended(MPI_Fint request, MPI_Request now);

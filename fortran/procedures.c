@@ -27,7 +27,7 @@ void N(mpi_info_create_env_)(MPI_Fint *info, MPI_Fint *ierror)
 }
 FORT_BOTH(mpi_info_create_env, MPI_INFO_CREATE_ENV)
 
-/* Without ierror: nothing behind the level may be touched. */
+/* Has no ierror: nothing behind the level may be accessed. */
 void N(mpi_pcontrol_)(const MPI_Fint *level)
 {
     C(MPI_Pcontrol)(*level);
@@ -58,7 +58,7 @@ MPI_Aint N(mpi_aint_diff_)(const MPI_Aint *addr1, const MPI_Aint *addr2)
 }
 FORT_BOTH(mpi_aint_diff, MPI_AINT_DIFF)
 
-/* Being called is all it does: the compiler must think that the buffer changed. */
+/* Has no effect: the compiler must assume that the call changes the buffer. */
 void N(mpi_f_sync_reg_)(void *buf)
 {
     (void)buf;
@@ -66,7 +66,7 @@ void N(mpi_f_sync_reg_)(void *buf)
 FORT_SPELLINGS(mpi_f_sync_reg, MPI_F_SYNC_REG)
 FORT_ALIAS(N(mpi_f_sync_reg_f08ts_), N(mpi_f_sync_reg_))
 
-/* Of an array, the size of one element. Only Fortran has it, and it is deprecated there. */
+/* The size of one element of an array. Only Fortran has this function, and it is deprecated. */
 void N(mpi_sizeof_f08ts_)(const CFI_cdesc_t *x, MPI_Fint *size, MPI_Fint *ierror)
 {
     *size = (MPI_Fint)x->elem_len;
@@ -126,7 +126,7 @@ FORT_BOTH(mpi_grequest_start, MPI_GREQUEST_START)
 
 /* Data representations of files */
 
-/* Stands for no conversion; nobody calls it. */
+/* The constant for "no conversion"; never called. */
 void mpi_conversion_fn_null_(void);
 void mpi_conversion_fn_null_c_(void);
 #ifndef PROFILING

@@ -66,8 +66,7 @@ static int refuse(const char *why)
     return MPI_ERR_BUFFER;
 }
 
-/* One element holds `per` items of the datatype and the section is used whole: a vector for each dimension.
- */
+/* Makes a vector for each dimension: one element holds `per` items of the datatype and the whole section is used. */
 static int type_of_vectors(const CFI_cdesc_t *d, MPI_Count per, MPI_Datatype dtype, MPI_Datatype *made)
 {
     MPI_Datatype type;
@@ -81,7 +80,7 @@ static int type_of_vectors(const CFI_cdesc_t *d, MPI_Count per, MPI_Datatype dty
     return rc;
 }
 
-/* The first elements only. */
+/* Makes a type of the first elements only. */
 static int type_of_elements(const CFI_cdesc_t *d, size_t elements, MPI_Count per, MPI_Datatype dtype,
                             MPI_Datatype *made)
 {
@@ -95,7 +94,7 @@ static int type_of_elements(const CFI_cdesc_t *d, size_t elements, MPI_Count per
     return rc;
 }
 
-/* Where each byte of (count, dtype) lies in a contiguous buffer: found by packing buffers that hold their own
+/* Finds the place of each byte of (count, dtype) in a contiguous buffer by packing buffers that contain their own
  * offsets, eight bits at a time. */
 static int byte_places(size_t bytes, MPI_Count count, MPI_Datatype dtype, size_t packed, uint64_t *places)
 {
@@ -115,7 +114,7 @@ static int byte_places(size_t bytes, MPI_Count count, MPI_Datatype dtype, size_t
     return rc;
 }
 
-/* Any datatype over any section: as runs of bytes. */
+/* Makes a type for any datatype over any section, as runs of bytes. */
 static int type_of_bytes(const CFI_cdesc_t *d, MPI_Count count, MPI_Datatype dtype, MPI_Count size,
                          MPI_Datatype *made)
 {
@@ -191,7 +190,7 @@ void fort_section_type_end(struct fort_section *s)
         PMPI_Type_free(&s->made);
 }
 
-/* Between the section and the copy, in either direction: some of the elements. */
+/* Copies some elements between the section and the contiguous copy, in either direction. */
 static void move_some(const CFI_cdesc_t *d, char *copy, size_t first, size_t end, bool to_section)
 {
     const size_t size = d->elem_len;
@@ -254,7 +253,7 @@ static struct kept *new_kept(void *copy)
     return k;
 }
 
-/* After the call that made the request: the copy must live as long as the request. */
+/* Called after the call that made the request: the copy must live as long as the request. */
 void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
 {
     if (!s->copy)
@@ -274,7 +273,7 @@ void fort_section_copy_keep(struct fort_section *s, int rc, MPI_Request request)
     keep(k, request);
 }
 
-/* An empty section: nothing to move, something to free. */
+/* Frees memory when the request ends. */
 void fort_keep(void *memory, int rc, MPI_Request request)
 {
     if (rc || request == MPI_REQUEST_NULL) {
@@ -301,7 +300,7 @@ void fort_request_starts(MPI_Fint request)
     pthread_mutex_unlock(&lock);
 }
 
-/* A completion call had this request; `now` is what it left. */
+/* Called for a request that was passed to a completion call; `now` is the request afterwards. */
 void fort_request_ended(MPI_Fint request, MPI_Request now)
 {
     int done = 1;

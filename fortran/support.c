@@ -91,7 +91,7 @@ size_t fort_length(MPI_Count count)
     return count > 0 ? (size_t)count : 0;
 }
 
-/* How many datatypes MPI_Alltoallw and its like read. */
+/* The number of datatypes that MPI_Alltoallw and the like read. */
 size_t fort_peers(MPI_Fint comm, bool neighbors, bool sending, void *sendbuf)
 {
     const MPI_Comm c = PMPI_Comm_f2c(comm);
@@ -171,7 +171,7 @@ void fort_requests_out(MPI_Fint *to, const MPI_Request *from, size_t n)
         fort_request_out(&to[i], from[i]);
 }
 
-/* Fortran counts from 1. */
+/* Converts indices to Fortran's, which start at 1. */
 void fort_count_from_one(int *indices, int n)
 {
     for (int i = 0; i < n; i++)

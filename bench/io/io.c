@@ -167,7 +167,7 @@ static void io_transfer(const struct setup *s, const struct layout *l, MPI_File 
         io_fail(s, "short access", MPI_SUCCESS);
 }
 
-/* Piece k of a rank follows piece k of the lower ranks. */
+/* Moves the pieces; piece k of a rank follows piece k of the lower ranks. */
 static void move_plain(const struct setup *s, const struct layout *l, int fd, int write)
 {
     const long piece = l->piece ? l->piece : s->bytes;
@@ -260,7 +260,7 @@ static void once_plain(const struct setup *s, const struct layout *l, double out
 #define LAYOUTS  ((int)(sizeof(layouts) / sizeof(layouts[0])))
 #define SETTLE_S 0.2
 
-/* A line every few seconds, so that a long run is not taken for one that hangs. */
+/* Prints a line every few seconds, so that a long run does not look like a hang. */
 static void io_print_progress(struct setup *s, const struct layout *l, int run)
 {
     const int at = (int)(l - layouts);
@@ -381,7 +381,7 @@ static int is_wanted(const struct setup *s, const struct layout *l)
     return s->nonly == 0;
 }
 
-/* On a separate page: the alignment of malloc differs between the libraries compared. */
+/* Allocates a buffer on pages of its own: the alignment of malloc differs between the libraries compared. */
 static unsigned char *new_buffer(const struct setup *s)
 {
     void *at = NULL;

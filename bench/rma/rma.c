@@ -295,7 +295,7 @@ static void rma_measure_windows(struct setup *s, const char *name, int open, int
     rma_print_row(s, name, 0, 1, best);
 }
 
-/* Memory that ranks 0 and 1 share in any case, if they are on one node. */
+/* Opens shared memory of ranks 0 and 1, if they are on one node, as the lower bound. */
 static void floor_open(struct setup *s)
 {
     int here, unit;

@@ -18,7 +18,7 @@ struct advice {
 extern const char *const advice_titles[ADVICE_GROUPS];
 extern const char *const advice_words[ADVICE_GROUPS]; /* in JSON */
 
-/* Never NULL: a setting without an entry is for experts and has empty texts. */
+/* The advice for a setting, never NULL: one without an entry is for experts and has empty texts. */
 const struct advice *advice_for(const struct tunable *t);
 
 #endif

@@ -97,7 +97,7 @@ static double chart_pixel_y(const struct scale *s, double y)
     return HEIGHT - BOTTOM - y / s->y1 * (HEIGHT - TOP - BOTTOM);
 }
 
-/* The next of 1, 2, 2.5, 5, 10 times a power of ten: a step that people count in. */
+/* The next of 1, 2, 2.5, 5, 10 times a power of ten: a round step for an axis. */
 static double round_step(double least)
 {
     static const double steps[] = {1, 2, 2.5, 5, 10};

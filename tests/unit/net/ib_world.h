@@ -330,7 +330,7 @@ static inline void world_process_open(struct world_process *p, uint32_t rank)
     }
 }
 
-/* Marks a doorbell that is polled at low priority, as the event thread does. */
+/* Reports that a shared receive queue is low, as the event thread does. */
 static inline void world_low(void *shared)
 {
     struct ib_shared *s = shared;
@@ -529,7 +529,7 @@ static inline void world_port(uint32_t rank, uint32_t port, bool up)
     a->up = up;
 }
 
-/* Handles an event of the adapter as the event thread does. */
+/* Reports port events and the state of all ports, as the event thread does. */
 static inline void world_notice(uint32_t rank)
 {
     struct world_process *p = &world.processes[rank];

@@ -62,7 +62,7 @@ static bool self_folder(char *out, size_t size)
     return slash != NULL;
 }
 
-/* Does not return when all goes well. */
+/* Starts the job; returns only on failure. */
 static int start_job(const struct question *q, int nmore, char **more)
 {
     char folder[PATH_MAX], launcher[PATH_MAX + 16], self[PATH_MAX + 16], count[16];

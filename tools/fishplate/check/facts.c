@@ -28,7 +28,7 @@ static int read_number(const char *path, int otherwise)
     return n;
 }
 
-/* May a child's memory be read? Containers and hardened kernels forbid the call itself. */
+/* True if a child's memory can be read. Containers and hardened kernels forbid the call itself. */
 static int can_read_memory(void)
 {
     static volatile int there = 1;

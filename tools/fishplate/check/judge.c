@@ -77,7 +77,7 @@ static double host_best(const struct survey *s, const double *figures, int host,
     return best;
 }
 
-/* Of all other hosts. */
+/* The median of all other hosts. */
 static double others_median(const struct survey *s, const double *medians, int host)
 {
     double *v = malloc((size_t)s->n * sizeof(*v)), m = 0;
@@ -108,7 +108,7 @@ static void judge_pair(const struct survey *s, const double *rate, const double 
                      s->hosts[b].host, late * 1e6, most * 1e6);
 }
 
-/* Of two hosts, either may be the slow one: nothing is found. */
+/* Compares hosts. With two hosts either may be the slow one, so there is no finding. */
 static void judge_hosts(const struct survey *s, struct findings *f)
 {
     double *rate = calloc((size_t)s->n, sizeof(*rate)), *time = calloc((size_t)s->n, sizeof(*time));

@@ -133,7 +133,7 @@ static void measure_pairs(MPI_Comm comm, int rank, int n, struct pair *row, char
     }
 }
 
-/* The first two hosts, for a report. */
+/* Measures several sizes between the first two hosts, for a report. */
 static void measure_sizes(MPI_Comm comm, int rank, struct pair *out)
 {
     char *data = calloc(WINDOW, check_sizes[CHECK_SIZES - 1]);
@@ -205,7 +205,7 @@ static void describe_path(struct survey *s, MPI_Comm comm)
     MPI_Group_free(&world);
 }
 
-/* One process a host. */
+/* Surveys the hosts, with one process on each. */
 static bool survey_hosts(MPI_Comm comm, bool with_sizes, struct survey *out)
 {
     struct facts mine;

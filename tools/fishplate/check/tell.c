@@ -61,7 +61,7 @@ static void report_print_matrix(FILE *out, const struct survey *s, const char *t
     }
 }
 
-/* Of many hosts one line each. */
+/* Prints one line per host if there are many. */
 static void report_print_medians(FILE *out, const struct survey *s)
 {
     fprintf(out, "\n%-24s %12s %12s   (medians over its pairs)\n", "host", "MB/s", "us");

@@ -135,7 +135,7 @@ static double place_nodes(struct drawing *d)
     return 2 * ry + 140;
 }
 
-/* From border to border, bent to the left, so that two that wait for each other have two lines. */
+/* Draws an edge from border to border, bent to the left, so that two ranks that wait for each other have two lines. */
 static void draw_edge(FILE *out, const struct drawing *d, uint32_t from, uint32_t to)
 {
     const struct node *a = &d->nodes[from], *b = &d->nodes[to];

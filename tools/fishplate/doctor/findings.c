@@ -34,7 +34,7 @@ static struct why_finding *finding_new(struct why *w, enum why_kind kind)
     return &grown[w->nfindings++];
 }
 
-/* Lists grow one by one; findings are few. */
+/* Appends a rank to a finding; lists grow one by one, since findings are few. */
 static bool finding_add_rank(uint32_t **list, uint32_t *count, uint32_t rank)
 {
     uint32_t *grown = realloc(*list, ((size_t)*count + 1) * sizeof(**list));

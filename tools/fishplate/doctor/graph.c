@@ -9,7 +9,7 @@
 #include "findings.h"
 #include "meeting.h"
 
-/* Is `q` in a wait that the item of `r` matches? Then it is the library's turn, not the program's. */
+/* True if `q` is in a wait that the item of `r` matches: then the library must act, not the program. */
 static bool graph_is_matched_wait(const struct why *w, uint32_t r, const struct page_item *item, uint32_t q)
 {
     const struct why_rank *other = &w->rank[q];
@@ -22,7 +22,7 @@ static bool graph_is_matched_wait(const struct why *w, uint32_t r, const struct 
     return false;
 }
 
-/* This rank has an unexpected message that matches the receive: the call is about to complete. */
+/* True if this rank has an unexpected message that matches the receive: the call is about to complete. */
 static bool graph_has_matching_message(const struct page *page, const struct page_item *item)
 {
     for (uint32_t i = 0; i < page->nmessages; i++) {
@@ -81,7 +81,7 @@ static bool meeting_can_begin(const struct why *w, const struct why_meeting *m, 
     return *blocked < 0;
 }
 
-/* Can this item still complete? Otherwise *blocked is a rank that can never complete it. */
+/* True if this item can still complete. Otherwise *blocked is a rank that can never complete it. */
 static bool item_may_end(const struct why *w, uint32_t r, const struct page_wait *wait,
                          const struct page_item *item, int *blocked)
 {

@@ -83,7 +83,7 @@ int page_group_member(const struct page_group *g, int rank);
 /* The first wait of a rank that waits, else NULL. */
 const struct page_wait *why_wait(const struct why_rank *r);
 
-/* Does this receive or probe of `to` match the message of `from`? */
+/* True if this receive or probe of `to` matches the message of `from`. */
 bool why_matches(const struct page_item *receive, uint32_t to, const struct page_item *send, uint32_t from);
 
 #endif
