@@ -11,6 +11,8 @@
 
 #include "links.h"
 
+struct report;
+
 enum { PROF_TEXT_LONG = 64 };
 
 enum prof_kind { PROF_P2P, PROF_WAIT, PROF_COLL, PROF_RMA, PROF_IO, PROF_OTHER, PROF_KINDS };
@@ -180,7 +182,7 @@ bool prof_link_read(const struct prof_job *job, int rank, const char *rest, stru
 void prof_links_sum_up(struct prof_job *job);
 void prof_links_sentence(const struct prof_job *job, char *out, size_t size); /* "": none is slow */
 double prof_links_cost(const struct prof_job *job);                           /* seconds of a rank */
-void prof_text_links(const struct prof_job *job, FILE *out);
+void prof_report_links(const struct prof_job *job, struct report *r);
 void prof_json_links(struct json *j, const struct prof_job *job);
 
 /* Call sites and processors (prof_sites.c). */
@@ -189,7 +191,7 @@ bool prof_processors_read(struct prof_job *job, const char *host, const char *re
 void prof_sites_sum_up(struct prof_job *job);
 /* " (most of it at solver.c:210)"; "" if nothing is known. */
 const char *prof_site_of(const struct prof_job *job, const struct prof_function *f, char out[192]);
-void prof_text_sites(const struct prof_job *job, FILE *out);
+void prof_report_sites(const struct prof_job *job, struct report *r);
 void prof_json_sites(struct json *j, const struct prof_job *job);
 
 void prof_jobs_free(struct prof_job *jobs);
@@ -203,6 +205,10 @@ double prof_share(double part, double whole); /* percent; 0 of nothing */
 enum { PROF_TEXT = 32 };
 const char *prof_bytes(double bytes, char out[PROF_TEXT]);
 const char *prof_seconds(double seconds, char out[PROF_TEXT]);
+
+/* Tables of both forms (prof_tables.c); only the page has this chart among them. */
+void prof_write_tables(const struct prof_job *job, bool all, struct report *r);
+void prof_chart_sizes(const struct prof_job *job, FILE *out);
 
 void prof_write_text(const struct prof_job *job, bool all, FILE *out);
 void prof_write_json(const struct prof_job *job, FILE *out);

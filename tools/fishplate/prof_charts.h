@@ -7,12 +7,9 @@
 #include "prof.h"
 
 void prof_chart_ranks(const struct prof_job *job, FILE *out);
-void prof_chart_sizes(const struct prof_job *job, FILE *out);
 void prof_chart_peers(const struct prof_job *job, FILE *out);
 
 void prof_html_verdict(const struct prof_job *job, FILE *out);
 void prof_html_run(const struct prof_job *job, FILE *out);
-void prof_html_links(const struct prof_job *job, FILE *out);
-void prof_html_collectives(const struct prof_job *job, FILE *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include "html.h"
 #include "prof.h"
 #include "prof_charts.h"
+#include "report.h"
 
 static const char style[] =
     ":root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#5b6675;--line:#e1e5ea;"
@@ -71,9 +72,6 @@ static const char style[] =
     "overflow-wrap:anywhere;white-space:normal}.bar{width:44px;margin-right:4px}"
     "dl{grid-template-columns:1fr}dt{margin-top:6px}.tile b{font-size:17px}}";
 
-/* Keeps a number and its unit on one line where a narrow page breaks the heads of columns. */
-#define NBSP "\xc2\xa0"
-
 static void html_tile(FILE *out, const char *value, const char *what)
 {
     fputs("<div class=\"tile\">", out);
@@ -106,177 +104,6 @@ static void write_tiles(const struct prof_job *job, FILE *out)
         html_tile(out, text, "of messages within a node");
     }
     fputs("</div>\n", out);
-}
-
-static void write_functions(const struct prof_job *job, FILE *out)
-{
-    static const char *const names[] = {"function",     "calls", "share of MPI time", "min",
-                                        "mean",         "max",   "slowest rank",      "imbalance",
-                                        "longest call", NULL};
-    char text[PROF_TEXT];
-    html_section(
-        out, "Functions",
-        "Calls of all ranks; the time is that of a rank. Imbalance is max / mean - 1: large where some ranks "
-        "wait for others.");
-    html_head_row(out, names);
-    for (size_t i = 0; i < job->nfunctions; i++) {
-        const struct prof_function *f = &job->functions[i];
-        const double share = prof_share((double)f->all.ns * 1e-9, job->mpi);
-        fputs("<tr>", out);
-        html_put(out, "td", NULL, "%s", f->name);
-        html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
-        if (f->startup)
-            html_put(out, "td", NULL, "-");
-        else
-            fprintf(out,
-                    "<td><span class=\"bar\"><i class=\"b%d\" style=\"width:%.1f%%\"></i></span><span "
-                    "class=\"num\">%.1f %%</span></td>",
-                    (int)f->kind, share > 100 ? 100 : share, share);
-        html_put(out, "td", NULL, "%s", prof_seconds(f->min, text));
-        html_put(out, "td", NULL, "%s", prof_seconds(f->mean, text));
-        html_put(out, "td", NULL, "%s", prof_seconds(f->max, text));
-        html_put(out, "td", NULL, "%d", f->slowest);
-        html_put(out, "td", NULL, "%.0f %%", 100 * prof_imbalance(f));
-        html_put(out, "td", NULL, "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
-        fputs("</tr>\n", out);
-    }
-    html_table_end(out);
-    html_section_end(out);
-}
-
-static void class_row(FILE *out, const char *name, const struct prof_classes *c)
-{
-    char text[PROF_TEXT];
-    fputs("<tr>", out);
-    html_put(out, "td", NULL, "%s", name);
-    for (int i = 0; i < 4; i++)
-        html_put(out, "td", NULL, "%" PRIu64, c->count[i]);
-    html_put(out, "td", NULL, "%" PRIu64, c->all);
-    html_put(out, "td", NULL, "%s", prof_bytes((double)c->bytes, text));
-    html_put(out, "td", NULL, "%s", prof_bytes(c->all ? (double)c->bytes / (double)c->all : 0, text));
-    fputs("</tr>\n", out);
-}
-
-static void write_sizes(const struct prof_job *job, FILE *out)
-{
-    const char *const names[] = {"",
-                                 "< 2" NBSP "KiB",
-                                 "2 -" NBSP "16" NBSP "KiB",
-                                 "16" NBSP "KiB -" NBSP "1" NBSP "MiB",
-                                 ">=" NBSP "1" NBSP "MiB",
-                                 "all",
-                                 "bytes",
-                                 "mean",
-                                 NULL};
-    const struct prof_classes *p = &job->p2p_classes, *c = &job->coll_classes;
-    html_section(
-        out, "Message sizes",
-        "A message counts where it is sent; a collective call counts once on each rank, with what that rank "
-        "hands in, or gets when it hands in nothing.");
-    html_head_row(out, names);
-    class_row(out, "point to point", p);
-    class_row(out, "collective", c);
-    html_table_end(out);
-    prof_chart_sizes(job, out);
-    if (c->all)
-        html_put(
-            out, "p", NULL,
-            "Collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time in MPI.",
-            prof_share((double)c->all, (double)(p->all + c->all)),
-            prof_share((double)c->bytes, (double)(p->bytes + c->bytes)),
-            prof_share(job->kinds[PROF_COLL], job->mpi));
-    html_section_end(out);
-}
-
-static bool any_function(const struct prof_job *job, bool nonblocking)
-{
-    for (size_t i = 0; i < job->nfunctions; i++)
-        if (nonblocking ? job->functions[i].nonblocking : job->functions[i].kind == PROF_WAIT)
-            return true;
-    return false;
-}
-
-static void write_nonblocking(const struct prof_job *job, FILE *out)
-{
-    static const char *const names[] = {"function", "calls", "mean size", NULL};
-    char text[PROF_TEXT];
-    if (!any_function(job, true))
-        return;
-    html_section(out, "Nonblocking calls",
-                 "Communication that can overlap with computation: the larger, the more it pays.");
-    html_head_row(out, names);
-    for (size_t i = 0; i < job->nfunctions; i++) {
-        const struct prof_function *f = &job->functions[i];
-        if (!f->nonblocking)
-            continue;
-        fputs("<tr>", out);
-        html_put(out, "td", NULL, "%s", f->name);
-        html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
-        html_put(out, "td", NULL, "%s",
-                 prof_bytes(f->all.sized ? (double)f->all.bytes / (double)f->all.sized : 0, text));
-        fputs("</tr>\n", out);
-    }
-    html_table_end(out);
-    html_section_end(out);
-}
-
-static void write_waiting(const struct prof_job *job, FILE *out)
-{
-    static const char *const names[] = {"function", "calls", "share of MPI time", "a rank", "a call",
-                                        "longest",  NULL};
-    char text[PROF_TEXT];
-    if (!any_function(job, false))
-        return;
-    html_section(out, "Waiting",
-                 "In calls that complete, test or probe. Blocking calls wait too: see their time above.");
-    html_head_row(out, names);
-    for (size_t i = 0; i < job->nfunctions; i++) {
-        const struct prof_function *f = &job->functions[i];
-        const double seconds = (double)f->all.ns * 1e-9;
-        if (f->kind != PROF_WAIT)
-            continue;
-        fputs("<tr>", out);
-        html_put(out, "td", NULL, "%s", f->name);
-        html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
-        html_put(out, "td", NULL, "%.1f %%", prof_share(seconds, job->mpi));
-        html_put(out, "td", NULL, "%s", prof_seconds(f->mean, text));
-        html_put(out, "td", NULL, "%s", prof_seconds(seconds / (double)f->all.calls, text));
-        html_put(out, "td", NULL, "%s", prof_seconds((double)f->all.ns_max * 1e-9, text));
-        fputs("</tr>\n", out);
-    }
-    html_table_end(out);
-    html_section_end(out);
-}
-
-static void write_reuse(const struct prof_job *job, FILE *out)
-{
-    static const char *const names[] = {"", "accesses", "used before", "share", NULL};
-    const struct prof_reuse *u = &job->reuse;
-    char a[PROF_TEXT], b[PROF_TEXT];
-    if (!u->accesses)
-        return;
-    html_section(out, "Buffer reuse",
-                 "A buffer is used again when its address was used before. A network registers a buffer on "
-                 "first use.");
-    html_head_row(out, names);
-    fputs("<tr>", out);
-    html_put(out, "td", NULL, "accesses");
-    html_put(out, "td", NULL, "%" PRIu64, u->accesses);
-    html_put(out, "td", NULL, "%" PRIu64, u->reused);
-    html_put(out, "td", NULL, "%.2f %%", prof_share((double)u->reused, (double)u->accesses));
-    fputs("</tr>\n<tr>", out);
-    html_put(out, "td", NULL, "weighted by size");
-    html_put(out, "td", NULL, "%s", prof_bytes((double)u->bytes, a));
-    html_put(out, "td", NULL, "%s", prof_bytes((double)u->reused_bytes, b));
-    html_put(out, "td", NULL, "%.2f %%", prof_share((double)u->reused_bytes, (double)u->bytes));
-    fputs("</tr>\n", out);
-    html_table_end(out);
-    if (u->dropped)
-        html_put(out, "p", NULL,
-                 "%" PRIu64
-                 " addresses found no room to be remembered: the true rate may be higher than that.",
-                 u->dropped);
-    html_section_end(out);
 }
 
 static void write_peers(const struct prof_job *job, FILE *out)
@@ -312,6 +139,7 @@ static void write_ranks(const struct prof_job *job, FILE *out)
 
 void prof_write_html(const struct prof_job *job, FILE *out)
 {
+    struct report r = {.out = out, .html = true};
     fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
           "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n",
           out);
@@ -325,14 +153,9 @@ void prof_write_html(const struct prof_job *job, FILE *out)
     write_tiles(job, out);
     prof_html_run(job, out);
     write_ranks(job, out);
-    prof_html_collectives(job, out);
-    write_functions(job, out);
-    write_sizes(job, out);
-    write_nonblocking(job, out);
-    write_waiting(job, out);
-    write_reuse(job, out);
+    prof_write_tables(job, true, &r);
     write_peers(job, out);
-    prof_html_links(job, out);
+    prof_report_links(job, &r);
     fputs("<footer>Written by fishplate prof; <code>fishplate prof --help</code> explains how to read "
           "it.</footer>\n"
           "</main>\n</body>\n</html>\n",

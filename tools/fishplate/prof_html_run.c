@@ -1,5 +1,5 @@
-/* prof_html_run.c: the upper part of the page: findings, missing data, facts about the run, and waiting in
- * collectives.
+/* prof_html_run.c: the upper part of the page: findings, missing data
+ * and facts about the run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -81,50 +81,5 @@ void prof_html_run(const struct prof_job *job, FILE *out)
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? " " : "", job->settings[i]);
     html_fact(out, "settings", job->nsettings ? text : job->library[0] ? "all as they are by default" : "");
     fputs("</dl>\n", out);
-    html_section_end(out);
-}
-
-static void collective_row(const struct prof_job *job, const struct prof_function *f, FILE *out)
-{
-    const double whole = f->waiting + f->moving, share = prof_share(f->waiting, whole);
-    char text[PROF_TEXT];
-    (void)job;
-    fputs("<tr>", out);
-    html_put(out, "td", NULL, "%s", f->name);
-    html_put(out, "td", NULL, "%" PRIu64, f->all.calls);
-    fprintf(out,
-            "<td><span class=\"bar two\"><i class=\"b1\" style=\"width:%.1f%%\"></i><i class=\"b2\" "
-            "style=\"width:%.1f%%\"></i></span></td>",
-            share, 100 - share);
-    html_put(out, "td", NULL, "%s", prof_seconds(f->waiting, text));
-    html_put(out, "td", NULL, "%s", prof_seconds(f->moving, text));
-    if (f->waiting > 0)
-        html_put(out, "td", NULL, "%d (%.0f %%)", f->late, 100 * f->late_share);
-    else
-        html_put(out, "td", NULL, "-");
-    fputs("</tr>\n", out);
-}
-
-void prof_html_collectives(const struct prof_job *job, FILE *out)
-{
-    static const char *const names[] = {"function", "calls",           "",  "waiting",
-                                        "moving",   "waited for rank", NULL};
-    bool any = false;
-    for (size_t i = 0; i < job->nfunctions; i++)
-        any |= job->functions[i].split;
-    if (!any)
-        return;
-    html_section(out, "Collectives: waiting and moving",
-                 "Calls of all ranks of the job; seconds of a rank, on average. Waiting ends when the last "
-                 "rank comes; "
-                 "moving is what the operation takes from then on.");
-    fputs("<div class=\"legend\"><span><i class=\"b1\"></i>waiting for the last rank</span><span><i "
-          "class=\"b2\"></i>moving data</span></div>\n",
-          out);
-    html_head_row(out, names);
-    for (size_t i = 0; i < job->nfunctions; i++)
-        if (job->functions[i].split)
-            collective_row(job, &job->functions[i], out);
-    html_table_end(out);
     html_section_end(out);
 }

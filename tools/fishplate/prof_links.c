@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "html.h"
 #include "cli/json.h"
 #include "prof.h"
-#include "prof_charts.h"
+#include "report.h"
 
 enum { FEW_LINKS = 8, JSON_LINKS = 100 };
 
@@ -97,71 +96,41 @@ static size_t links_count_shown(const struct prof_job *job)
     return job->nlinks < n ? job->nlinks : n;
 }
 
-static void times_text(const struct link_seen *l, char out[PROF_TEXT])
+void prof_report_links(const struct prof_job *job, struct report *r)
 {
-    if (l->times >= 1) /* the other links are faster than the reference */
-        snprintf(out, PROF_TEXT, "%.1f", l->times);
-    else
-        snprintf(out, PROF_TEXT, "-");
-}
-
-void prof_text_links(const struct prof_job *job, FILE *out)
-{
-    char a[PROF_TEXT], b[PROF_TEXT], c[PROF_TEXT], d[PROF_TEXT];
-    if (job->nlinks == 0)
-        return;
-    fprintf(out, "\nSlowest links: messages of 32 KiB and more; compared with links of their kind\n");
-    fprintf(out, "  %6s    %-6s %4s %10s %10s %12s %12s %13s\n", "from", "to", "rail", "messages", "bytes",
-            "rate", "of others", "times slower");
-    for (size_t i = 0; i < links_count_shown(job); i++) {
-        const struct link_seen *l = &job->links[i];
-        times_text(l, d);
-        fprintf(out, "  %6d to %-6d %4d %10" PRIu64 " %10s %10s/s %10s/s %13s  %s%s\n", l->from, l->to,
-                l->rail, l->messages, prof_bytes((double)l->bytes, a), prof_bytes(l->rate, b),
-                prof_bytes(l->others, c), d, l->how, l->slow ? ": slow" : "");
-    }
-    if (job->slow_links == 0)
-        fprintf(out, "  no link is much slower than others of its kind\n");
-    if (slow_host(job))
-        fprintf(out, "  all %zu slow links lead to or from host %s\n", job->slow_links, slow_host(job));
-}
-
-void prof_html_links(const struct prof_job *job, FILE *out)
-{
-    static const char *const names[] = {"from", "to",     "rail",         "messages", "bytes",
-                                        "rate", "others", "times slower", "",         NULL};
+    static const struct report_column columns[] = {
+        {"from", 6},  {"to", 6},         {"hosts", 0},         {"rail", 4}, {"messages", 10}, {"bytes", 10},
+        {"rate", 12}, {"of others", 12}, {"times slower", 13}, {"", -1},    {NULL, 0}};
     char text[PROF_TEXT];
     if (job->nlinks == 0)
         return;
-    html_section(out, "Slowest links",
-                 "Messages of 32 KiB and more. The rate is what moved while messages were under way; others "
-                 "are links of "
-                 "the same kind, with messages of like size, that do not touch the same node; times slower "
-                 "compares the "
-                 "fastest moments of both.");
-    html_head_row(out, names);
+    report_section(
+        r, "Slowest links",
+        "Messages of 32 KiB and more. Others are links of the same kind, with messages of similar size, "
+        "between other nodes; times slower compares the fastest moments of both.");
+    report_table(r, columns);
     for (size_t i = 0; i < links_count_shown(job); i++) {
         const struct link_seen *l = &job->links[i];
-        fputs("<tr>", out);
-        html_put(out, "td", NULL, "%d (%s)", l->from, job->ranks[l->from].host);
-        html_put(out, "td", NULL, "%d (%s)", l->to, job->ranks[l->to].host);
-        html_put(out, "td", NULL, "%d", l->rail);
-        html_put(out, "td", NULL, "%" PRIu64, l->messages);
-        html_put(out, "td", NULL, "%s", prof_bytes((double)l->bytes, text));
-        html_put(out, "td", NULL, "%s/s", prof_bytes(l->rate, text));
-        html_put(out, "td", NULL, l->others > 0 ? "%s/s" : "-", prof_bytes(l->others, text));
-        times_text(l, text);
-        html_put(out, "td", NULL, "%s", text);
-        html_put(out, "td", l->slow ? "slow" : NULL, "%s%s", l->how, l->slow ? ": slow" : "");
-        fputs("</tr>\n", out);
+        report_cell(r, NULL, "%d", l->from);
+        report_cell(r, NULL, "%d", l->to);
+        report_cell(r, NULL, "%s to %s", job->ranks[l->from].host, job->ranks[l->to].host);
+        report_cell(r, NULL, "%d", l->rail);
+        report_cell(r, NULL, "%" PRIu64, l->messages);
+        report_cell(r, NULL, "%s", prof_bytes((double)l->bytes, text));
+        report_cell(r, NULL, "%s/s", prof_bytes(l->rate, text));
+        report_cell(r, NULL, l->others > 0 ? "%s/s" : "-", prof_bytes(l->others, text));
+        if (l->times >= 1) /* the other links are faster than the reference */
+            report_cell(r, NULL, "%.1f", l->times);
+        else
+            report_cell(r, NULL, "-");
+        report_cell(r, l->slow ? "slow" : NULL, "%s%s", l->how, l->slow ? ": slow" : "");
     }
-    html_table_end(out);
+    report_table_end(r);
     if (job->slow_links == 0)
-        html_put(out, "p", NULL, "No link is much slower than others of its kind.");
+        report_line(r, "No link is much slower than others of its kind.");
     else if (slow_host(job))
-        html_put(out, "p", NULL, "All %zu slow links lead to or from host %s.", job->slow_links,
-                 slow_host(job));
-    html_section_end(out);
+        report_line(r, "All %zu slow links lead to or from host %s.", job->slow_links, slow_host(job));
+    report_section_end(r);
 }
 
 void prof_json_links(struct json *j, const struct prof_job *job)

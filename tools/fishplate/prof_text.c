@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "prof.h"
+#include "report.h"
 
-enum { FEW_FUNCTIONS = 20, MATRIX_MAX = 16, FEW_PAIRS = 20 };
+enum { MATRIX_MAX = 16, FEW_PAIRS = 20 };
 
 static void write_head(const struct prof_job *job, FILE *out)
 {
@@ -73,132 +74,6 @@ static void write_run(const struct prof_job *job, FILE *out)
     for (size_t i = 0; i < job->nsettings; i++)
         fprintf(out, " %s", job->settings[i]);
     fprintf(out, job->nsettings ? "\n" : " all as they are by default\n");
-}
-
-static void write_collectives(const struct prof_job *job, FILE *out)
-{
-    char a[PROF_TEXT], b[PROF_TEXT];
-    bool any = false;
-    for (size_t i = 0; i < job->nfunctions; i++) {
-        const struct prof_function *f = &job->functions[i];
-        if (!f->split)
-            continue;
-        if (!any)
-            fprintf(out,
-                    "\nCollectives of all ranks: waiting for the last rank, then moving; time of a rank\n"
-                    "  %-28s %12s %12s %12s %18s\n",
-                    "", "calls", "waiting", "moving", "waited for rank");
-        any = true;
-        fprintf(out, "  %-28s %12" PRIu64 " %12s %12s", f->name, f->all.calls, prof_seconds(f->waiting, a),
-                prof_seconds(f->moving, b));
-        if (f->waiting > 0)
-            fprintf(out, " %10d (%3.0f %%)\n", f->late, 100 * f->late_share);
-        else
-            fprintf(out, " %18s\n", "-");
-    }
-}
-
-static void write_functions(const struct prof_job *job, bool all, FILE *out)
-{
-    char a[PROF_TEXT], b[PROF_TEXT], c[PROF_TEXT], d[PROF_TEXT], share[PROF_TEXT];
-    size_t n = all || job->nfunctions < FEW_FUNCTIONS ? job->nfunctions : FEW_FUNCTIONS;
-    fprintf(out, "\nFunctions: calls of all ranks; time of a rank; imbalance is max / mean - 1\n");
-    fprintf(out, "  %-28s %12s %7s %10s %10s %10s %10s %12s\n", "", "calls", "of MPI", "min", "mean", "max",
-            "imbalance", "longest call");
-    for (size_t i = 0; i < n; i++) {
-        const struct prof_function *f = &job->functions[i];
-        snprintf(share, sizeof(share), f->startup ? "-" : "%.1f %%",
-                 prof_share((double)f->all.ns * 1e-9, job->mpi));
-        fprintf(out, "  %-28s %12" PRIu64 " %7s %10s %10s %10s %8.0f %% %12s\n", f->name, f->all.calls, share,
-                prof_seconds(f->min, a), prof_seconds(f->mean, b), prof_seconds(f->max, c),
-                100 * prof_imbalance(f), prof_seconds((double)f->all.ns_max * 1e-9, d));
-    }
-    if (n < job->nfunctions)
-        fprintf(out, "  and %zu more that took less time; --all shows them\n", job->nfunctions - n);
-}
-
-static void write_classes(const char *name, const struct prof_classes *c, FILE *out)
-{
-    char mean[PROF_TEXT], bytes[PROF_TEXT];
-    fprintf(out, "  %-16s %12" PRIu64 " %12" PRIu64 " %16" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12s %12s\n",
-            name, c->count[0], c->count[1], c->count[2], c->count[3], c->all,
-            prof_bytes((double)c->bytes, bytes),
-            prof_bytes(c->all ? (double)c->bytes / (double)c->all : 0, mean));
-}
-
-static void write_sizes(const struct prof_job *job, FILE *out)
-{
-    const struct prof_classes *p = &job->p2p_classes, *c = &job->coll_classes;
-    fprintf(out, "\nMessage sizes: messages sent; collective calls by what a rank hands in\n");
-    fprintf(out, "  %-16s %12s %12s %16s %12s %12s %12s %12s\n", "", prof_class_names[0], prof_class_names[1],
-            prof_class_names[2], prof_class_names[3], "all", "bytes", "mean");
-    write_classes("point to point", p, out);
-    write_classes("collective", c, out);
-    if (c->all)
-        fprintf(out,
-                "  collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time "
-                "in MPI\n",
-                prof_share((double)c->all, (double)(p->all + c->all)),
-                prof_share((double)c->bytes, (double)(p->bytes + c->bytes)),
-                prof_share(job->kinds[PROF_COLL], job->mpi));
-}
-
-static void write_nonblocking(const struct prof_job *job, FILE *out)
-{
-    char mean[PROF_TEXT];
-    bool any = false;
-    fprintf(out, "\nNonblocking calls\n");
-    for (size_t i = 0; i < job->nfunctions; i++) {
-        const struct prof_function *f = &job->functions[i];
-        if (!f->nonblocking)
-            continue;
-        if (!any)
-            fprintf(out, "  %-28s %12s %12s\n", "", "calls", "mean size");
-        any = true;
-        fprintf(out, "  %-28s %12" PRIu64 " %12s\n", f->name, f->all.calls,
-                prof_bytes(f->all.sized ? (double)f->all.bytes / (double)f->all.sized : 0, mean));
-    }
-    if (!any)
-        fprintf(out, "  none\n");
-}
-
-static void write_waiting(const struct prof_job *job, FILE *out)
-{
-    char a[PROF_TEXT], b[PROF_TEXT], c[PROF_TEXT];
-    bool any = false;
-    fprintf(out, "\nWaiting: in calls that complete, test or probe; blocking calls wait too, see above\n");
-    for (size_t i = 0; i < job->nfunctions; i++) {
-        const struct prof_function *f = &job->functions[i];
-        if (f->kind != PROF_WAIT)
-            continue;
-        if (!any)
-            fprintf(out, "  %-28s %12s %12s %12s %12s %12s\n", "", "calls", "of MPI", "a rank", "a call",
-                    "longest");
-        any = true;
-        fprintf(out, "  %-28s %12" PRIu64 " %10.1f %% %12s %12s %12s\n", f->name, f->all.calls,
-                prof_share((double)f->all.ns * 1e-9, job->mpi), prof_seconds(f->mean, a),
-                prof_seconds((double)f->all.ns * 1e-9 / (double)f->all.calls, b),
-                prof_seconds((double)f->all.ns_max * 1e-9, c));
-    }
-    if (!any)
-        fprintf(out, "  none\n");
-}
-
-static void write_reuse(const struct prof_job *job, FILE *out)
-{
-    const struct prof_reuse *u = &job->reuse;
-    fprintf(out, "\nBuffer reuse: accesses to buffers whose address was used before\n");
-    if (u->accesses)
-        fprintf(out, "  %.2f %% of %" PRIu64 " accesses; %.2f %% weighted by size\n",
-                prof_share((double)u->reused, (double)u->accesses), u->accesses,
-                prof_share((double)u->reused_bytes, (double)u->bytes));
-    else
-        fprintf(out, "  no buffer was used\n");
-    if (u->dropped)
-        fprintf(out,
-                "  %" PRIu64
-                " addresses found no room to be remembered: the true rate may be higher than that\n",
-                u->dropped);
 }
 
 static const struct prof_pair *text_find_pair(const struct prof_pair *pairs, size_t n, int from, int to)
@@ -290,17 +165,12 @@ static void write_carried(const struct prof_job *job, FILE *out)
 
 void prof_write_text(const struct prof_job *job, bool all, FILE *out)
 {
+    struct report r = {.out = out};
     write_head(job, out);
     write_run(job, out);
     write_verdict(job, out);
-    write_collectives(job, out);
-    write_functions(job, all, out);
-    prof_text_sites(job, out);
-    write_sizes(job, out);
-    write_nonblocking(job, out);
-    write_waiting(job, out);
-    write_reuse(job, out);
+    prof_write_tables(job, all, &r);
     write_peers(job, all, out);
     write_carried(job, out);
-    prof_text_links(job, out);
+    prof_report_links(job, &r);
 }

@@ -1,0 +1,258 @@
+/* prof_tables.c: the tables of the report, for a terminal and for the page alike.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "prof.h"
+#include "report.h"
+
+enum { FEW_FUNCTIONS = 20 };
+
+static double stat_seconds(const struct prof_stat *s)
+{
+    return (double)s->ns * 1e-9;
+}
+
+static void cell_seconds(struct report *r, double seconds)
+{
+    char text[PROF_TEXT];
+    report_cell(r, NULL, "%s", prof_seconds(seconds, text));
+}
+
+static void cell_bytes(struct report *r, double bytes, uint64_t count)
+{
+    char text[PROF_TEXT];
+    report_cell(r, NULL, "%s", prof_bytes(count ? bytes / (double)count : 0, text));
+}
+
+static void cell_name(struct report *r, const struct prof_function *f)
+{
+    report_cell(r, NULL, "%s", f->name);
+    report_cell(r, NULL, "%" PRIu64, f->all.calls);
+}
+
+/* The page has a bar in the colour of the function's kind beside the number. */
+static void cell_share(struct report *r, const struct prof_function *f, double share)
+{
+    if (f->startup)
+        report_cell(r, NULL, "-");
+    else if (r->html)
+        report_cell_html(r,
+                         "<span class=\"bar\"><i class=\"b%d\" style=\"width:%.1f%%\"></i></span><span "
+                         "class=\"num\">%.1f %%</span>",
+                         (int)f->kind, share > 100 ? 100 : share, share);
+    else
+        report_cell(r, NULL, "%.1f %%", share);
+}
+
+static bool is_split(const struct prof_function *f)
+{
+    return f->split;
+}
+
+static bool is_nonblocking(const struct prof_function *f)
+{
+    return f->nonblocking;
+}
+
+static bool is_waiting(const struct prof_function *f)
+{
+    return f->kind == PROF_WAIT;
+}
+
+static bool is_any(const struct prof_function *f)
+{
+    (void)f;
+    return true;
+}
+
+static void row_collective(struct report *r, const struct prof_job *job, const struct prof_function *f)
+{
+    const double share = prof_share(f->waiting, f->waiting + f->moving);
+    (void)job;
+    cell_name(r, f);
+    report_cell_html(r,
+                     "<span class=\"bar two\"><i class=\"b1\" style=\"width:%.1f%%\"></i><i class=\"b2\" "
+                     "style=\"width:%.1f%%\"></i></span>",
+                     share, 100 - share);
+    cell_seconds(r, f->waiting);
+    cell_seconds(r, f->moving);
+    if (f->waiting > 0)
+        report_cell(r, NULL, "%d (%.0f %%)", f->late, 100 * f->late_share);
+    else
+        report_cell(r, NULL, "-");
+}
+
+static void row_function(struct report *r, const struct prof_job *job, const struct prof_function *f)
+{
+    cell_name(r, f);
+    cell_share(r, f, prof_share(stat_seconds(&f->all), job->mpi));
+    cell_seconds(r, f->min);
+    cell_seconds(r, f->mean);
+    cell_seconds(r, f->max);
+    report_cell(r, NULL, "%d", f->slowest);
+    report_cell(r, NULL, "%.0f %%", 100 * prof_imbalance(f));
+    cell_seconds(r, (double)f->all.ns_max * 1e-9);
+}
+
+static void row_nonblocking(struct report *r, const struct prof_job *job, const struct prof_function *f)
+{
+    (void)job;
+    cell_name(r, f);
+    cell_bytes(r, (double)f->all.bytes, f->all.sized);
+}
+
+static void row_waiting(struct report *r, const struct prof_job *job, const struct prof_function *f)
+{
+    cell_name(r, f);
+    report_cell(r, NULL, "%.1f %%", prof_share(stat_seconds(&f->all), job->mpi));
+    cell_seconds(r, f->mean);
+    cell_seconds(r, stat_seconds(&f->all) / (double)f->all.calls);
+    cell_seconds(r, (double)f->all.ns_max * 1e-9);
+}
+
+/* A section with a row for each function that belongs to it. */
+struct function_table {
+    const char *title, *about;
+    bool (*belongs)(const struct prof_function *f);
+    void (*row)(struct report *r, const struct prof_job *job, const struct prof_function *f);
+    struct report_column columns[12];
+};
+
+static const struct function_table collective_table = {
+    "Collectives: waiting and moving",
+    "Calls of all ranks; mean time of a rank. Waiting ends when the last rank calls; moving is the rest of "
+    "the call.",
+    is_split,
+    row_collective,
+    {{"function", -28},
+     {"calls", 12},
+     {"", 0},
+     {"waiting", 12},
+     {"moving", 12},
+     {"waited for rank", 18},
+     {NULL, 0}}};
+static const struct function_table all_table = {
+    "Functions",
+    "Calls of all ranks; time of a rank. Imbalance is max / mean - 1.",
+    is_any,
+    row_function,
+    {{"function", -28},
+     {"calls", 12},
+     {"of MPI", 7},
+     {"min", 10},
+     {"mean", 10},
+     {"max", 10},
+     {"slowest rank", 0},
+     {"imbalance", 10},
+     {"longest call", 12},
+     {NULL, 0}}};
+static const struct function_table nonblocking_table = {
+    "Nonblocking calls",
+    "Communication that can overlap with computation; large messages gain most.",
+    is_nonblocking,
+    row_nonblocking,
+    {{"function", -28}, {"calls", 12}, {"mean size", 12}, {NULL, 0}}};
+static const struct function_table waiting_table = {
+    "Waiting",
+    "Calls that complete, test or probe. Blocking calls wait too: their time is in the table of functions.",
+    is_waiting,
+    row_waiting,
+    {{"function", -28},
+     {"calls", 12},
+     {"of MPI", 12},
+     {"a rank", 12},
+     {"a call", 12},
+     {"longest", 12},
+     {NULL, 0}}};
+
+static void write_functions(struct report *r, const struct prof_job *job, const struct function_table *t,
+                            size_t limit)
+{
+    size_t n = 0, shown = 0;
+    for (size_t i = 0; i < job->nfunctions; i++)
+        n += t->belongs(&job->functions[i]);
+    if (n == 0)
+        return;
+    report_section(r, t->title, t->about);
+    report_table(r, t->columns);
+    for (size_t i = 0; i < job->nfunctions && shown < limit; i++)
+        if (t->belongs(&job->functions[i])) {
+            t->row(r, job, &job->functions[i]);
+            shown++;
+        }
+    report_table_end(r);
+    if (shown < n)
+        report_line(r, "and %zu more that took less time; --all shows them", n - shown);
+    report_section_end(r);
+}
+
+static void row_classes(struct report *r, const char *name, const struct prof_classes *c)
+{
+    report_cell(r, NULL, "%s", name);
+    for (int i = 0; i < 4; i++)
+        report_cell(r, NULL, "%" PRIu64, c->count[i]);
+    report_cell(r, NULL, "%" PRIu64, c->all);
+    cell_bytes(r, (double)c->bytes, 1);
+    cell_bytes(r, (double)c->bytes, c->all);
+}
+
+static void write_sizes(struct report *r, const struct prof_job *job)
+{
+    const struct report_column columns[] = {{"", -16},
+                                            {prof_class_names[0], 12},
+                                            {prof_class_names[1], 12},
+                                            {prof_class_names[2], 16},
+                                            {prof_class_names[3], 12},
+                                            {"all", 12},
+                                            {"bytes", 12},
+                                            {"mean", 12},
+                                            {NULL, 0}};
+    const struct prof_classes *p = &job->p2p_classes, *c = &job->coll_classes;
+    report_section(
+        r, "Message sizes",
+        "A message counts at its sender, a collective call at each rank with the bytes of its send buffer, "
+        "or of its receive buffer if it sends none.");
+    report_table(r, columns);
+    row_classes(r, "point to point", p);
+    row_classes(r, "collective", c);
+    report_table_end(r);
+    if (r->html)
+        prof_chart_sizes(job, r->out);
+    if (c->all)
+        report_line(
+            r,
+            "Collective calls are %.1f %% of both, with %.1f %% of the bytes and %.1f %% of the time in MPI.",
+            prof_share((double)c->all, (double)(p->all + c->all)),
+            prof_share((double)c->bytes, (double)(p->bytes + c->bytes)),
+            prof_share(job->kinds[PROF_COLL], job->mpi));
+    report_section_end(r);
+}
+
+static void write_reuse(struct report *r, const struct prof_job *job)
+{
+    const struct prof_reuse *u = &job->reuse;
+    if (!u->accesses)
+        return;
+    report_section(
+        r, "Buffer reuse",
+        "A buffer is reused if its address was used before. Networks register a buffer at its first use.");
+    report_line(r, "%.2f %% of %" PRIu64 " accesses; %.2f %% weighted by size.",
+                prof_share((double)u->reused, (double)u->accesses), u->accesses,
+                prof_share((double)u->reused_bytes, (double)u->bytes));
+    if (u->dropped)
+        report_line(r, "%" PRIu64 " addresses found no room to be remembered: the true rate may be higher.",
+                    u->dropped);
+    report_section_end(r);
+}
+
+void prof_write_tables(const struct prof_job *job, bool all, struct report *r)
+{
+    write_functions(r, job, &collective_table, SIZE_MAX);
+    write_functions(r, job, &all_table, all ? SIZE_MAX : FEW_FUNCTIONS);
+    prof_report_sites(job, r);
+    write_sizes(r, job);
+    write_functions(r, job, &nonblocking_table, SIZE_MAX);
+    write_functions(r, job, &waiting_table, SIZE_MAX);
+    write_reuse(r, job);
+}
