@@ -19,6 +19,7 @@
 
 #include "base/shared_memory.h"
 #include "boot/notice.h"
+#include "local/binding.h"
 #include "local/descend.h"
 #include "local/rankenv.h"
 #include "local/spawn.h"
@@ -341,82 +342,21 @@ static int node_segment(uint32_t node, int *fds, uint32_t *nodes, uint32_t *n)
     return fds[(*n)++];
 }
 
-static void local_print_binding(const struct place *at, const struct cpus *set)
-{
-    char text[256] = "any processor";
-    if (set)
-        topo_format(set, text, sizeof(text));
-    message_print("Rank %u: node %u, local rank %u of %u, processors: %s.", at->rank, at->node,
-                  at->local_rank, at->local_size, text);
-}
-
-static bool plan_has_slots(const struct plan *plan)
-{
-    for (uint32_t i = 0; i < plan->nranks; i++)
-        if (plan->ranks[i].slots && *plan->ranks[i].slots)
-            return true;
-    return false;
-}
-
-/* Ranks without slots keep all processors. */
-static struct cpus *bind_by_file(struct local *h, bool *ok)
-{
-    const struct plan *plan = h->plan;
-    struct cpus *sets = xcalloc(plan->nranks, sizeof(*sets));
-    *ok = true;
-    for (uint32_t i = 0; i < plan->nranks && *ok; i++) {
-        const char *slots = plan->ranks[i].slots;
-        slots = slots && *slots ? slots : "*";
-        char *why = topo_parse_slots(slots, &sets[i]);
-        *ok = why == NULL;
-        if (why) {
-            char *text = xstrf("slot=%s of the rank file: %s", slots, why);
-            h->ev->failed(h->ctx, plan->ranks[i].rank, STATUS_USAGE, text);
-            free(text);
-            free(why);
-        }
-    }
-    return sets;
-}
-
-/* An explicit -bind-to core that would put several ranks on one core is refused, as other launchers do. */
-static struct cpus *bind_ranks(struct local *h, bool *ok)
-{
-    const struct plan *plan = h->plan;
-    const struct topo_request request = {.bind = plan->bind,
-                                         .nranks = plan->nranks,
-                                         .scatter_sockets = plan->scatter_sockets,
-                                         .per = plan->cpus_per_rank,
-                                         .ppr = plan->ppr,
-                                         .ppr_unit = plan->ppr_unit};
-    unsigned cores;
-    struct cpus *sets = topo_bind(&request, &cores);
-    *ok = cores == 0 || plan->oversubscribe || plan->bind == BIND_DEFAULT;
-    if (!*ok) {
-        const char *what = plan->bind == BIND_HWTHREAD ? "hardware thread" : "core";
-        char *why =
-            xstrf("-bind-to %s: %u ranks would share %u %s%s; -oversubscribe permits it, -bind-to none "
-                  "lets them move",
-                  plan->bind == BIND_HWTHREAD ? "hwthread" : "core", plan->nranks, cores, what,
-                  cores == 1 ? "" : "s");
-        h->ev->failed(h->ctx, plan->ranks[0].rank, STATUS_USAGE, why);
-        free(why);
-    }
-    return sets;
-}
-
 void local_start(struct local *h)
 {
     const struct plan *plan = h->plan;
-    bool ok;
-    struct cpus *sets =
-        plan_has_slots(plan) && plan->bind != BIND_NONE ? bind_by_file(h, &ok) : bind_ranks(h, &ok);
+    struct binding_fault fault;
+    struct cpus *sets = binding_of_plan(plan, &fault);
+    bool ok = !fault.why;
+    if (fault.why)
+        h->ev->failed(h->ctx, fault.rank, STATUS_USAGE, fault.why);
+    free(fault.why);
     int *fds = xcalloc(plan->nranks, sizeof(*fds));
     uint32_t *nodes = xcalloc(plan->nranks, sizeof(*nodes)), n = 0;
     for (uint32_t i = 0; i < plan->nranks && ok && !h->ended; i++) {
         const struct cpus *set = sets ? &sets[i] : NULL;
         if (plan->verbose)
-            local_print_binding(&plan->ranks[i], set);
+            binding_print(&plan->ranks[i], set);
         ok = start_rank(h, &h->procs[i], node_segment(plan->ranks[i].node, fds, nodes, &n), set);
     }
     for (uint32_t i = 0; i < n; i++)
