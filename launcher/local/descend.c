@@ -2,7 +2,7 @@
  * the descendants. This is used only when something has to be ended, never in a job that goes well.
  *
  * /proc is opened at the start, and one file descriptor is kept in reserve to read it, because running out of
- * descriptors is a typical reason for ending a job. Without /proc, the kernel is asked for each process
+ * descriptors is a typical reason for ending a job. Without /proc, the kernel is queried for each process
  * number whether it is a child of this process; all descendants become children in the end, because the
  * launcher is a subreaper.
  *
@@ -113,7 +113,7 @@ static bool is_ours(const struct entry *list, size_t n, pid_t pid)
 static size_t signal_by_proc(int sig)
 {
     struct entry *list;
-    size_t n = list_processes(&list), told = 0;
+    size_t n = list_processes(&list), signalled = 0;
     pid_t self = getpid();
     for (bool more = true; more;) {
         more = false;
@@ -122,12 +122,12 @@ static size_t signal_by_proc(int sig)
                 continue;
             if (list[i].parent == self || is_ours(list, n, list[i].parent)) {
                 list[i].ours = more = true;
-                told += kill(list[i].pid, sig) == 0;
+                signalled += kill(list[i].pid, sig) == 0;
             }
         }
     }
     free(list);
-    return told;
+    return signalled;
 }
 
 /* True if a child exists that is not merely waiting to be reaped. */
@@ -150,14 +150,14 @@ static void signal_by_number(int sig)
 
 void descend_signal(int sig)
 {
-    size_t told = 0;
+    size_t signalled = 0;
     if (proc.spare >= 0)
         close(proc.spare);
     proc.spare = -1;
     if (proc.dir)
-        told = signal_by_proc(sig);
+        signalled = signal_by_proc(sig);
     take_spare();
-    if (told == 0 && has_running_child())
+    if (signalled == 0 && has_running_child())
         signal_by_number(sig);
 }
 

@@ -1,4 +1,4 @@
-/* guard.c: the front process forwards signals as bytes on a pipe; the end of the pipe tells the worker that
+/* guard.c: the front process forwards signals as bytes on a pipe; the end of the pipe notifies the worker that
  * the front process is gone. Between the two is the reaper, which does nothing but wait for the worker. All three are
  * subreapers, so that no process of the job can escape by losing its parent: as long as one of the three is left, it ends
  * every descendant of the others. (A control group would not help: when all are gone, nobody writes to its cgroup.kill.)

@@ -1,4 +1,4 @@
-/* call.c: connects to several addresses at the same time, because nothing tells in advance which network is
+/* call.c: connects to several addresses at the same time, because it is unknown in advance which network is
  * the right one. Addresses of this host itself are left out, because a process that answers there is on this
  * host; the loopback address is tried only when no other address reaches mpiexec, for agents on the same
  * machine. When the other end closes the connection the agent tries again, since too many callers (door.c)

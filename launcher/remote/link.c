@@ -64,8 +64,8 @@ enum link_parsed link_parse(const char *data, size_t size, size_t max, struct fr
 static void link_on_beat(void *ctx)
 {
     struct link *k = ctx;
-    k->silent = k->heard ? 0 : k->silent + 1;
-    k->heard = false;
+    k->silent = k->has_received ? 0 : k->silent + 1;
+    k->has_received = false;
     if (k->silent >= BEATS) {
         char why[128];
         snprintf(why, sizeof(why), "no heartbeat arrived from it for %g seconds (-heartbeat)",
@@ -84,7 +84,7 @@ static void start_beats(struct link *k, uint32_t ms)
     if (k->beat_ms || ms == 0 || ms > BEAT_MAX)
         return;
     k->beat_ms = ms;
-    k->heard = true;
+    k->has_received = true;
     k->beat = (struct timer){.fn = link_on_beat, .ctx = k};
     setsockopt(k->w.fd, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof(off)); /* the beats are instead */
     link_on_beat(k);
@@ -155,7 +155,7 @@ static void link_on_event(void *ctx, uint32_t events)
         link_fail(k, n == 0 ? "the connection was closed" : strerror(errno));
         return;
     }
-    k->heard = true;
+    k->has_received = true;
     buf_add(&k->in, data, (size_t)n);
     take_frames(k);
 }

@@ -1,5 +1,5 @@
 /* link.h: the connection between mpiexec and an agent, or between two agents: frames with a type, a host, a
- * rank and bytes, over TCP. Both ends use the same code; the enum says what the frames mean. The host is the
+ * rank and bytes, over TCP. Both ends use the same code; the enum lists the types of frames. The host is the
  * destination or the source of the frame; agents in between forward it without looking inside. After both
  * ends have proved themselves (proof.h), each frame ends with an authentication code of SEAL_SIZE bytes.
  *
@@ -62,9 +62,9 @@ struct link {
     bool sealed; /* until then only short frames are accepted, and nothing but a greeting is sent */
     struct seal seal_in, seal_out;
     struct timer beat;
-    uint32_t beat_ms; /* 0: none are sent, nor expected */
-    unsigned silent;  /* consecutive beat intervals without received data */
-    bool heard;       /* data arrived since the last beat */
+    uint32_t beat_ms;  /* 0: none are sent, nor expected */
+    unsigned silent;   /* consecutive beat intervals without received data */
+    bool has_received; /* data arrived since the last beat */
     void (*frame)(void *ctx, const struct frame_head *head, const char *data);
     void (*closed)(void *ctx, const char *why);
     void (*drained)(void *ctx); /* nothing waits to be sent any more; may be NULL */

@@ -55,7 +55,7 @@ expect_line err 'line 4 of bad.txt'
     echo end
 } >claims.txt
 expect_status 1 "$BIN/fishplate" prof --read claims.txt
-expect_line err 'line 71 of claims.txt .* of more functions than a job calls'
+expect_line err 'line 71 of claims.txt .* more functions than a job calls'
 
 # A job on two nodes, with known sums.
 cat >nodes.txt <<'END'

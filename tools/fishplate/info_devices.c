@@ -13,7 +13,7 @@
 
 enum { TAG = 1 };
 
-/* What one node told, and the nodes after it. */
+/* The report of one node, and the list of the nodes after it. */
 struct node {
     struct node *next;
     char host[MPI_MAX_PROCESSOR_NAME];
@@ -72,7 +72,7 @@ static struct node *receive_node(int rank)
     return n;
 }
 
-/* The first rank of each node tells rank 0, which is one itself. */
+/* The first rank of each node sends a report to rank 0, which is such a rank too. */
 static void devices_gather(void)
 {
     MPI_Comm node;

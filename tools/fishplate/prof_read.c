@@ -347,8 +347,8 @@ bool prof_read_file(const char *path, struct prof_job **jobs)
     fclose(in);
     if (!good)
         fprintf(stderr,
-                "fishplate prof: line %d of %s is not what the profiler of this version writes, or tells of "
-                "a rank twice, or of more functions than a job calls. Give the files of one run.\n",
+                "fishplate prof: line %d of %s is not what the profiler of this version writes, or describes "
+                "a rank twice, or more functions than a job calls. Give the files of one run.\n",
                 number, path);
     else if (r.inside)
         fprintf(stderr,

@@ -115,16 +115,16 @@ static const struct facts *comms_get_facts(MPI_Comm comm)
     prof_unlock(locked);
     if (f)
         return f;
-    struct facts *asked = comms_query(comm);
+    struct facts *found = comms_query(comm);
     locked = prof_lock();
     struct facts **at = comms_find_slot(comm);
     if (!*at) {
-        *at = asked;
-        asked = NULL;
+        *at = found;
+        found = NULL;
     }
     f = *at;
     prof_unlock(locked);
-    facts_free(asked); /* another thread was faster */
+    facts_free(found); /* another thread was faster */
     return f;
 }
 

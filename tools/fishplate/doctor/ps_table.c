@@ -187,7 +187,7 @@ static struct owner table_find_owner(const struct look *l)
 
 void ps_job(FILE *out, const struct look *now, const struct look *before, int lines)
 {
-    uint32_t told = 0;
+    uint32_t shown = 0;
     const uint32_t most = lines > 7 ? (uint32_t)lines - 6 : now->ranks;
     fprintf(out, "Job %s: %u rank%s", now->job, now->ranks, now->ranks == 1 ? "" : "s");
     if (now->seen < now->ranks)
@@ -201,11 +201,11 @@ void ps_job(FILE *out, const struct look *now, const struct look *before, int li
     for (uint32_t r = 0; r < now->ranks; r++) {
         if (!now->of[r])
             continue;
-        if (told++ < most)
+        if (shown++ < most)
             rank_line(out, now->of[r], before->of[r]);
     }
-    if (told > most)
-        fprintf(out, "... and %u more ranks\n", told - most);
+    if (shown > most)
+        fprintf(out, "... and %u more ranks\n", shown - most);
     table_print_late_ranks(out, now, before);
     ps_links(out, now);
 }

@@ -22,7 +22,7 @@ struct answer {
 bool answer_make(const struct look *before, const struct look *now, double apart, struct answer *out);
 void answer_free(struct answer *a);
 
-/* Is anything wrong that will not mend itself? */
+/* Is there a problem that does not resolve by itself? */
 bool answer_hangs(const struct answer *a);
 
 void answer_text(FILE *out, const struct answer *a);

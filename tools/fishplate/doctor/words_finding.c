@@ -140,10 +140,10 @@ void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const 
                        const char *before)
 {
     const struct page *page = t->why->rank[rank].page;
-    int told = 0;
+    int shown = 0;
     if (item->kind != PAGE_RECV && item->kind != PAGE_PROBE)
         return;
-    for (uint32_t i = 0; i < page->nmessages && told < NEAR_MAX; i++) {
+    for (uint32_t i = 0; i < page->nmessages && shown < NEAR_MAX; i++) {
         const struct page_message *m = &page->messages_waiting[i];
         if (item->peer != PAGE_ANY && m->peer != item->peer)
             continue;
@@ -151,21 +151,21 @@ void words_near_misses(FILE *out, const struct telling *t, uint32_t rank, const 
         words_bytes(out, m->bytes);
         fprintf(out, " from %d has arrived, but it", m->peer);
         finding_print_mismatch(out, item, m->tag, m->context, context_label(page, m->context));
-        told++;
+        shown++;
     }
     if (item->peer < 0 || (uint32_t)item->peer >= t->why->n)
         return;
     const struct page_wait *theirs = why_wait(&t->why->rank[item->peer]);
-    for (uint32_t k = 0; theirs && k < theirs->nitems && told < NEAR_MAX; k++) {
+    for (uint32_t k = 0; theirs && k < theirs->nitems && shown < NEAR_MAX; k++) {
         const struct page_item *send = &theirs->items[k];
         if (send->kind != PAGE_SEND || send->peer != (int32_t)rank)
             continue;
         fprintf(out, "%sthe message that %d is sending", before, item->peer);
         finding_print_mismatch(out, item, send->tag, send->context,
                                context_label(t->why->rank[item->peer].page, send->context));
-        told++;
+        shown++;
     }
-    if (told == 0 && t->why->rank[item->peer].page && item->tag >= 0)
+    if (shown == 0 && t->why->rank[item->peer].page && item->tag >= 0)
         fprintf(out, "%srank %d has sent nothing that fits, or it has been received already\n", before,
                 item->peer);
 }
