@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,9 +38,11 @@ struct name {
     char file[HEX_SIZE];
 };
 
-/* The process that published a name: its machine, its number on that machine, and when it was started. */
+#define MACHINE_SIZE 64
+
+/* The process that published a name: its machine and process-id namespace, its number there, and when it was started. */
 struct owner {
-    char machine[64];
+    char machine[MACHINE_SIZE];
     long pid;
     unsigned long long started;
 };
@@ -93,14 +96,18 @@ static void file_of(const char *service, char file[HEX_SIZE])
         snprintf(file + 2 * i, 3, "%02x", digest[i]);
 }
 
-static void this_machine(char *out, size_t size)
+/* Where a process can be checked by its number: the boot of the machine and the process-id namespace. */
+static void this_machine(char out[MACHINE_SIZE])
 {
+    char boot[40] = "unknown", space[24] = "";
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (!f || !fgets(out, (int)size, f))
-        snprintf(out, size, "unknown");
-    out[strcspn(out, "\n")] = '\0';
+    if (f && fgets(boot, sizeof(boot), f))
+        boot[strcspn(boot, "\n")] = '\0';
     if (f)
         fclose(f);
+    const ssize_t n = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
+    space[MAX(n, 0)] = '\0'; /* "pid:[4026531836]" */
+    snprintf(out, MACHINE_SIZE, "%s%s", boot, space);
 }
 
 /* The start time of a process in ticks; 0 if there is no such process. */
@@ -121,8 +128,8 @@ static unsigned long long start_of(long pid)
 /* True if the publisher may still run. A process of another machine counts as running: only that machine can check. */
 static bool owner_lives(const struct owner *o)
 {
-    char machine[64];
-    this_machine(machine, sizeof(machine));
+    char machine[MACHINE_SIZE];
+    this_machine(machine);
     return strcmp(machine, o->machine) != 0 || start_of(o->pid) == o->started;
 }
 
@@ -148,8 +155,8 @@ static bool file_read(int fd, struct owner *o, char *port)
 /* Returns 0 or an errno. */
 static int file_write(int folder, const char *file, const char *port)
 {
-    char text[FILE_MAX], machine[64];
-    this_machine(machine, sizeof(machine));
+    char text[FILE_MAX], machine[MACHINE_SIZE];
+    this_machine(machine);
     const int len = snprintf(text, sizeof(text), "fishplate-name 1 %s %ld %llu\n%s\n", machine,
                              (long)getpid(), start_of(getpid()), port);
     const int fd = ownfile_create(folder, file, O_WRONLY);
@@ -195,8 +202,10 @@ static bool file_remove_stale(int folder, const char *file)
 static int publish_in(int folder, const char *file, const char *port)
 {
     char fresh[HEX_SIZE + 32];
-    snprintf(fresh, sizeof(fresh), "%s.%ld", file, (long)getpid());
-    unlinkat(folder, fresh, 0); /* left by a process that had this number before */
+    uint64_t number; /* a process's number is not unique among hosts and containers that share the folder */
+    if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+        return EAGAIN;
+    snprintf(fresh, sizeof(fresh), "%s.%016llx", file, (unsigned long long)number);
     int error = file_write(folder, fresh, port);
     if (error)
         return error;

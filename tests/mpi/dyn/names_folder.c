@@ -82,6 +82,16 @@ int main(int argc, char **argv)
     EXPECT_EQ(MPI_Publish_name("service", MPI_INFO_NULL, "true port"), MPI_SUCCESS);
     plant_false_port(own, open_to_all);
 
+    /* What a process of the same number on another host writes at this moment, before it links the name. */
+    static const char hash[] =
+        "16367aacb67a4a017c8da8ab95682ccb390863780f7114dda0a0e0c55644c7c4"; /* "second" */
+    char other[2 * PATH_MAX];
+    snprintf(other, sizeof(other), "%s/%s.%d", own, hash, (int)getpid());
+    EXPECT(mknod(other, S_IFREG | 0600, 0) == 0);
+    EXPECT_EQ(MPI_Publish_name("second", MPI_INFO_NULL, "second port"), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Unpublish_name("second", MPI_INFO_NULL, "second port"), MPI_SUCCESS);
+    EXPECT(unlink(other) == 0);
+
     pthread_t thread;
     int right = 0, wrong = 0, published = 0;
     pthread_create(&thread, NULL, exchange_folders, NULL);
