@@ -19,7 +19,7 @@ int cmd_stat(const struct options *o);
 int cmd_key(char **argv);
 int cmd_info(const struct options *o);
 
-/* Reads SOFTIB_FABRIC and SOFTIB_NODE; says what is wrong with them. */
+/* Reads SOFTIB_FABRIC and SOFTIB_NODE; prints what is wrong with them. */
 bool tool_fabric(struct fabric *f);
 /* The registry of the running fabric, NULL when no process is in it. */
 struct registry *tool_registry(const struct fabric *f, uint64_t *key);

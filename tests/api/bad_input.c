@@ -92,13 +92,13 @@ static void test_objects(MPI_Comm comm)
     EXPECT_EQ(MPI_Get_count(NULL, MPI_INT, &value), MPI_ERR_ARG);
 }
 
-static MPI_Comm heard_on;
-static int heard;
+static MPI_Comm handled_comm;
+static int handled_code;
 
-static void bad_input_listen(MPI_Comm *comm, int *code, ...)
+static void record_error(MPI_Comm *comm, int *code, ...)
 {
-    heard_on = *comm;
-    heard = *code;
+    handled_comm = *comm;
+    handled_code = *code;
 }
 
 /* An error on a communicator goes to its handler, one without a valid object to MPI_COMM_SELF's. */
@@ -109,19 +109,19 @@ static void test_handlers(void)
     char text[MPI_MAX_ERROR_STRING];
     int length;
     EXPECT_EQ(MPI_Comm_dup(MPI_COMM_WORLD, &dup), MPI_SUCCESS);
-    EXPECT_EQ(MPI_Comm_create_errhandler(bad_input_listen, &handler), MPI_SUCCESS);
+    EXPECT_EQ(MPI_Comm_create_errhandler(record_error, &handler), MPI_SUCCESS);
     EXPECT_EQ(MPI_Comm_set_errhandler(dup, handler), MPI_SUCCESS);
     EXPECT_EQ(MPI_Send(&byte, 1, MPI_BYTE, 0, -5, dup), MPI_ERR_TAG);
-    EXPECT_EQ(heard, MPI_ERR_TAG);
-    EXPECT(heard_on == dup);
+    EXPECT_EQ(handled_code, MPI_ERR_TAG);
+    EXPECT(handled_comm == dup);
     EXPECT_EQ(MPI_Error_string(MPI_ERR_TAG, text, &length), MPI_SUCCESS);
     EXPECT(strstr(text, "tag is -5"));
-    heard = 0;
+    handled_code = 0;
     EXPECT_EQ(MPI_Send(&byte, 1, MPI_BYTE, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM);
-    EXPECT_EQ(heard, 0);
+    EXPECT_EQ(handled_code, 0);
     EXPECT_EQ(MPI_Comm_set_errhandler(MPI_COMM_SELF, handler), MPI_SUCCESS);
     EXPECT_EQ(MPI_Send(&byte, 1, MPI_BYTE, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM);
-    EXPECT_EQ(heard, MPI_ERR_COMM);
+    EXPECT_EQ(handled_code, MPI_ERR_COMM);
     EXPECT_EQ(MPI_Errhandler_free(&handler), MPI_SUCCESS);
     EXPECT_EQ(MPI_Comm_free(&dup), MPI_SUCCESS);
 }

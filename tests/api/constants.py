@@ -69,7 +69,7 @@ static void check(const char *name, intptr_t found, intptr_t wanted)
     if (found == wanted)
         return;
     failures++;
-    printf("%s is %#lx, the table says %#lx\\n", name, (unsigned long)found, (unsigned long)wanted);
+    printf("%s is %#lx, the table has %#lx\\n", name, (unsigned long)found, (unsigned long)wanted);
 }
 
 static void check_used(const void *variable)

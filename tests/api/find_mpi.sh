@@ -8,8 +8,8 @@ prefix=$1 sample=$2 work=$3 cmake=$4
 failed=0
 rm -rf "$work" && mkdir -p "$work" || exit 1
 
-# says PROGRAM: it runs with our library
-says() {
+# expect_fishplate PROGRAM: it must run with our library
+expect_fishplate() {
     case $("$1") in
     Fishplate*) ;;
     *) echo "$1 did not run with Fishplate"; failed=1 ;;
@@ -24,15 +24,15 @@ build() {
 
 PATH=$prefix/bin:$PATH
 build findmpi "MPI_HOME=$prefix" "USE_PACKAGE=OFF"
-says "$work/findmpi/sample_c"
-says "$work/findmpi/sample_cxx"
+expect_fishplate "$work/findmpi/sample_c"
+expect_fishplate "$work/findmpi/sample_cxx"
 build package "CMAKE_PREFIX_PATH=$prefix" "USE_PACKAGE=ON"
-says "$work/package/sample_c"
+expect_fishplate "$work/package/sample_c"
 
 if command -v pkg-config >/dev/null; then
     PKG_CONFIG_PATH=$(dirname "$(find "$prefix"/lib* -name fishplate.pc | head -n 1)")
     export PKG_CONFIG_PATH
     # shellcheck disable=SC2046 # several flags
-    cc "$sample/sample.c" $(pkg-config --cflags --libs mpi-c) -o "$work/by-pkg-config" && says "$work/by-pkg-config" || failed=1
+    cc "$sample/sample.c" $(pkg-config --cflags --libs mpi-c) -o "$work/by-pkg-config" && expect_fishplate "$work/by-pkg-config" || failed=1
 fi
 exit $failed

@@ -225,8 +225,8 @@ static void test_match(struct machine *m, int index)
         if (s->count > 0)
             memcpy(&b->mem[r->buf].v[r->at], &a->mem[s->buf].v[s->at],
                    (size_t)s->count * sizeof(struct value));
-        b->heard[0] |= a->heard[0];
-        b->heard[1] |= a->heard[1];
+        b->arrived[0] |= a->arrived[0];
+        b->arrived[1] |= a->arrived[1];
         a->pending--;
         b->pending--;
     }
@@ -273,7 +273,7 @@ bool machine_run(struct machine *m)
 {
     for (int p = 0; p < m->nprocs; p++) {
         machine_buffer(m, p, BUF_TEMP, m->procs[p].sched.temp, false);
-        m->procs[p].heard[p >= m->size] |= 1ull << (p >= m->size ? p - m->size : p);
+        m->procs[p].arrived[p >= m->size] |= 1ull << (p >= m->size ? p - m->size : p);
         if (m->procs[p].sched.failed)
             machine_fail(m, "out of memory");
     }

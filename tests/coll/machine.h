@@ -47,7 +47,7 @@ struct process {
     struct memory mem[SCHED_BUFS];
     uint32_t next;
     int pending;
-    uint64_t heard[2]; /* barrier: whom we know to have arrived, by group */
+    uint64_t arrived[2]; /* barrier: bit set of the ranks known to have arrived, by group */
     struct flight *flights;
     int nflights, cflights;
     bool done;

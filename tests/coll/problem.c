@@ -245,7 +245,7 @@ static void problem_verify(struct setup *s, const struct problem *p, int proc)
     const uint64_t all[2] = {p->size == 64 ? ~0ull : (1ull << p->size) - 1, (1ull << p->remote_size) - 1};
     switch (shape->kind) {
     case COLL_BARRIER:
-        if (s->m.procs[proc].heard[0] != all[0] || s->m.procs[proc].heard[1] != all[1])
+        if (s->m.procs[proc].arrived[0] != all[0] || s->m.procs[proc].arrived[1] != all[1])
             machine_fail(&s->m, "rank %d leaves before everyone has arrived", proc);
         break;
     case COLL_BCAST:

@@ -98,7 +98,7 @@ int selftest(void)
             mistakes[i].make(&m.procs[r].sched, r);
         }
         if (machine_run(&m) || !strstr(m.error, mistakes[i].wanted)) {
-            printf("FAIL selftest '%s': the checker says '%s'\n", mistakes[i].name, m.error);
+            printf("FAIL selftest '%s': the checker reports '%s'\n", mistakes[i].name, m.error);
             missed++;
         }
         machine_close(&m);

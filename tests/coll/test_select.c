@@ -205,7 +205,7 @@ static void file_of_rules(void)
 static void bad_files_are_refused(void)
 {
     static const struct {
-        const char *text, *says;
+        const char *text, *expected;
     } bad[] = {
         {"# fine\nalreduce ring\n", "line 2 of "},
         {"alreduce ring\n", "did you mean 'allreduce'"},
@@ -222,9 +222,9 @@ static void bad_files_are_refused(void)
     char path[64];
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         EXPECT_EQ(set_file(bad[i].text, "", path), MPI_ERR_ARG);
-        const char *said = err_detail(MPI_ERR_ARG);
-        if (!strstr(said, bad[i].says) || !strstr(said, path)) {
-            printf("'%s' gives: %s\n", bad[i].text, said);
+        const char *message = err_detail(MPI_ERR_ARG);
+        if (!strstr(message, bad[i].expected) || !strstr(message, path)) {
+            printf("'%s' gives: %s\n", bad[i].text, message);
             test_failures++;
         }
     }

@@ -1,5 +1,5 @@
-! Partitioned messages from and into array sections. Partitions are filled after the start, one by one, and looked at as
-! they arrive; they end inside columns of the section, so that no two look alike.
+! Partitioned messages from and into array sections. Partitions are filled after the start, one by one, and checked as
+! they arrive; they end inside columns of the section, so that no two have the same shape.
 ! ranks: 2
 ! SPDX-License-Identifier: Apache-2.0
 program partitioned
@@ -26,7 +26,7 @@ program partitioned
       b = -1
       want = -1
       call MPI_Startall(2, r)
-      ! from the last to the first; in the third round in three different ways
+      ! from the last to the first; in the third round by MPI_Pready, MPI_Pready_range and MPI_Pready_list
       do i = n - 1, 0, -1
         call fill(i)
         if (round < 3) call MPI_Pready(i, r(1))

@@ -1,4 +1,4 @@
-! Fortran and C in one program: a C tool that defines MPI_Send sees Fortran's calls in all three ways but not PMPI's,
+! Fortran and C in one program: a C tool that defines MPI_Send intercepts Fortran's calls through all three interfaces but not those of PMPI,
 ! attributes cross over, handles convert, and Fortran's sentinels are known to C.
 ! ranks: 2
 ! SPDX-License-Identifier: Apache-2.0

@@ -1,5 +1,5 @@
-/* poor.c: an adapter that can do less: a libibverbs that stands before softib's and takes away what the
- * environment says, to be named in FISHPLATE_VERBS. What is not here is found in softib, on which it depends.
+/* poor.c: an adapter with fewer features: a libibverbs, named in FISHPLATE_VERBS, that wraps the one of softib and removes the
+ * features that these variables select. All other functions are those of softib, on which it depends.
  *
  *     POOR_INLINE=n   largest inline request; more is refused, as some adapters do
  *     POOR_QP_WR=n    entries of a queue

@@ -11,9 +11,9 @@
  * With "freed" before it, the port goes down when flags were written into memory that is given up since: nobody knows that they have
  * arrived, and they must not be missed.
  *
- * With "unseen" before it, the last rank finds the port down when frames have come in through it that it has not looked at.
+ * With "unseen" before it, the last rank finds the port down when frames have come in through it that it has not polled.
  *
- * With "told" before two of them, it finds the second port down so, and is told first that the peer's, the first one, is down too.
+ * With "notified" before two of them, the same for the second port, after rank 0 has reported that the first one, its own, is down.
  *
  * With "closed" before it, rank 1 agrees to close its connection to rank 0 while its port is down: that is lost, and rank 0 must find
  * out.
@@ -108,8 +108,8 @@ static void rails_lose(const char *name, MPI_T_pvar_handle losses)
     EXPECT(counter(losses) > before);
 }
 
-/* Rank 0 was told by its adapter that they have arrived, and has forgotten them. Where it loses a port of its own before, the last
- * rank makes no call until all are there: what it finds first is that. */
+/* The adapter of rank 0 has reported that the frames arrived, so rank 0 keeps no copies of them. If rank 0 loses a port first (`other`),
+ * the last rank makes no call until frames and report are there, and handles the report first. */
 static void test_unseen(const char *name, const char *other, MPI_T_pvar_handle losses)
 {
     int last = mpitest_size - 1, length = sizes[1];
@@ -168,7 +168,8 @@ static void test_ping(int other)
         MPI_Recv(&word, 1, MPI_INT, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Rank 0 may have one connection: that to rank 2 takes the place of that to rank 1, which makes no call until it was asked. */
+/* Rank 0 may have one connection: the connection to rank 2 replaces the one to rank 1, and rank 1 makes no call until the request to close has
+ * been sent. */
 static void test_closed(const char *name)
 {
     MPI_T_pvar_handle closes = counter_open("ib_connections_closed");
@@ -248,7 +249,7 @@ int main(int argc, char **argv)
             test_unseen(argv[++a], NULL, losses);
             continue;
         }
-        if (strcmp(argv[a], "told") == 0) {
+        if (strcmp(argv[a], "notified") == 0) {
             a += 2;
             test_unseen(argv[a], argv[a - 1], losses);
             continue;

@@ -99,7 +99,7 @@ for way in turns auto; do
 done
 # The same, and it receives the report about the peer's port before it checks its own.
 job 2 2 "FISHPLATE_VERBS=$POOR" POOR_POLL=1 FISHPLATE_LAB=IB_SIGNAL_EVERY=1,IB_MESSAGES=turns FISHPLATE_IB_POLLSET=0 \
-    -hcas 3x1GB/s "$rails" joined told node0/hca2/1 node1/hca1/1
+    -hcas 3x1GB/s "$rails" joined notified node0/hca2/1 node1/hca1/1
 expect_rc 0
 
 # One end has one port, the other two; and two ends whose second ports do not meet.

@@ -64,8 +64,8 @@ def few_cores():
 
 
 def processors(way):
-    """Two, but one where the host's one free core would run both in turn, a tenth of a second each: what one says to the other would
-    wait so long. (Ranks that give up their turns were seen to keep soft-RoCE from running for 20 s.)"""
+    """Two; one if the guest is emulated on a host with few cores: there one host thread runs both in turn, a tenth of a second each, and
+    each message between them waits that long. (Ranks that yield were seen to keep soft-RoCE from running for 20 s.)"""
     return "1" if way == "emulation" and few_cores() else "2"
 
 

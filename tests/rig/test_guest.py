@@ -57,24 +57,24 @@ class Boot(unittest.TestCase):
         with open(image.qemu(), "w") as f:
             f.write(QEMU.format(kvm=kvm, emulated=emulated, log=self.log))
         os.chmod(image.qemu(), 0o755)
-        jobs, told = [guest.Job(n, "none", 600, "true", n in can_wait) for n in ("first", "second", "third")], []
+        jobs, reported = [guest.Job(n, "none", 600, "true", n in can_wait) for n in ("first", "second", "third")], []
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            guest.run_all(os.path.join(self.scratch.name, "rig"), "build", jobs, told.append)
-        self.assertEqual(sorted(told, key=jobs.index), jobs)
+            guest.run_all(os.path.join(self.scratch.name, "rig"), "build", jobs, reported.append)
+        self.assertEqual(sorted(reported, key=jobs.index), jobs)
         with open(self.log) as f:
             return jobs, out.getvalue(), f.read().split()
 
     def check_fallback(self, kvm, reason, starts):
-        jobs, out, ways = self.run_jobs(kvm, "boots")
+        jobs, out, starts_seen = self.run_jobs(kvm, "boots")
         self.assertEqual([j.status for j in jobs], [0, 0, 0])
-        self.assertEqual(ways, starts)
+        self.assertEqual(starts_seen, starts)
         self.assertEqual(out.count("\n"), 1, out)
         self.assertIn("emulated from here on", out)
         self.assertIn(reason, out)
 
     def test_kvm_that_works_is_used(self):
-        _, out, ways = self.run_jobs("boots", "panic")
-        self.assertEqual((out, ways), ("", ["boots"]))
+        _, out, starts_seen = self.run_jobs("boots", "panic")
+        self.assertEqual((out, starts_seen), ("", ["boots"]))
 
     def test_kvm_that_reports_an_internal_error(self):
         self.check_fallback("error", "KVM internal error", ["error", "boots"])
@@ -82,7 +82,7 @@ class Boot(unittest.TestCase):
     def test_kvm_that_breaks_during_a_job_blames_no_job(self):
         self.check_fallback("breaks", "KVM internal error", ["breaks", "boots"])
 
-    def test_kvm_that_says_nothing(self):
+    def test_kvm_that_prints_nothing(self):
         self.check_fallback("silent", "said nothing in 1 s", ["silent", "boots"])
 
     def test_kvm_that_does_not_open(self):

@@ -25,9 +25,9 @@
 static uint64_t seed, rng, now;
 static struct softib_switch sw, leaf[LEAVES];
 static unsigned leaves; /* below sw; 0: the hosts are at sw */
-enum { TO_SWITCH, TO_HOST, TO_TOP, TO_LEAF, WAYS };
-static struct softib_packet wire[WAYS][WIRE];
-static int on_wire[WAYS];
+enum { TO_SWITCH, TO_HOST, TO_TOP, TO_LEAF, DIRECTIONS };
+static struct softib_packet wire[DIRECTIONS][WIRE];
+static int on_wire[DIRECTIONS];
 
 static unsigned barrier_logic_random(unsigned n)
 {
@@ -37,11 +37,11 @@ static unsigned barrier_logic_random(unsigned n)
     return (unsigned)(rng >> 33) % n;
 }
 
-static void barrier_logic_put(int way, const struct softib_packet *p)
+static void barrier_logic_put(int direction, const struct softib_packet *p)
 {
     for (unsigned copies = barrier_logic_random(10) ? 1 : 2; copies; copies--)
-        if (barrier_logic_random(100) >= 20 && on_wire[way] < WIRE) /* a fifth is lost */
-            wire[way][on_wire[way]++] = *p;
+        if (barrier_logic_random(100) >= 20 && on_wire[direction] < WIRE) /* a fifth is lost */
+            wire[direction][on_wire[direction]++] = *p;
 }
 
 static void barrier_logic_emit(void *arg, const struct softib_packet *p)
@@ -118,18 +118,18 @@ static void host_step(unsigned n)
     }
 }
 
-static void barrier_logic_carry(int way)
+static void barrier_logic_carry(int direction)
 {
-    if (!on_wire[way])
+    if (!on_wire[direction])
         return;
-    int k = (int)barrier_logic_random((unsigned)on_wire[way]); /* any of them: the wire reorders */
-    struct softib_packet p = wire[way][k];
-    wire[way][k] = wire[way][--on_wire[way]];
-    if (way == TO_SWITCH && leaves)
+    int k = (int)barrier_logic_random((unsigned)on_wire[direction]); /* any of them: the wire reorders */
+    struct softib_packet p = wire[direction][k];
+    wire[direction][k] = wire[direction][--on_wire[direction]];
+    if (direction == TO_SWITCH && leaves)
         softib_leaf_packet(&leaf[p.port % leaves], &p, now, barrier_logic_emit, barrier_logic_put_up, NULL);
-    else if (way == TO_SWITCH || way == TO_TOP)
+    else if (direction == TO_SWITCH || direction == TO_TOP)
         softib_switch_packet(&sw, &p, now, leaves ? barrier_logic_port_down : barrier_logic_emit, NULL);
-    else if (way == TO_LEAF)
+    else if (direction == TO_LEAF)
         softib_leaf_answer(&leaf[p.port], &p, now, barrier_logic_emit, barrier_logic_put_up, NULL);
     else if (p.type != SOFTIB_GET_ID_ACK)
         host_packet(&p);
@@ -182,8 +182,8 @@ static void one_seed(void)
             FAIL("the barrier does not end");
         now += 2000;
         host_step(barrier_logic_random(HOSTS));
-        for (int way = 0; way < WAYS; way++)
-            barrier_logic_carry(way);
+        for (int direction = 0; direction < DIRECTIONS; direction++)
+            barrier_logic_carry(direction);
         if (steps % 64)
             continue;
         softib_switch_tick(&sw, now, leaves ? barrier_logic_port_down : barrier_logic_emit, NULL);

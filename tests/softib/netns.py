@@ -128,9 +128,9 @@ def test_addresses():
     second_network()
     inside = ("ip", "netns", "exec")
     port = free_port()
-    keeper = start([*inside, B, "ibv_rc_pingpong", "-p", port], env=env(CANDIDATES, 1))
+    member = start([*inside, B, "ibv_rc_pingpong", "-p", port], env=env(CANDIDATES, 1))
     try:
-        wait_until(lambda: listening(port, keeper.pid), "the keeper", keeper)
+        wait_until(lambda: listening(port, member.pid), "the member", member)
         for t in ("t_rc_ops", "t_ud", "t_stress"):
             once([*inside, A, os.path.join(VERBS, t)],
                  env=env(CANDIDATES, VERBS_NODES=2, VERBS_NETNS1=f"/run/netns/{B}"))
@@ -145,8 +145,8 @@ def test_addresses():
         ports = {p["port"]: p["unreachable"] for p in json.loads(stat.stdout)["ports"]}
         assert ports["node1/hca0/1"] >= 2, ports
     finally:
-        keeper.kill()
-        keeper.communicate()
+        member.kill()
+        member.communicate()
 
 
 def test_barrier():

@@ -18,7 +18,7 @@
 #define ROUNDS   100u
 #define VICTIMS  12u
 
-enum way { POLLS, SLEEPS, IS_LATE, COMES_AND_GOES, WAYS };
+enum behaviour { POLLS, SLEEPS, IS_LATE, COMES_AND_GOES, BEHAVIOURS };
 
 struct packet {
     uint64_t number;
@@ -90,11 +90,11 @@ static void wait_for_event(struct end *e)
     ibv_ack_cq_events(cq, 1);
 }
 
-static struct ibv_wc next_completion(struct end *e, enum way way)
+static struct ibv_wc next_completion(struct end *e, enum behaviour behaviour)
 {
     struct ibv_wc wc;
     while (ibv_poll_cq(e->cq, 1, &wc) != 1) {
-        if (way != SLEEPS)
+        if (behaviour != SLEEPS)
             continue;
         CHECK(!ibv_req_notify_cq(e->cq, 0));
         if (ibv_poll_cq(e->cq, 1, &wc) == 1)
@@ -134,21 +134,21 @@ static void comes_and_goes(struct end *e)
     }
 }
 
-static void test_member(int fd, enum way way)
+static void test_member(int fd, enum behaviour behaviour)
 {
     struct end e;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     end_open(&e);
     for (uint64_t i = 0; i < RECEIVES; i++)
         lane_repost(&e, i);
-    if (way == COMES_AND_GOES) {
+    if (behaviour == COMES_AND_GOES) {
         test_token(fd);
         comes_and_goes(&e);
     }
     CHECK(!ibv_attach_mcast(e.qp, &group, 0xc001));
     test_token(fd);
     for (uint64_t want = 0;; want++) {
-        struct ibv_wc wc = next_completion(&e, way);
+        struct ibv_wc wc = next_completion(&e, behaviour);
         const struct packet *p = (const void *)(e.buf + wc.wr_id * STRIDE + GRH);
         want = want ? want : p->number;
         CHECK(p->number == want, "packet %llu instead of %llu", (unsigned long long)p->number,
@@ -160,12 +160,12 @@ static void test_member(int fd, enum way way)
         lane_repost(&e, wc.wr_id);
         if (answer)
             test_token(fd);
-        if (answer && way == IS_LATE)
+        if (answer && behaviour == IS_LATE)
             lane_await(fd);
     }
 }
 
-static struct child lane_start(enum way way)
+static struct child lane_start(enum behaviour behaviour)
 {
     int pair[2];
     CHECK(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
@@ -173,7 +173,7 @@ static struct child lane_start(enum way way)
     CHECK(c.pid >= 0);
     if (!c.pid) {
         close(pair[0]);
-        test_member(pair[1], way);
+        test_member(pair[1], behaviour);
     }
     close(pair[1]);
     lane_await(c.fd);
@@ -216,8 +216,8 @@ static void lane_stop(struct child *c)
 
 int main(void)
 {
-    static const enum way ways[] = {POLLS, SLEEPS, SLEEPS, SLEEPS, SLEEPS, IS_LATE};
-    enum { MEMBERS = sizeof(ways) / sizeof(ways[0]) };
+    static const enum behaviour behaviours[] = {POLLS, SLEEPS, SLEEPS, SLEEPS, SLEEPS, IS_LATE};
+    enum { MEMBERS = sizeof(behaviours) / sizeof(behaviours[0]) };
     struct child c[MEMBERS];
     struct end e;
     uint64_t number = 0;
@@ -225,21 +225,22 @@ int main(void)
         .dlid = 0xc001, .is_global = 1, .port_num = 1, .grh = {.dgid = group, .hop_limit = 1}};
     alarm(140);
     for (int i = 0; i < MEMBERS; i++)
-        c[i] = lane_start(ways[i]);
+        c[i] = lane_start(behaviours[i]);
     end_open(&e);
     struct ibv_ah *ah = ibv_create_ah(e.pd, &to);
     CHECK(ah);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        /* One packet for those that sleep; now and then so many that the late one's are in the way. */
+        /* One packet, to wake the members that sleep; in every tenth round more than a lane holds, so that packets which the
+         * late member has not taken hold up the sender. */
         send_burst(&e, ah, round % 10 ? 1 : BURST, &number);
         for (int i = 0; i < MEMBERS; i++)
-            if (ways[i] != IS_LATE)
+            if (behaviours[i] != IS_LATE)
                 lane_await(c[i].fd);
         lane_await(c[MEMBERS - 1].fd); /* it answers, and then waits for us */
         if (round % 10 != 8)
             test_token(c[MEMBERS - 1].fd);
         else {
-            send_burst(&e, ah, BURST, &number); /* while it does not look */
+            send_burst(&e, ah, BURST, &number); /* while it does not poll */
             for (int i = 0; i < MEMBERS - 1; i++)
                 lane_await(c[i].fd);
             test_token(c[MEMBERS - 1].fd);
@@ -255,7 +256,7 @@ int main(void)
         send_burst(&e, ah, 10, &number);
         for (int i = 0; i < MEMBERS; i++) {
             lane_await(c[i].fd);
-            if (ways[i] == IS_LATE) {
+            if (behaviours[i] == IS_LATE) {
                 test_token(c[i].fd);
                 lane_await(c[i].fd);
                 test_token(c[i].fd);

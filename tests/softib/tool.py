@@ -64,9 +64,9 @@ def test_counters():
     need("ibv_rc_pingpong")
     port = free_port()
     # A third member keeps the fabric alive so that the counters can be read after the exchange.
-    keeper = start(["ibv_rc_pingpong", "-p", port], env=env(FABRIC, 0))
+    member = start(["ibv_rc_pingpong", "-p", port], env=env(FABRIC, 0))
     try:
-        wait_until(lambda: listening(port, keeper.pid), "the keeper", keeper)
+        wait_until(lambda: listening(port, member.pid), "the member", member)
         pair(["ibv_rc_pingpong", "-s", 5000, "-n", 100, "-m", 1024], server_env=env(FABRIC, 0), client_env=env(FABRIC, 1))
         stat = json.loads(softib("stat", "--json").stdout)
         by_name = {p["port"]: p for p in stat["ports"]}
@@ -80,8 +80,8 @@ def test_counters():
         ports = json.loads(softib("stat", "--json").stdout)["ports"]
         assert [p["state"] for p in ports] == ["active", "active", "down", "down"], ports
     finally:
-        keeper.kill()
-        keeper.communicate()
+        member.kill()
+        member.communicate()
 
 
 run(collect(globals()))

@@ -48,7 +48,7 @@ static void test_solicited(struct vt *t, struct vt_qp *q)
 
 /* Open MPI's connection manager polls until the queue is empty and only then arms it. A completion that comes in
  * between must raise the event all the same, as it does on the adapters that program was written for. The verbs
- * do not promise it, and the kernel's soft-RoCE does not do it, so this is asked of softib alone. */
+ * do not promise it, and the kernel's soft-RoCE does not do it, so only softib is tested for it. */
 static void armed_late(struct vt *t, struct vt_qp *q)
 {
     struct ibv_cq *cq;
@@ -93,7 +93,7 @@ static void armed_early(struct vt *t, struct vt_qp *q)
             CHECK(event_within(t, 30000, &cq) && cq == t->cq);
             if (i < 2)
                 CHECK(!ibv_req_notify_cq(t->cq, 0));
-            CHECK(!event_within(t, 20, &cq), "an event for a completion that was told already");
+            CHECK(!event_within(t, 20, &cq), "a second event for the same completion");
             vt_wc(t->cq, IBV_WC_SUCCESS);
         }
     }
@@ -194,7 +194,7 @@ static void test_extended(struct vt *t)
         CHECK(ibv_wc_read_opcode(cx) == IBV_WC_RECV && ibv_wc_read_byte_len(cx) == 24, "opcode %d, %u bytes",
               ibv_wc_read_opcode(cx), ibv_wc_read_byte_len(cx));
         CHECK(ibv_wc_read_wc_flags(cx) & IBV_WC_WITH_IMM && ibv_wc_read_imm_data(cx) == 0xabcd);
-        CHECK(ibv_wc_read_qp_num(cx) == q.qp->qp_num); /* the source is told for datagrams only */
+        CHECK(ibv_wc_read_qp_num(cx) == q.qp->qp_num); /* the source is known for datagrams only */
         CHECK(!ibv_next_poll(cx) && cx->wr_id == 12 && ibv_wc_read_byte_len(cx) == 100);
         CHECK(ibv_next_poll(cx) == ENOENT);
         ibv_end_poll(cx);
@@ -210,7 +210,7 @@ static void test_extended(struct vt *t)
         ibv_wr_rdma_write(x, q.peer.rkey, q.peer.buf + (1u << 20));
         ibv_wr_set_sge(x, t->mr->lkey, (uintptr_t)t->buf, 100);
         x->wr_id = 2;
-        x->wr_flags = IBV_SEND_INLINE; /* rxe wants to be told; others see it by the setter */
+        x->wr_flags = IBV_SEND_INLINE; /* rxe needs the flag; for others the setter is enough */
         ibv_wr_send_imm(x, 0xabcd);
         if (t->rxe) /* whose provider loses the length of a list */
             ibv_wr_set_inline_data(x, a, 24);

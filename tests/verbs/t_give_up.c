@@ -1,5 +1,5 @@
 /* t_give_up.c: a queue pair is put into the error state while messages arrive. Receives complete in the order in which they were
- * posted, those with a message before those that are flushed; and what the sender was told has arrived has.
+ * posted, those with a message before those that are flushed; and every message that the sender's completions report as delivered is there.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <time.h>
@@ -26,7 +26,7 @@ static void give_up(struct vt_qp *q, bool *done)
     *done = true;
 }
 
-/* Gives up when `before` messages have come; so many came in all. */
+/* Gives up when `before` messages have come. Returns the number of messages that came in all. */
 static unsigned give_up_receive(struct vt_qp *q, struct ibv_cq *cq, unsigned before)
 {
     unsigned good = 0;
@@ -83,7 +83,7 @@ static void give_up_run_test(struct vt *t)
         vt_sync(t);
         good = t->side == 0 ? give_up_receive(&q, o.rcq, 1 + round % (MESSAGES / 2)) : send_all(t, &q, o.scq);
         vt_swap(t, &good, &theirs, sizeof(good));
-        CHECK(t->side == 1 || theirs <= good, "%u messages had arrived, its sender was told of %u", good,
+        CHECK(t->side == 1 || theirs <= good, "%u messages had arrived, but %u completed at the sender", good,
               theirs);
         vt_qp_end(&q);
         CHECK(!ibv_destroy_cq(o.rcq));

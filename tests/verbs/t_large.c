@@ -21,7 +21,7 @@ static void test_guarded(struct vt *t, size_t at, uint32_t n, const char *what)
     CHECK(t->buf[at - 1] == 0xa5 && t->buf[at + n] == 0xa5, "%s of %u bytes wrote beside its place", what, n);
 }
 
-/* Side 0 works; side 1 sleeps in the socket until it is told to look. */
+/* Side 0 works; side 1 sleeps in the socket until side 0 has finished, then checks its memory. */
 static void one_sided(struct vt *t, struct vt_qp *q)
 {
     for (unsigned i = 0; i < SIZES * 2; i++) {
@@ -48,7 +48,7 @@ static void one_sided(struct vt *t, struct vt_qp *q)
 }
 
 /* Both sides write to each other and poll while the other's data comes in. */
-static void both_ways(struct vt *t, struct vt_qp *q)
+static void both_directions(struct vt *t, struct vt_qp *q)
 {
     for (unsigned r = 0; r < ROUNDS; r++) {
         uint32_t n = sizes[r % SIZES];
@@ -117,7 +117,7 @@ static void large_run_test(struct vt *t)
     o.sge = 3;
     vt_qp_make(t, o, &q);
     one_sided(t, &q);
-    both_ways(t, &q);
+    both_directions(t, &q);
     test_gathered(t, &q);
     vt_qp_end(&q);
 }

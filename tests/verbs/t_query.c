@@ -1,4 +1,4 @@
-/* t_query.c: what a program asks before it starts: names of states and errors, rates, GIDs and partition keys, the adapter's
+/* t_query.c: what a program queries before it starts: names of states and errors, rates, GIDs and partition keys, the adapter's
  * clock, thread domains and domains inside domains.
  *
  * SPDX-License-Identifier: Apache-2.0 */

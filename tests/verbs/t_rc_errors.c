@@ -1,4 +1,4 @@
-/* t_rc_errors.c: what goes wrong on a reliable connection and how it is told: bad keys, bounds, rights,
+/* t_rc_errors.c: errors on a reliable connection and how they are reported: bad keys, bounds, rights,
  * lengths, local keys, no receive, a peer that is gone. Each case on a fresh QP; the failed QP flushes and
  * reports the error state.
  *

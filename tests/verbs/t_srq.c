@@ -1,5 +1,5 @@
 /* t_srq.c: shared receive queues: several QPs feed from one, the limit event comes once, resizing keeps what
- * is posted, and a QP that fails leaves the queue alone but says that it took its last request.
+ * is posted, and a QP that fails leaves the queue as it is but reports that it took its last request.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "vt.h"
@@ -57,7 +57,7 @@ static void srq_run_test(struct vt *t)
         vt_sync(t);
         struct ibv_qp_attr err = {.qp_state = IBV_QPS_ERR};
         CHECK(!ibv_modify_qp(q[0].qp, &err, IBV_QP_STATE));
-        if (!t->rxe) /* which never says so */
+        if (!t->rxe) /* which never reports it */
             expect_event(t, IBV_EVENT_QP_LAST_WQE_REACHED);
         CHECK(vt_quiet(t->cq, 10), "requests of an SRQ are not flushed");
     } else {

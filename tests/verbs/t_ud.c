@@ -45,7 +45,7 @@ static void test_unicast(struct vt *t, struct vt_qp *q)
             CHECK(wc.byte_len == n + GRH && wc.src_qp == q->peer.qpn && wc.imm_data == n + 1);
             CHECK(t->gid_index >= 0 || wc.slid == q->peer.lid, "slid %x", wc.slid);
             vt_expect(t->buf + GRH, n, n, "datagram");
-            /* The answer goes where the completion says. */
+            /* The answer goes to the sender named by the completion. */
             struct ibv_ah *back = ibv_create_ah_from_wc(t->pd, &wc, (struct ibv_grh *)t->buf, 1);
             CHECK(back);
             vt_fill(t->buf, 64, n + 1);

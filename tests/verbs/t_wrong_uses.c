@@ -1,6 +1,6 @@
 /* t_wrong_uses.c: what verbs report when they are used wrongly: the error number of a call, or the status of the request that fails,
  * the states of both queue pairs and the event of the second one. Prints a table of all uses, marks those where the device differs
- * from softib, which does what the specification says where it says something, and fails for a difference that is not known. Both
+ * from softib, which follows the specification where it defines the result, and fails for a difference that is not known. Both
  * queue pairs are of one process.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -293,8 +293,8 @@ bool vt_quiet(struct ibv_cq *cq, unsigned ms)
 {
     struct ibv_wc wc;
     double end = vt_seconds() + ms / 1e3;
-    /* On a busy machine the time may be over before we have looked at all. */
-    for (unsigned looks = 0; looks < 100 || vt_seconds() < end; looks++)
+    /* At least 100 polls: on a busy machine the time may be over before the first one. */
+    for (unsigned polls = 0; polls < 100 || vt_seconds() < end; polls++)
         if (ibv_poll_cq(cq, 1, &wc))
             return false;
     return true;

@@ -40,7 +40,7 @@ struct vt {
     struct ibv_port_attr port;
     union ibv_gid gid;
     int gid_index; /* -1: LIDs route */
-    bool rxe;      /* the kernel's soft-RoCE: where it differs, tests/rig/README.md says why */
+    bool rxe;      /* the kernel's soft-RoCE: tests/rig/README.md lists the differences */
     struct ibv_cq *cq;
     struct ibv_comp_channel *ch;
     struct ibv_mr *mr;

@@ -52,7 +52,8 @@ struct softib_switch {
     uint64_t unacked[SOFTIB_SWITCH_BARRIERS][SOFTIB_SWITCH_PORTS / 64]; /* barrierReady sent, no ACK yet */
     uint64_t repeat_at[SOFTIB_SWITCH_BARRIERS];
     uint32_t round[SOFTIB_SWITCH_BARRIERS];
-    uint32_t serial[SOFTIB_SWITCH_BARRIERS]; /* who asked: answers a repeated getId with the same ID */
+    uint32_t
+        serial[SOFTIB_SWITCH_BARRIERS]; /* of the getId request: answers a repeated getId with the same ID */
     uint16_t owner[SOFTIB_SWITCH_BARRIERS];
     uint8_t used[SOFTIB_SWITCH_BARRIERS];
     /* A switch below another one takes part in its barriers as a host does (`switches=`). */
@@ -130,7 +131,7 @@ void softib_hub_level(struct softib_hub *h, uint32_t port, bool up);
 struct ibv_context;
 int softib_wires_hosts(struct ibv_context *device);
 
-/* A host's end. One process takes the hub and tells the others the number; every one plugs in its wires, and none may enter
+/* A host's end. One process takes the hub and sends its job number to the others; every one plugs in its wires, and none may enter
  * before all have. -1 with errno EBUSY: another job has it; EOPNOTSUPP: the device has no wires. */
 struct softib_wires;
 int softib_wires_take(struct ibv_context *device, uint32_t *job);

@@ -69,8 +69,9 @@ struct fabric {
     uint32_t nodes, hcas, ports, lmc, mtu;
     uint32_t ud_loss, ud_drop, ud_dup, ud_reorder, sw_loss; /* probability in parts per 2^32 */
     uint64_t seed;
-    uint32_t switches;   /* 1, or so many below one more */
-    uint32_t hub;        /* 1: there is a barrier network: see fabric_has_hub */
+    uint32_t
+        switches; /* switches that the nodes are attached to; if more than 1, one more switch connects them */
+    uint32_t hub; /* 1: there is a barrier network: see fabric_has_hub */
     bool atomics_global; /* atomics are those of the processor, or fail */
     uint64_t pin;        /* ns that registering takes for each page, besides what it takes here */
     uint32_t groups;     /* multicast groups that there may be */

@@ -1,5 +1,5 @@
 /* joinlock.c: the lock under which a process joins its fabric. The process that listens on an abstract socket
- * name holds the lock. Any user can bind any abstract name, but the kernel says who listens (SO_PEERCRED): a
+ * name holds the lock. Any user can bind any abstract name, but the kernel reports the owner of a listening socket (SO_PEERCRED): a
  * name held by another user is skipped and the next name is used. If such a user releases a name at the wrong
  * moment, two of our processes can hold different names. Therefore each looks for the other after it has
  * bound its own, and if it finds one, both try again.

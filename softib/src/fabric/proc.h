@@ -77,7 +77,8 @@ void peer_put(struct peer *p);
 uint64_t process_born(pid_t pid);
 /* A pidfd of the process with this start time. -1 with ESRCH if it has ended (a zombie counts as ended). */
 int process_watch(pid_t pid, uint64_t born);
-bool process_ended_message(void); /* errno tells why; any other error means only that the check failed */
+bool process_ended_message(
+    void); /* true if errno means that the process has ended, false if the check failed */
 
 /* Wakes the member's engine thread to poll its arena. */
 void member_ring(uint32_t slot);

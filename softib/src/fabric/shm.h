@@ -73,7 +73,7 @@ struct reg_member {
     atomic_uint gen;
     int32_t pid;
     int32_t arena_fd, reg_fd;
-    uint64_t born;  /* start time of the process: tells a reused pid */
+    uint64_t born;  /* start time of the process: distinguishes it from a later one with its pid */
     uint64_t nonce; /* part of its socket names, so that no other process can bind them first */
     uint32_t node;
     atomic_uint rung; /* its doorbell was rung and the wake-up is pending */
@@ -177,7 +177,7 @@ struct sh_cq {
     uint32_t chan;         /* completion channel, 0: none */
     atomic_uint overrun;
     atomic_uint stamped;                       /* the program reads time stamps */
-    _Atomic uint64_t told;                     /* completions ever pushed when the last event was raised */
+    _Atomic uint64_t notified;                 /* completions ever pushed when the last event was raised */
     _Alignas(CACHELINE) _Atomic uint64_t tail; /* producers */
     _Alignas(CACHELINE) _Atomic uint64_t head; /* the consumer */
 };
@@ -288,7 +288,7 @@ struct arena {
     _Atomic uint64_t top;                        /* nothing beyond is in use */
     _Alignas(CACHELINE) atomic_uint copies_open; /* which entries of `copy` want help */
     atomic_uint attentive;                       /* our engine thread polls without being woken */
-    atomic_uint help_asked;                      /* the ring is for a copy, perhaps over by now */
+    atomic_uint help_requested;                  /* the ring is for a copy, perhaps over by now */
     atomic_uint copying;                         /* threads of ours that copy to or from other processes */
     _Alignas(CACHELINE) struct sh_copy copy[SHARED_COPIES];
     struct shlock ev_lock, atomic_unit;

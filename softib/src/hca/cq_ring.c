@@ -20,23 +20,23 @@ static void cq_notify(struct peer *owner, struct sh_cq *s, uint64_t upto, bool s
         return;
     if (!atomic_compare_exchange_strong(&s->armed, &armed, 0) || !s->chan)
         return;
-    atomic_store(&s->told, upto);
+    atomic_store(&s->notified, upto);
     atomic_fetch_add(&s->events, 1);
     chan_ring(owner->slot, s->chan);
 }
 
 /* Completions that came after the last event and before the queue was armed again raise an event now. Open MPI's
  * connection manager needs it: it polls until the queue is empty and then arms, so a completion in between would
- * wait for the next one, for ever. Those that the last event told of raise none, polled or not: perftest arms
+ * wait for the next one, for ever. Completions that the last event covers raise none, polled or not: perftest arms
  * before it polls, and takes each event for one completion. */
 void cq_notify_untold(struct peer *owner, struct sh_cq *s)
 {
     uint64_t head = atomic_load_explicit(&s->head, memory_order_relaxed);
     uint64_t tail = atomic_load_explicit(&s->tail, memory_order_acquire);
-    uint64_t told = atomic_load_explicit(&s->told, memory_order_acquire);
+    uint64_t notified = atomic_load_explicit(&s->notified, memory_order_acquire);
     uint32_t mask = atomic_load_explicit(&s->size, memory_order_relaxed) - 1;
     const struct sh_cqe *ring = cq_ring(owner, s);
-    uint64_t first = told > head ? told : head;
+    uint64_t first = notified > head ? notified : head;
     bool solicited = false;
     for (uint64_t i = first; i < tail && !solicited; i++)
         solicited = is_solicited(&ring[i & mask]);

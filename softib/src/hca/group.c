@@ -1,5 +1,5 @@
-/* group.c: finds the row of a multicast group in the registry. The last row of each group is remembered, because a sender
- * asks for every packet.
+/* group.c: finds the row of a multicast group in the registry. The row of the group searched last is cached, because
+ * sending searches once per packet.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hca/send_queue.h"

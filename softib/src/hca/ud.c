@@ -1,4 +1,4 @@
-/* ud.c: datagrams, unicast and multicast, with the faults that SOFTIB_FABRIC asks for. A datagram that no QP
+/* ud.c: datagrams, unicast and multicast, with the faults that SOFTIB_FABRIC requests. A datagram that no QP
  * can take is dropped and counted; the sender's request succeeds in any case.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -28,7 +28,7 @@ struct membership {
     unsigned refused;
 };
 
-_Atomic uint64_t lane_heard;
+_Atomic uint64_t lane_delivered;
 atomic_uint lane_memberships;
 static struct lock mine_lock;
 static struct membership *mine;
@@ -209,7 +209,7 @@ static bool wake_some(int row, int most, bool dozing, bool *met)
 
 /* Wakes sleeping members with pending packets. While a woken process has not yet searched for further sleepers,
  * `waking` is 1 and senders wake nobody: otherwise the sender of many packets would wake all of them. `waking` is set
- * before a process is woken, which may clear it; whoever clears it searches once more, because a sender may have found
+ * before a process is woken, which may clear it; the process that clears it searches once more, because a sender may have found
  * it set. */
 static bool lane_wake_members(int row, int most, bool dozing)
 {
@@ -335,7 +335,7 @@ static bool take_own(struct membership *m)
 static void lane_take_rows(void)
 {
     bool again = false;
-    atomic_store(&lane_heard, atomic_load(&proc.reg->multicasts));
+    atomic_store(&lane_delivered, atomic_load(&proc.reg->multicasts));
     for (struct membership *m = mine; m; m = m->next) {
         const uint64_t tail = atomic_load(&proc.reg->lane[m->row].tail);
         again |= !take_own(m);
@@ -344,7 +344,7 @@ static void lane_take_rows(void)
         m->seen = tail;
     }
     if (again)
-        atomic_fetch_sub(&lane_heard, 1);
+        atomic_fetch_sub(&lane_delivered, 1);
 }
 
 void lane_take_all(void)

@@ -25,13 +25,13 @@ void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, co
 
 /* Called by threads that poll: delivers new packets to all QPs of this process. */
 void lane_take_all(void);
-extern _Atomic uint64_t lane_heard;
+extern _Atomic uint64_t lane_delivered;
 extern atomic_uint lane_memberships;
 static inline void lane_poll(void)
 {
     if (UNLIKELY(atomic_load_explicit(&lane_memberships, memory_order_relaxed) &&
                  atomic_load_explicit(&proc.reg->multicasts, memory_order_acquire) !=
-                     atomic_load_explicit(&lane_heard, memory_order_relaxed)))
+                     atomic_load_explicit(&lane_delivered, memory_order_relaxed)))
         lane_take_all();
 }
 void lane_armed(void); /* a CQ was armed: the program may sleep until an event comes */

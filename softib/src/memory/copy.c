@@ -237,7 +237,7 @@ bool copy_atomic(struct peer *at, const struct rseg *s, bool cas, uint64_t opera
         direct_atomic(s->map, cas, operand, swap, old);
         return true;
     }
-    /* Atomic among HCAs, as IBV_ATOMIC_HCA says: one lock of the target's arena stands for its atomic unit.
+    /* Atomic among HCAs, which is what IBV_ATOMIC_HCA promises: one lock of the target's arena stands for its atomic unit.
      */
     if (s->map) {
         shlock_take(unit);

@@ -1,4 +1,4 @@
-/* huge.c: asks the kernel for huge pages under registered private memory, where a mapping contains whole
+/* huge.c: requests huge pages from the kernel under registered private memory, where a mapping contains whole
  * ones. The kernel looks up the pages of a cross-memory copy one by one, and with huge pages the copy is
  * twice as fast. Collapsing small pages into huge ones costs as much as twenty such copies, which pays only if
  * the memory is used again. Therefore a region gets huge pages when it is used again. Each one that is earns credit, on

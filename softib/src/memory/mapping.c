@@ -1,5 +1,5 @@
-/* mapping.c: see mapping.h. A kernel from Linux 6.11 on is asked for the one mapping (PROCMAP_QUERY); older ones for the text of all of
- * them, which grows with the number of mappings and was most of what registering memory cost.
+/* mapping.c: see mapping.h. From Linux 6.11 on PROCMAP_QUERY returns a single mapping. Older kernels only have the text of all mappings, whose
+ * length grows with their number: reading it was the largest part of the cost of registering memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "memory/mapping.h"

@@ -12,7 +12,7 @@ enum kind { MAP_OTHER, MAP_PRIVATE_ANON, MAP_SHARED_FILE };
 
 struct mapping {
     uint64_t start, end, offset, ino;
-    dev_t dev; /* an inode's number says nothing without it */
+    dev_t dev; /* an inode's number is unique on its device only */
     enum kind kind;
 };
 
@@ -22,8 +22,8 @@ bool mapping_find(uint64_t addr, uint64_t len, struct mapping *m);
 /* True if every page of [addr, addr+len) is mapped. */
 bool mapping_present(uint64_t addr, uint64_t len);
 
-/* The two methods of querying the kernel, separately for a test. asked: -1 if this kernel cannot query a single
- * mapping, else 0 or 1. */
+/* The two methods of querying the kernel, separately for a test. mapping_query returns -1 if this kernel
+ * cannot query a single mapping, else 0 or 1. */
 int mapping_query(uint64_t addr, uint64_t len, struct mapping *m);
 bool mapping_read(uint64_t addr, uint64_t len, struct mapping *m);
 

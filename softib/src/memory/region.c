@@ -101,8 +101,8 @@ static bool region_has_lost_pages(const struct sh_mr *s, uint64_t addr, uint64_t
     return UNLIKELY(s->access & MR_ON_DEMAND) && !mapping_present(s->addr + (addr - s->iova), len);
 }
 
-/* Counts the bytes moved. Private memory that has moved twice its length will probably move more, so its owner is
- * asked to move it to huge pages. */
+/* Counts the bytes moved. Private memory that has moved twice its length will probably move more, so its owner gets
+ * the request to move it to huge pages. */
 static void note_use(struct peer *owner, struct sh_mr *s, uint32_t key, uint64_t len)
 {
     if (LIKELY(len < HUGE_LEAST) || s->fd >= 0 || mr_window_type(s) || s->access & (MR_ON_DEMAND | MR_GPU))

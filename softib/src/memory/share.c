@@ -157,7 +157,7 @@ bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, 
         /* A polling program has come by now; if none has, and none will after a copy of its own, the engine is to. */
         if (!rung && share_word_offset(atomic_load(&c->next)) == part.expect && n - part.expect >= RING_MIN &&
             atomic_load_explicit(&p->arena->copying, memory_order_relaxed) == 0) {
-            atomic_store(&p->arena->help_asked, 1);
+            atomic_store(&p->arena->help_requested, 1);
             member_ring(p->slot);
         }
         rung = true;
@@ -281,13 +281,13 @@ static bool pieces_left(void)
 bool share_attend(uint64_t due)
 {
     static uint64_t until; /* the engine thread's own */
-    bool asked = atomic_load_explicit(&proc.arena->help_asked, memory_order_relaxed) &&
-                 atomic_exchange(&proc.arena->help_asked, 0);
-    uint64_t now = until || asked ? now_ns() : 0, leave = min_u64(now + ATTEND_LONG, due), got = 0;
+    bool requested = atomic_load_explicit(&proc.arena->help_requested, memory_order_relaxed) &&
+                     atomic_exchange(&proc.arena->help_requested, 0);
+    uint64_t now = until || requested ? now_ns() : 0, leave = min_u64(now + ATTEND_LONG, due), got = 0;
     unsigned turn = 0;
     if (!now)
         return false;
-    if (asked) /* too late perhaps for that copy, but the next one may follow it */
+    if (requested) /* too late perhaps for that copy, but the next one may follow it */
         until = now + ATTEND_NS;
     atomic_store(&proc.arena->attentive, 1);
     atomic_store(&by_poller, false);

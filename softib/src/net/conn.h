@@ -83,8 +83,8 @@ struct remote {
     uint32_t rd_out;   /* READs and atomics in progress */
     uint64_t progress_at;
     bool busy;      /* progress_at counts */
-    uint32_t asked; /* time of the probe of the peer, 0: none */
-    uint64_t asked_at;
+    uint32_t probe; /* number of the probe sent to the peer, 0: none */
+    uint64_t probed_at;
     bool reap_after; /* UC: complete once the frame has left */
     int outq;
     /* responder */

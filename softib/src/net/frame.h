@@ -1,6 +1,6 @@
 /* frame.h: the frames between machines: a header of 64 bytes in network byte order, then the payload.
- * Decoding is a pure function that trusts nothing: a header that it accepts is consistent in itself, whoever
- * sent it.
+ * Decoding is a pure function that trusts no sender: its fields agree with each other in every header that it
+ * accepts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SOFTIB_FRAME_H

@@ -19,7 +19,7 @@
 struct caller {
     struct watch w;
     int fd;
-    bool heard; /* its HELLO */
+    bool greeted; /* its HELLO has come */
     uint64_t since;
     size_t have;
     uint8_t hello[HELLO_BYTES], ack[HELLO_ACK_BYTES], proof[PROOF_BYTES];
@@ -127,8 +127,8 @@ static void greet_on_caller(struct watch *w, uint32_t ev)
     struct caller *k = CONTAINER_OF(w, struct caller, w);
     if (k->fd < 0)
         return;
-    uint8_t *in = k->heard ? k->proof : k->hello;
-    size_t want = k->heard ? sizeof(k->proof) : sizeof(k->hello);
+    uint8_t *in = k->greeted ? k->proof : k->hello;
+    size_t want = k->greeted ? sizeof(k->proof) : sizeof(k->hello);
     /* Not a byte more than belongs to the greeting: what follows is the connection's. */
     ssize_t n = recv(k->fd, in + k->have, want - k->have, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR) && !(ev & (EPOLLERR | EPOLLHUP)))
@@ -136,15 +136,15 @@ static void greet_on_caller(struct watch *w, uint32_t ev)
     k->have += n > 0 ? (size_t)n : 0;
     if (n > 0 && k->have < want)
         return;
-    bool good = n > 0 && (k->heard ? greet_is_proved(k) : answer_hello(k));
+    bool good = n > 0 && (k->greeted ? greet_is_proved(k) : answer_hello(k));
     if (n > 0 && !good)
         greet_count_bad();
     if (!good) {
         hang_up(k);
-    } else if (k->heard) {
+    } else if (k->greeted) {
         greet_accept_caller(k);
     } else {
-        k->heard = true;
+        k->greeted = true;
         k->have = 0;
     }
 }

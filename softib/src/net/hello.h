@@ -1,4 +1,4 @@
-/* hello.h: the bytes of the handshake. The caller says who it is and whom it wants to reach, and both sides
+/* hello.h: the bytes of the handshake. The caller names itself and the process it wants to reach, and both sides
  * prove that they know the key of the fabric:
  *     caller                                    called
  *     HELLO       who, whom, challenge  ------>

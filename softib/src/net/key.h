@@ -15,7 +15,7 @@
 #define KEY_BYTES   16
 #define NONCE_BYTES 16
 
-/* Reads SOFTIB_KEY, else the file SOFTIB_KEY_FILE, else ~/.softib.key. On failure returns false; err says what to do. */
+/* Reads SOFTIB_KEY, else the file SOFTIB_KEY_FILE, else ~/.softib.key. On failure returns false; err receives a sentence for the user. */
 bool key_read(uint8_t key[KEY_BYTES], char *err, size_t errlen);
 bool key_parse(const char *text, uint8_t key[KEY_BYTES]);
 

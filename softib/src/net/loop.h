@@ -1,5 +1,5 @@
 /* loop.h: the basis of this wire: its lock, the set of its sockets, its clock. The lock protects all state of
- * net/ unless a comment says otherwise; it is taken after a QP's lock. A polling program thread and the
+ * net/ unless a comment states otherwise; it is taken after a QP's lock. A polling program thread and the
  * engine thread run the same code; the one that holds the lock drains the sockets.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -84,7 +84,8 @@ int net_sleep(uint64_t until)
     uint64_t p = atomic_load(&polls);
     unsigned a = atomic_load(&armed_wakes);
     uint64_t now = now_ns();
-    /* Bytes it left lying: it looks at its memory, not at a completion queue. Then do it all for a while. */
+    /* The polling program left bytes in the sockets: it polls its memory, not a completion queue. Then the engine thread
+     * drains the sockets for 200 ms. */
     uint64_t drained = atomic_load_explicit(&drains, memory_order_relaxed);
     if (!watching && drained - last_drained < 16 && loop_pending())
         distrust_until = now + 200 * NS_MS;

@@ -219,7 +219,7 @@ void remote_moved(struct qp *q)
     remote_deactivate(r);
     r->active = false;
     r->conn = NULL;
-    r->asked = 0;
+    r->probe = 0;
     r->to = (uint32_t)(q->path.dlid >> proc.fab.lmc) - 1;
     r->progress_at = now_ns();
     remote_go_back(r);
@@ -260,7 +260,7 @@ void remote_lost(struct conn *c)
         if (r->conn != c)
             continue;
         r->conn = NULL;
-        r->asked = 0;
+        r->probe = 0;
         if (!is_reliable(r->q))
             r->tx_off = 0;
         else if (r->q->done != r->q->posted)

@@ -237,14 +237,14 @@ static bool remote_is_silent(struct remote *r, uint64_t now)
         r->progress_at = now;
         return false;
     }
-    bool asked = r->asked && r->progress_at == r->asked_at; /* nothing came since */
-    if (asked && (outq || seq_diff(c->pong, r->asked) < SEQ_MASK / 2)) {
-        r->asked = 0;
+    bool probed = r->probe && r->progress_at == r->probed_at; /* nothing came since */
+    if (probed && (outq || seq_diff(c->pong, r->probe) < SEQ_MASK / 2)) {
+        r->probe = 0;
         return true;
     }
-    if (!asked)
-        r->asked = conn_request_number(c);
-    r->asked_at = r->progress_at = now;
+    if (!probed)
+        r->probe = conn_request_number(c);
+    r->probed_at = r->progress_at = now;
     return false;
 }
 
@@ -364,7 +364,7 @@ void remote_answer_frame(struct conn *c, struct remote *r, const struct frame *f
         return;
     if (r->answering && r->answering != c && r->answering->sink.kind == SINK_ANSWER &&
         r->answering->sink.q == r->q)
-        r->answering->sink.kind = SINK_DROP; /* it was asked for again meanwhile */
+        r->answering->sink.kind = SINK_DROP; /* the data has been requested again on connection c */
     r->answering = c;
     c->sink.q = r->q;
     c->sink.kind = read ? SINK_ANSWER : SINK_SMALL;

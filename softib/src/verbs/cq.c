@@ -119,8 +119,8 @@ void cq_purge(struct cq *cq, uint32_t qpn)
     for (uint64_t i = head; i != tail; i++)
         if (ring[i & mask].qp_num != qpn)
             ring[to++ & mask] = ring[i & mask];
-    if (atomic_load(&s->told) > to)
-        atomic_store(&s->told, to);
+    if (atomic_load(&s->notified) > to)
+        atomic_store(&s->notified, to);
     atomic_store(&s->tail, to);
     shlock_drop(&s->lock);
     lock_drop(&cq->poll_lock);

@@ -179,8 +179,8 @@ static bool access_legal(uint64_t access)
     return !(access & remote_write) || (access & IBV_ACCESS_LOCAL_WRITE);
 }
 
-/* An adapter's driver pins every page and tells the adapter where it is; here that costs next to nothing. With `pin=` the
- * processor is busy for as long as it would be there. */
+/* An adapter's driver pins every page and writes its address into the adapter's table; softib does neither. With `pin=` the
+ * processor is busy for the time that a driver would take. */
 static void pin_pages(const void *addr, size_t length)
 {
     const uint64_t pages = ((uintptr_t)addr % PIN_PAGE + length + PIN_PAGE - 1) / PIN_PAGE;

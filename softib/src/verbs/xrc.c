@@ -21,7 +21,7 @@ static bool row_mine(const struct reg_xrcd *r, uint64_t key)
     return r->key == key && r->slot == proc.slot && r->gen == atomic_load(&proc.reg->member[proc.slot].gen);
 }
 
-/* Opens a row of the registry for the domain. Returns 0, or an errno that says why these flags do not permit it. */
+/* Opens a row of the registry for the domain. Returns 0, or an errno if the flags do not permit it. */
 static int row_open(uint64_t key, int oflags)
 {
     struct reg_xrcd *mine = NULL, *free = NULL;

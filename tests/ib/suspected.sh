@@ -1,7 +1,7 @@
 #!/bin/sh
-# accused.sh: in a job that goes on without its dead, one node cannot be reached any more, though its rank lives: its only port
-# goes down, its only adapter is taken out, or its process is gone and a shell in its place hides that from the launcher. That
-# rank is ended, whichever rank reports it first; all the others get MPIX_ERR_PROC_FAILED for it alone, and go on.
+# suspected.sh: with -enable-recovery one node becomes unreachable although its rank lives: its only port goes down, its only
+# adapter is taken out, or its process has ended and a shell in its place hides the end from the launcher. The launcher ends
+# that rank, whichever rank reports it first; all other ranks get MPIX_ERR_PROC_FAILED for that rank only, and continue.
 # SPDX-License-Identifier: Apache-2.0
 . "$TESTS/lib.sh"
 pipes
