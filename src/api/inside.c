@@ -88,6 +88,11 @@ static int coll_set(const char *text)
     return coll_choose_again(the_proc);
 }
 
+static int memory_kind(const void *address)
+{
+    return gpu_may_have_memory() ? (int)gpu_classify_address(address) : GPU_MEMORY_HOST;
+}
+
 const struct fishplate_inside *fishplate_inside(void)
 {
     static const struct fishplate_inside table = {
@@ -105,6 +110,7 @@ const struct fishplate_inside *fishplate_inside(void)
         .peer_describe = peer_describe,
         .ports = ports_of,
         .gpus = gpu_list_devices,
+        .memory_kind = memory_kind,
         .algorithms_count = algorithms_count,
         .algorithms_get = algorithms_get,
         .coll_kind_name = kind_name,

@@ -49,6 +49,9 @@ struct fishplate_inside {
     /* gpu_list_devices of gpu/gpu.h. */
     int (*gpus)(struct gpu_device **devices, size_t *count, int *driver, const char **why);
 
+    /* enum gpu_memory_kind of gpu/gpu.h. */
+    int (*memory_kind)(const void *address);
+
     size_t (*algorithms_count)(void);
     const struct coll_algorithm *(*algorithms_get)(size_t index);
     const char *(*coll_kind_name)(int kind);

@@ -84,6 +84,8 @@ struct prof_traffic {
     uint64_t messages, bytes;
 };
 
+#define PROF_MEMORY_KINDS 3 /* enum gpu_memory_kind of gpu/gpu.h */
+
 struct prof_reuse {
     uint64_t accesses, reused, bytes, reused_bytes, dropped;
 };
@@ -135,7 +137,8 @@ struct prof_job {
     uint64_t dropped; /* events that found no room */
     struct prof_bin p2p[PROF_BINS], coll[PROF_BINS];
     struct prof_reuse reuse;
-    long long date; /* seconds since 1970, 0: unknown */
+    uint64_t memory[PROF_MEMORY_KINDS]; /* bytes of buffers: host, managed, GPU memory */
+    long long date;                     /* seconds since 1970, 0: unknown */
     char library[256], adapter[256];
     char **settings;
     size_t nsettings;

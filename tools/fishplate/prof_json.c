@@ -167,6 +167,15 @@ static void put_run(struct json *j, const struct prof_job *job)
     json_end(j);
 }
 
+static void put_memory(struct json *j, const struct prof_job *job)
+{
+    json_object(j, "buffer_bytes");
+    json_int(j, "host", (long long)job->memory[0]);
+    json_int(j, "managed", (long long)job->memory[1]);
+    json_int(j, "gpu", (long long)job->memory[2]);
+    json_end(j);
+}
+
 static void put_reuse(struct json *j, const struct prof_reuse *u)
 {
     json_object(j, "buffer_reuse");
@@ -203,6 +212,7 @@ void prof_write_json(const struct prof_job *job, FILE *out)
     json_real(&j, "bytes_percent", prof_share((double)c->bytes, (double)(p->bytes + c->bytes)));
     json_real(&j, "time_percent", prof_share(job->kinds[PROF_COLL], job->mpi));
     json_end(&j);
+    put_memory(&j, job);
     put_reuse(&j, &job->reuse);
     put_peers(&j, job);
     put_carried(&j, job);

@@ -253,6 +253,16 @@ static bool read_reuse(struct prof_reuse *all, const char *rest)
     return true;
 }
 
+static bool read_memory(struct prof_job *job, const char *rest)
+{
+    int kind;
+    uint64_t bytes;
+    if (sscanf(rest, "%d %" SCNu64, &kind, &bytes) != 2 || kind < 0 || kind >= PROF_MEMORY_KINDS)
+        return false;
+    job->memory[kind] += bytes;
+    return true;
+}
+
 static bool read_time(struct prof_rank *rank, const char *rest)
 {
     uint64_t on, mpi;
@@ -297,6 +307,8 @@ static bool read_line(struct reader *r, const char *word, const char *rest)
         return read_peer(r, rest);
     if (strcmp(word, "outside") == 0)
         return read_outside(r->job, rest);
+    if (strcmp(word, "memory") == 0)
+        return read_memory(r->job, rest);
     if (strcmp(word, "reuse") == 0)
         return read_reuse(&r->job->reuse, rest);
     if (strcmp(word, "waits") == 0)

@@ -229,6 +229,18 @@ static void write_sizes(struct report *r, const struct prof_job *job)
     report_section_end(r);
 }
 
+static void write_memory(struct report *r, const struct prof_job *job)
+{
+    char host[PROF_TEXT], managed[PROF_TEXT], gpu[PROF_TEXT];
+    if (!job->memory[1] && !job->memory[2])
+        return;
+    report_section(r, "Memory", "Bytes of the buffers that calls sent and received.");
+    report_line(r, "%s of host memory, %s of managed memory, %s of GPU memory.",
+                prof_bytes((double)job->memory[0], host), prof_bytes((double)job->memory[1], managed),
+                prof_bytes((double)job->memory[2], gpu));
+    report_section_end(r);
+}
+
 static void write_reuse(struct report *r, const struct prof_job *job)
 {
     const struct prof_reuse *u = &job->reuse;
@@ -254,5 +266,6 @@ void prof_write_tables(const struct prof_job *job, bool all, struct report *r)
     write_sizes(r, job);
     write_functions(r, job, &nonblocking_table, SIZE_MAX);
     write_functions(r, job, &waiting_table, SIZE_MAX);
+    write_memory(r, job);
     write_reuse(r, job);
 }

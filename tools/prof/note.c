@@ -3,8 +3,10 @@
  * is described once and counted at every start.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <dlfcn.h>
 #include <stdlib.h>
 
+#include "api/inside.h"
 #include "prof.h"
 
 /* Predefined datatypes never change and have small handles in the standard ABI. */
@@ -81,12 +83,28 @@ struct prof_block prof_types_c(const void *at, const MPI_Count *counts, const MP
     return all;
 }
 
+/* Queried from the library; memory of programs that use another library counts as host memory. */
+static int memory_kind(const void *address)
+{
+    static const struct fishplate_inside *library;
+    static bool is_known;
+    if (!is_known) {
+        const struct fishplate_inside *(*inside)(void);
+        *(void **)&inside = dlsym(RTLD_DEFAULT, "fishplate_inside");
+        library = inside ? inside() : NULL;
+        is_known = true;
+    }
+    const int kind = library ? library->memory_kind(address) : 0;
+    return kind >= 0 && kind < PROF_MEMORY_KINDS ? kind : 0;
+}
+
 /* [Liu04 9.2.4]: the share of accesses that are to buffers used before, plain and weighted by size. */
 static void access_buffer(const struct prof_block *b)
 {
     if (!b->given || b->bytes == 0)
         return;
     struct prof_reuse *r = &prof.reuse;
+    prof.memory[memory_kind(b->at)] += b->bytes;
     r->accesses++;
     r->bytes += b->bytes;
     if (prof_buffer_seen(b->at)) {

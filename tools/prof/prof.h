@@ -41,6 +41,8 @@ struct prof_traffic {
     uint64_t messages, bytes;
 };
 
+#define PROF_MEMORY_KINDS 3 /* enum gpu_memory_kind of gpu/gpu.h */
+
 struct prof_reuse {
     uint64_t accesses, reused, bytes, reused_bytes, dropped;
 };
@@ -50,12 +52,13 @@ struct prof_record {
     struct prof_bin p2p[PROF_BINS], received[PROF_BINS], coll[PROF_BINS]; /* p2p: sent */
     struct prof_traffic *peers, outside; /* messages sent, by world rank; outside: to none that we know */
     struct prof_reuse reuse;
-    uint64_t mpi_ticks; /* in MPI, calls from inside callbacks not counted twice */
-    uint64_t on_ns;     /* while recording was on, until on_since */
-    uint64_t on_since;  /* 0: off, or MPI does not run */
-    bool on;            /* MPI_Pcontrol */
-    bool running;       /* between the start and the end of MPI */
-    bool used, shipped; /* there is something to write; it was written */
+    uint64_t memory[PROF_MEMORY_KINDS]; /* bytes of buffers by enum gpu_memory_kind */
+    uint64_t mpi_ticks;                 /* in MPI, calls from inside callbacks not counted twice */
+    uint64_t on_ns;                     /* while recording was on, until on_since */
+    uint64_t on_since;                  /* 0: off, or MPI does not run */
+    bool on;                            /* MPI_Pcontrol */
+    bool running;                       /* between the start and the end of MPI */
+    bool used, shipped;                 /* there is something to write; it was written */
     bool threaded;
     bool timeline;       /* every call is kept (timeline.c) */
     int rank, size, pid; /* in the world */

@@ -68,6 +68,9 @@ static void put_record(FILE *out, const char *job)
         if (prof.peers[r].messages)
             fprintf(out, "peer %d %" PRIu64 " %" PRIu64 "\n", r, prof.peers[r].messages, prof.peers[r].bytes);
     fprintf(out, "outside %" PRIu64 " %" PRIu64 "\n", prof.outside.messages, prof.outside.bytes);
+    for (int kind = 0; kind < PROF_MEMORY_KINDS; kind++)
+        if (prof.memory[kind])
+            fprintf(out, "memory %d %" PRIu64 "\n", kind, prof.memory[kind]);
     const struct prof_reuse *u = &prof.reuse;
     fprintf(out, "reuse %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", u->accesses,
             u->reused, u->bytes, u->reused_bytes, u->dropped);
