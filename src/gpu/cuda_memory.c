@@ -3,11 +3,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "gpu/cuda.h"
 
-#include <stdlib.h>
-
 #include "base/err.h"
 
-/* Pinned for all contexts. Any active context serves; without one, and if no memory can be pinned, ordinary memory is used. */
+/* Pinned for all contexts. Any active context serves. NULL: no memory can be pinned. */
 void *cuda_alloc_pinned(size_t size)
 {
     void *memory = NULL;
@@ -20,15 +18,13 @@ void *cuda_alloc_pinned(size_t size)
         cuda.call.context_pop(&previous);
     }
     pthread_mutex_unlock(&cuda.lock);
-    return memory ? memory : malloc(size);
+    return memory;
 }
 
 void cuda_free_pinned(void *memory)
 {
-    if (cuda_knows_address(memory))
+    if (cuda_knows_address(memory)) /* else the memory went with its context */
         cuda.call.host_free(memory);
-    else
-        free(memory);
 }
 
 void *cuda_find_context(const void *memory)

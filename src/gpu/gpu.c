@@ -14,16 +14,13 @@
 #include "base/log.h"
 #include "base/tunable.h"
 #include "base/util.h"
+#include "gpu/buffers.h"
 #include "gpu/host_cache.h"
 #include "gpu/imports.h"
 #include "gpu/library_watch.h"
 #include "gpu/ops.h"
 #include "gpu/run.h"
 #include "gpu/temporaries.h"
-
-/* Pinned host memory: buffers of 512 KiB, 1 MiB and so on up to 64 MiB. To pin 64 MiB takes milliseconds, so they are kept for later. */
-enum { BUFFER_CLASSES = 8 };
-#define IDLE_BYTES_MOST ((size_t)256 << 20)
 
 enum gpu_mode { GPU_AUTO, GPU_OFF, GPU_CUDA };
 
@@ -55,8 +52,7 @@ static struct {
     struct gpu_imports imports;
     uint64_t ordered[ALLOCATIONS_CACHED];          /* by id: gpu_order_copies was called for it */
     struct gpu_export exports[ALLOCATIONS_CACHED]; /* by id */
-    void *buffers[BUFFER_CLASSES]; /* lists of free buffers; the first word of each points to the next */
-    size_t idle_bytes;             /* of free buffers */
+    struct gpu_buffers buffers;
     struct gpu_temporaries temporaries;
 } gpu = {.lock = PTHREAD_MUTEX_INITIALIZER, .reason = "MPI is not initialised"};
 
@@ -115,15 +111,9 @@ void gpu_close(void)
     if (gpu.ops) {
         gpu_imports_clear(&gpu.imports, gpu.ops);
         gpu_temporaries_clear(&gpu.temporaries, gpu.ops);
-        for (int i = 0; i < BUFFER_CLASSES; i++)
-            for (void *it = gpu.buffers[i], *next; it; it = next) {
-                next = *(void **)it;
-                gpu.ops->free_pinned(it);
-            }
+        gpu_buffers_clear(&gpu.buffers, gpu.ops);
         gpu.ops->close();
     }
-    memset(gpu.buffers, 0, sizeof(gpu.buffers));
-    gpu.idle_bytes = 0;
     memset(gpu.ordered, 0, sizeof(gpu.ordered));
     memset(gpu.exports, 0, sizeof(gpu.exports));
     __atomic_store_n(&gpu.ops, NULL, __ATOMIC_RELEASE);
@@ -254,47 +244,18 @@ int gpu_copy_rows(void *to, size_t to_pitch, const void *from, size_t from_pitch
     return width && rows ? gpu.ops->copy_rows(to, to_pitch, from, from_pitch, width, rows) : 0;
 }
 
-/* The size class of buffers for `size` bytes, or -1 if it is larger than all of them. */
-static int buffer_class(size_t size)
-{
-    for (int i = 0; i < BUFFER_CLASSES; i++)
-        if (size <= GPU_STAGING_SIZE << i)
-            return i;
-    return -1;
-}
-
 void *gpu_get_buffer(size_t size)
 {
-    const int class = buffer_class(size);
-    if (class < 0)
-        return malloc(size);
     pthread_mutex_lock(&gpu.lock);
-    void *buffer = gpu.buffers[class];
-    if (buffer) {
-        gpu.buffers[class] = *(void **)buffer;
-        gpu.idle_bytes -= GPU_STAGING_SIZE << class;
-    } else {
-        buffer = gpu.ops->alloc_pinned(GPU_STAGING_SIZE << class);
-    }
+    void *buffer = gpu_buffers_get(&gpu.buffers, gpu.ops, size);
     pthread_mutex_unlock(&gpu.lock);
     return buffer;
 }
 
 void gpu_put_buffer(void *buffer, size_t size)
 {
-    const int class = buffer_class(size);
-    if (class < 0) {
-        free(buffer);
-        return;
-    }
     pthread_mutex_lock(&gpu.lock);
-    if (class > 0 && gpu.idle_bytes + (GPU_STAGING_SIZE << class) > IDLE_BYTES_MOST) {
-        gpu.ops->free_pinned(buffer);
-    } else {
-        *(void **)buffer = gpu.buffers[class];
-        gpu.buffers[class] = buffer;
-        gpu.idle_bytes += GPU_STAGING_SIZE << class;
-    }
+    gpu_buffers_put(&gpu.buffers, gpu.ops, buffer, size);
     pthread_mutex_unlock(&gpu.lock);
 }
 

@@ -32,6 +32,7 @@ void program_load(void)
         {&cu.get, "cuDeviceGet"},
         {&cu.retain, "cuDevicePrimaryCtxRetain"},
         {&cu.release, "cuDevicePrimaryCtxRelease_v2"},
+        {&cu.reset, "cuDevicePrimaryCtxReset_v2"},
         {&cu.set_current, "cuCtxSetCurrent"},
         {&cu.alloc, "cuMemAlloc_v2"},
         {&cu.alloc_async, "cuMemAllocAsync"},

@@ -12,6 +12,7 @@ struct program_cuda {
     cuda_result (*get)(cuda_device *, int);
     cuda_result (*retain)(cuda_context *, cuda_device);
     cuda_result (*release)(cuda_device);
+    cuda_result (*reset)(cuda_device);
     cuda_result (*set_current)(cuda_context);
     cuda_result (*alloc)(cuda_pointer *, size_t);
     cuda_result (*alloc_async)(cuda_pointer *, size_t, cuda_stream);

@@ -194,6 +194,18 @@ EXPORT cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
     return CUDA_OK;
 }
 
+/* Memory of the context is freed; whoever retained the context has a handle that cannot be used. */
+EXPORT cuda_result cuDevicePrimaryCtxReset_v2(cuda_device device)
+{
+    if (device < 0 || device >= softcuda_device_count())
+        return CUDA_INVALID_DEVICE;
+    softcuda_release_all(device);
+    pthread_mutex_lock(&softcuda_lock);
+    primary[device].references = 0;
+    pthread_mutex_unlock(&softcuda_lock);
+    return CUDA_OK;
+}
+
 EXPORT cuda_result cuCtxPushCurrent_v2(cuda_context context)
 {
     if (softcuda_fails(__func__) || !context || context->references == 0 ||

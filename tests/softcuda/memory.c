@@ -212,6 +212,15 @@ static cuda_result memory_release(uintptr_t address, unsigned kinds)
     return CUDA_OK;
 }
 
+void softcuda_release_all(int device)
+{
+    const unsigned kinds =
+        1u << MEMORY_DEVICE | 1u << MEMORY_MANAGED | 1u << MEMORY_HOST | 1u << MEMORY_IMPORTED;
+    for (size_t i = 0; i < count;)
+        if (table[i].device != device || memory_release(table[i].address, kinds) != CUDA_OK)
+            i++;
+}
+
 EXPORT cuda_result cuMemAlloc_v2(cuda_pointer *out, size_t size)
 {
     return softcuda_fails(__func__) ? CUDA_OUT_OF_MEMORY : alloc_device(out, size, MEMORY_DEVICE);

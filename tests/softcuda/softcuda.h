@@ -58,6 +58,8 @@ struct allocation *softcuda_find(uintptr_t address, size_t size);
 bool softcuda_add(const struct allocation *it);
 /* Maps a memory file twice: without access for the program, and for copies. */
 bool softcuda_map(int fd, size_t size, struct allocation *out);
+/* Frees memory of the context of this device. */
+void softcuda_release_all(int device);
 /* An address range in units of UNIT bytes without access; NULL: out of memory. */
 char *softcuda_reserve(size_t size);
 /* Ends the mapping of cuMemMap that begins at `address`; its size, or 0: there is none. Without the lock. */

@@ -1,0 +1,122 @@
+/* deaths.c: a rank is killed while a GPU copies between its memory and that of another rank. The other one gets the message or an error,
+ * and the living ranks exchange GPU memory afterwards. softcuda leaves copies unfinished as long as SOFTCUDA_LAZY says so.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ft/ft.h"
+
+#include "area.h"
+#include "counters.h"
+
+#define BYTES 3000000
+
+static MPI_T_pvar_handle mapgets, mapputs;
+
+static void hold_copies(bool held)
+{
+    setenv("SOFTCUDA_LAZY", held ? "1000000000" : "2", 1);
+}
+
+/* Calls MPI until this rank has started one more copy. */
+static void await_copy(MPI_T_pvar_handle started, unsigned long long before)
+{
+    int flag;
+    while (counter(started) == before)
+        MPI_Iprobe(MPI_ANY_SOURCE, 99, now, &flag, MPI_STATUS_IGNORE);
+}
+
+/* The living ranks. */
+static void exchange_in_ring(void)
+{
+    struct area out = area_new(AREA_DEVICE, BYTES), in = area_new(AREA_DEVICE, BYTES);
+    char *expected = malloc(BYTES), *seen = malloc(BYTES);
+    const int right = (rank + 1) % victim, left = (rank + victim - 1) % victim;
+    area_fill(&out, (unsigned)rank);
+    EXPECT_CLASS(MPI_Sendrecv(out.at, BYTES, MPI_BYTE, right, 1, in.at, BYTES, MPI_BYTE, left, 1, now,
+                              MPI_STATUS_IGNORE),
+                 MPI_SUCCESS);
+    area_pattern(expected, BYTES, (unsigned)left);
+    area_read(&in, 0, seen, BYTES);
+    EXPECT(memcmp(expected, seen, BYTES) == 0);
+    free(expected);
+    free(seen);
+    area_free(&out);
+    area_free(&in);
+}
+
+/* Rank 0 copies from the memory of the victim, which dies meanwhile. */
+static void sender_dies(void)
+{
+    struct area a = area_new(AREA_DEVICE, BYTES);
+    MPI_Request request;
+    int go = 1;
+    if (rank == victim) {
+        MPI_Isend(a.at, BYTES, MPI_BYTE, 0, 2, now, &request);
+        MPI_Recv(&go, 1, MPI_INT, 0, 3, now, MPI_STATUS_IGNORE);
+        die();
+    }
+    if (rank == 0) {
+        const unsigned long long before = counter(mapgets);
+        hold_copies(true);
+        MPI_Irecv(a.at, BYTES, MPI_BYTE, victim, 2, now, &request);
+        await_copy(mapgets, before);
+        MPI_Send(&go, 1, MPI_INT, victim, 3, now);
+        EXPECT_DEATH(MPI_Recv(&go, 1, MPI_INT, victim, 4, now, MPI_STATUS_IGNORE));
+        hold_copies(false);
+        const int rc = class_of(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        EXPECT(rc == MPI_SUCCESS || rc == MPIX_ERR_PROC_FAILED);
+    }
+    exchange_in_ring();
+    area_free(&a);
+}
+
+/* The victim copies from the memory of rank 0, and dies. */
+static void receiver_dies(void)
+{
+    struct area a = area_new(AREA_DEVICE, BYTES);
+    if (rank == victim) {
+        MPI_Request request;
+        const unsigned long long before = counter(mapgets);
+        hold_copies(true);
+        MPI_Irecv(a.at, BYTES, MPI_BYTE, 0, 2, now, &request);
+        await_copy(mapgets, before);
+        die();
+    }
+    if (rank == 0)
+        EXPECT_DEATH(MPI_Send(a.at, BYTES, MPI_BYTE, victim, 2, now));
+    exchange_in_ring();
+    area_free(&a);
+}
+
+/* The victim copies into the memory of rank 0, and dies. */
+static void writer_dies(void)
+{
+    struct area device = area_new(AREA_DEVICE, BYTES), host = area_new(AREA_HOST, BYTES);
+    if (rank == victim) {
+        MPI_Request request;
+        const unsigned long long before = counter(mapputs);
+        hold_copies(true);
+        MPI_Isend(host.at, BYTES, MPI_BYTE, 0, 2, now, &request);
+        await_copy(mapputs, before);
+        die();
+    }
+    if (rank == 0)
+        EXPECT_DEATH(MPI_Recv(device.at, BYTES, MPI_BYTE, victim, 2, now, MPI_STATUS_IGNORE));
+    exchange_in_ring();
+    area_free(&device);
+    area_free(&host);
+}
+
+int main(int argc, char **argv)
+{
+    static void (*const phases[])(void) = {sender_dies, receiver_dies, writer_dies};
+    counters_begin();
+    mpitest_begin(&argc, &argv);
+    if (!area_start()) {
+        MPI_Finalize();
+        return 77;
+    }
+    mapgets = counter_open("p2p_rendezvous_mapget");
+    mapputs = counter_open("p2p_rendezvous_mapput");
+    run_phases(phases, 3);
+    return finish();
+}

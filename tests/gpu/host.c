@@ -1,0 +1,34 @@
+/* host.c: what the kind of memory costs messages in host memory: 8 bytes from a rank to itself, to be counted by callgrind (docs/gpu.md).
+ * Argument `cuda`: the program has loaded the driver library and has GPU memory. Not a test.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <mpi.h>
+#include <string.h>
+
+#include "area.h"
+
+#define MESSAGES 1000
+
+__attribute__((noinline, visibility("default"))) void host_exchange(char *out, char *in)
+{
+    for (int i = 0; i < MESSAGES; i++) {
+        MPI_Send(out, 8, MPI_BYTE, 0, 0, MPI_COMM_SELF);
+        MPI_Recv(in, 8, MPI_BYTE, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static char out[8], in[8];
+    MPI_Init(&argc, &argv);
+    if (argc > 1 && strcmp(argv[1], "cuda") == 0) {
+        if (!area_start())
+            return 77;
+        area_new(AREA_DEVICE, 8);
+    }
+    for (int turn = 0; turn < 10; turn++)
+        MPI_Sendrecv(out, 8, MPI_BYTE, 0, 0, in, 8, MPI_BYTE, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    host_exchange(out, in);
+    MPI_Finalize();
+    return 0;
+}
