@@ -1,4 +1,4 @@
-"""Runs one cell of the fault matrix: a job in one situation that meets one fault. Says how it ended and what is left of it.
+"""Runs one cell of the fault matrix: a job in one situation with one fault. Returns how it ended and what is left of it.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -128,7 +128,7 @@ class Cell:
             resource.setrlimit(getattr(resource, "RLIMIT_" + name), (value, value))
 
     def attend(self, job, deadline):
-        """Until the job ends. A rank that has stopped itself is let go on after a second, if the fault says so."""
+        """Until the job ends. A rank that has stopped itself is let go on after a second, if the fault requires it (resume)."""
         stopped_since = {}
         while job.poll() is None and time.monotonic() < deadline:
             try:

@@ -1,7 +1,7 @@
 /* damage.c: the faults that a rank causes itself, at a point of its program that the seed decides.
  *
  *     kill        this rank dies of SIGKILL
- *     stop        this rank is stopped; whoever runs the matrix lets it go on, or does not
+ *     stop        this rank is stopped; faults.py continues it, or does not
  *     front       mpiexec's first process is killed: the one the user's shell knows
  *     worker      the process that started this rank is killed: mpiexec's worker, or the agent of this host
  *     port-down   the port of node 1 goes down

@@ -3,7 +3,7 @@
 
     faults.py --build build                         all of it
     faults.py --build build --only 'rank killed'    one fault, or one cell: 'rank killed/rput'
-    faults.py --build build --sample 12 --seed 3    so many cells, chosen by the seed
+    faults.py --build build --sample 12 --seed 3    12 cells, chosen by the seed
 
 The seed decides which rank does the damage, in which round, or how soon. The same seed does the same again.
 

@@ -44,7 +44,7 @@ class Fault:
     name: str
     what: str = ""  # FAULTS_WHAT of the rank that does it
     right: tuple = (COMPLETES,)  # endings in the middle of traffic
-    says: str = ""  # what an ending must be explained by: a pattern in the job's standard error
+    explanation: str = ""  # what an ending must be explained by: a pattern in the job's standard error
     env: dict = field(default_factory=dict)
     fabric: str = ""  # words for SOFTIB_FABRIC besides the number of nodes
     agents: bool = False  # hosts are reached through agents instead of virtual nodes
@@ -71,15 +71,15 @@ FAULTS = [
     Fault("datagrams duplicated", fabric="ud_dup=0.3"),
     Fault("datagrams reordered", fabric="ud_reorder=0.3"),
     Fault("RNR storm", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_LAB": "IB_FLOW=hw"}),
-    Fault("port down and up", "port-flap", says=NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "17"}),
+    Fault("port down and up", "port-flap", explanation=NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "17"}),
     Fault("port down for good", "port-down", (ENDS,), NETWORK + "|" + NO_PORT, env={"FISHPLATE_IB_TIMEOUT": "10"}),
-    Fault("queue pair error", "qp", says=r"was being written whose receiver"),
+    Fault("queue pair error", "qp", explanation=r"the connection failed (during|while)"),
     Fault("/dev/shm full", wrap="full"),
-    Fault("no CMA", right=(COMPLETES, ENDS), says=r"memory of (another )?process|process_vm", wrap="deny"),
-    Fault("memlock 64 KiB", right=(COMPLETES, ENDS), says=r"memlock|lock", limits={"MEMLOCK": 64 << 10}),
-    Fault("files 64", right=(COMPLETES, ENDS), says=r"files|descriptors|Too many open files", limits={"NOFILE": 64}),
-    *[Fault(f"files {n} a rank", right=(COMPLETES, ENDS), says=r"ulimit -n", within=f"ulimit -n {n}") for n in (18, 16, 14)],
-    Fault("500 MB a rank", right=(COMPLETES, ENDS), says=r"ulimit -v", within="ulimit -v 500000"),
+    Fault("no CMA", right=(COMPLETES, ENDS), explanation=r"memory of (another )?process|process_vm", wrap="deny"),
+    Fault("memlock 64 KiB", right=(COMPLETES, ENDS), explanation=r"memlock|lock", limits={"MEMLOCK": 64 << 10}),
+    Fault("files 64", right=(COMPLETES, ENDS), explanation=r"files|descriptors|Too many open files", limits={"NOFILE": 64}),
+    *[Fault(f"files {n} a rank", right=(COMPLETES, ENDS), explanation=r"ulimit -n", within=f"ulimit -n {n}") for n in (18, 16, 14)],
+    Fault("500 MB a rank", right=(COMPLETES, ENDS), explanation=r"ulimit -v", within="ulimit -v 500000"),
     Fault("out of credits", "away", kept={"FISHPLATE_IB_BUFFERS": "2"}, env={"FISHPLATE_LAB": "IB_FLOW=static"}),
 ]
 
@@ -93,5 +93,5 @@ def endings(fault, situation):
 
 
 def explained(fault, text):
-    """The line of standard error that says what happened, or None."""
-    return next((line for line in text.splitlines() if re.search(fault.says, line)), None) if fault.says else None
+    """The line of standard error that explains the ending, or None."""
+    return next((line for line in text.splitlines() if re.search(fault.explanation, line)), None) if fault.explanation else None

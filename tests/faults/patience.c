@@ -1,5 +1,5 @@
 /* patience.c: rank 1 is stopped inside MPI_Finalize (kill point ib_finishing, FISHPLATE_KILL_AT=ib_finishing:1:1:stop). Rank 0 must not
- * leave MPI_Finalize before rank 1 has been continued, however late its clock says it is: from MPI_Finalize on, each time that rank 0's
+ * leave MPI_Finalize before rank 1 has been continued, whatever time its clock shows: from MPI_Finalize on, each time that rank 0's
  * main thread reads the clock inside the library, another second has passed. Rank 0 continues rank 1 after READS of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,9 +1,9 @@
 /* traffic.c: the program of the fault matrix: traffic of one kind, every byte of it checked, during which one
- * rank does the damage. Each rank that gets through says so in one line.
+ * rank does the damage. Each rank that gets through prints one line.
  *
  *     faults_traffic small|large|flood|collectives|start|finalize
  *
- * The environment says what happens: FAULTS_WHAT (damage.c), FAULTS_RANK, FAULTS_ROUND and FAULTS_DELAY, the
+ * The environment selects the damage: FAULTS_WHAT (damage.c), FAULTS_RANK, FAULTS_ROUND and FAULTS_DELAY, the
  * microseconds after which it happens at the start and at the end of the job.
  *
  * SPDX-License-Identifier: Apache-2.0 */
