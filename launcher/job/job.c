@@ -530,7 +530,7 @@ void job_init(struct job *j, const struct options *o, const struct layout *l, co
 {
     static const struct pmi_events pmi_events = {job_on_reply, job_on_inited,      job_on_aborted,
                                                  job_on_bad,   job_on_barrier,     job_on_describe,
-                                                 job_on_spawn, job_on_spawn_state, recover_accused};
+                                                 job_on_spawn, job_on_spawn_state, recover_on_unreachable};
     *j = (struct job){.opt = o, .layout = l, .nhosts = h->n, .id = id};
     loop_init(&j->loop);
     j->hosts = xcalloc(h->n, sizeof(*j->hosts));

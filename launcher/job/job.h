@@ -99,12 +99,12 @@ struct job {
         bool unborn;  /* a spawned job that can never finish MPI_Init: kill its ranks */
     } dead;           /* dead ranks that the job continues without (recover.c) */
     struct {
-        struct accusation {
+        struct unreachable_report {
             uint32_t by, rank;
         } * v;
         uint32_t n, room;
         struct timer judge;
-    } accused; /* reports of ranks that do not answer, with their reporters (recover.c) */
+    } unreachable; /* reports of ranks that do not answer, with their reporters (recover.c) */
     struct {
         int fd; /* -1: nowhere */
         struct notice_page *page;

@@ -51,7 +51,7 @@ struct output {
     struct stream *streams[2]; /* [rank] */
     struct place_to **all;
     size_t nplaces;
-    bool paused, told_no_reader;
+    bool paused, has_reported_no_reader;
 };
 
 static size_t waiting_bytes(const struct output *o)
@@ -83,14 +83,14 @@ static void check_error(struct output *o, struct sink *s)
     if (s->error == 0)
         return;
     if (s->error == EPIPE) {
-        if (s->fd == STDOUT_FILENO && !o->told_no_reader) {
-            o->told_no_reader = true;
+        if (s->fd == STDOUT_FILENO && !o->has_reported_no_reader) {
+            o->has_reported_no_reader = true;
             o->opt.no_reader(o->opt.ctx);
         }
     } else if (s->name) {
         o->opt.failed(o->opt.ctx, s->name, s->error);
         free(s->name);
-        s->name = NULL; /* told once */
+        s->name = NULL; /* reported once */
     }
 }
 

@@ -175,7 +175,7 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
 }
 
 /* Both the reporter and the reported rank still run, and neither is being ended. */
-static bool recover_is_report_valid(const struct job *j, const struct accusation *a)
+static bool recover_is_report_valid(const struct job *j, const struct unreachable_report *a)
 {
     const struct job_rank *by = &j->ranks[a->by], *rank = &j->ranks[a->rank];
     return by->state == RANK_RUNNING && rank->state == RANK_RUNNING && !by->ended && !rank->ended;
@@ -192,20 +192,21 @@ static void end_rank(struct job *j, uint32_t rank, uint32_t by)
     h->ops->kill(h->impl, rank);
 }
 
-/* Ends one rank: on the node that most of the accusations are about, by others or by its own ranks; where two nodes are
- * equal, the one that was accused first. False: no accusation is left. */
+/* Ends one rank: on the node that most of the reports are about, by others or by its own ranks; of two equal nodes,
+ * the one that was reported first. False: no report is left. */
 static bool end_worst(struct job *j, uint32_t *count)
 {
     const struct layout *l = j->layout;
     uint32_t best = 0, rank = 0, by = 0;
     memset(count, 0, l->nnodes * sizeof(*count));
-    for (uint32_t i = 0; i < j->accused.n; i++)
-        if (recover_is_report_valid(j, &j->accused.v[i])) {
-            count[l->node_of[j->accused.v[i].rank]]++;
-            count[l->node_of[j->accused.v[i].by]]++;
+    for (uint32_t i = 0; i < j->unreachable.n; i++)
+        if (recover_is_report_valid(j, &j->unreachable.v[i])) {
+            count[l->node_of[j->unreachable.v[i].rank]]++;
+            count[l->node_of[j->unreachable.v[i].by]]++;
         }
-    for (uint32_t i = 0; i < j->accused.n; i++) {
-        struct accusation ends[] = {j->accused.v[i], {j->accused.v[i].rank, j->accused.v[i].by}};
+    for (uint32_t i = 0; i < j->unreachable.n; i++) {
+        struct unreachable_report ends[] = {j->unreachable.v[i],
+                                            {j->unreachable.v[i].rank, j->unreachable.v[i].by}};
         for (int k = 0; k < 2 && recover_is_report_valid(j, &ends[k]); k++)
             if (count[l->node_of[ends[k].rank]] > best) {
                 best = count[l->node_of[ends[k].rank]];
@@ -224,24 +225,24 @@ static void recover_resolve_reports(void *ctx)
     uint32_t *count = xcalloc(j->layout->nnodes, sizeof(*count));
     while (!j->ending && end_worst(j, count))
         ;
-    j->accused.n = 0;
+    j->unreachable.n = 0;
     free(count);
 }
 
 /* A rank whose network failed reports every other rank, so the first report alone must not decide. */
-void recover_accused(void *ctx, uint32_t rank, uint32_t by)
+void recover_on_unreachable(void *ctx, uint32_t rank, uint32_t by)
 {
     struct job *j = ctx;
-    struct accusation a = {by, rank};
+    struct unreachable_report a = {by, rank};
     if (!j->opt->recovery || j->ending || !recover_is_report_valid(j, &a))
         return;
-    if (j->accused.n == j->accused.room) {
-        j->accused.room = 2 * j->accused.room + 16;
-        j->accused.v = xrealloc(j->accused.v, j->accused.room * sizeof(*j->accused.v));
+    if (j->unreachable.n == j->unreachable.room) {
+        j->unreachable.room = 2 * j->unreachable.room + 16;
+        j->unreachable.v = xrealloc(j->unreachable.v, j->unreachable.room * sizeof(*j->unreachable.v));
     }
-    j->accused.v[j->accused.n++] = a;
-    if (j->accused.judge.at == 0) {
-        j->accused.judge = (struct timer){.fn = recover_resolve_reports, .ctx = j};
-        loop_after(&j->loop, &j->accused.judge, JUDGE_MS);
+    j->unreachable.v[j->unreachable.n++] = a;
+    if (j->unreachable.judge.at == 0) {
+        j->unreachable.judge = (struct timer){.fn = recover_resolve_reports, .ctx = j};
+        loop_after(&j->loop, &j->unreachable.judge, JUDGE_MS);
     }
 }

@@ -23,7 +23,7 @@ bool recover_from_lost(struct job *j, const struct job_host *h, const char *why)
 
 /* A rank reports that another one does not answer. After JUDGE_MS the rank to which most others have lost the
  * connection is ended, so that all ranks agree. For pmi_events. */
-void recover_accused(void *ctx, uint32_t rank, uint32_t by);
+void recover_on_unreachable(void *ctx, uint32_t rank, uint32_t by);
 
 /* At the end: a job has failed if no rank of it was left. */
 void recover_end(struct job *j);

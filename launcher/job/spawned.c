@@ -28,9 +28,9 @@ extern char **environ;
 struct spawned_job {
     struct spawned_job *next;
     unsigned number;
-    pid_t pid;         /* 0: it has ended */
-    uint32_t rank;     /* the rank that requested it */
-    bool inited, told; /* told: the requesting rank received the reason of the failure */
+    pid_t pid;                 /* 0: it has ended */
+    uint32_t rank;             /* the rank that requested it */
+    bool inited, failure_sent; /* failure_sent: the requesting rank received the reason of the failure */
     struct watch news;
     struct job *job;
     struct buf text;
@@ -288,7 +288,7 @@ static void forget_failed(struct job *j)
 {
     for (struct spawned_job *s = j->spawned, *next; s; s = next) {
         next = s->next;
-        if (s->pid == 0 && (s->told || j->ranks[s->rank].state == RANK_ENDED))
+        if (s->pid == 0 && (s->failure_sent || j->ranks[s->rank].state == RANK_ENDED))
             spawned_remove(j, s);
     }
 }
@@ -328,7 +328,7 @@ const char *spawned_failure(struct job *j, unsigned number)
         s = s->next;
     if (!s)
         return NULL;
-    s->told = s->failure != NULL;
+    s->failure_sent = s->failure != NULL;
     return s->failure;
 }
 

@@ -246,11 +246,11 @@ static void do_ready(const struct request *r)
     r->s->clients[r->rank].ready = true;
 }
 
-static void do_accuse(const struct request *r)
+static void do_report_unreachable(const struct request *r)
 {
     long rank = -1;
-    if (pmi_line_int(r->line, "rank", 0, (long)r->s->size - 1, &rank) && r->s->ev->accused)
-        r->s->ev->accused(r->s->ctx, (uint32_t)rank, r->rank);
+    if (pmi_line_int(r->line, "rank", 0, (long)r->s->size - 1, &rank) && r->s->ev->unreachable)
+        r->s->ev->unreachable(r->s->ctx, (uint32_t)rank, r->rank);
 }
 
 static const struct {
@@ -273,7 +273,7 @@ static const struct {
     {"lookup_name", do_lookup},
     {"spawn_state", do_spawn_state},
     {"ready", do_ready},
-    {"accuse", do_accuse},
+    {"accuse", do_report_unreachable},
 };
 
 /* False when the line cannot be PMI-1. */

@@ -28,7 +28,7 @@ struct pmi_events {
     /* Why that job did not start; NULL: nothing is known against it. */
     const char *(*spawn_state)(void *ctx, unsigned number);
     /* `by` reports that `rank` does not answer any more. */
-    void (*accused)(void *ctx, uint32_t rank, uint32_t by);
+    void (*unreachable)(void *ctx, uint32_t rank, uint32_t by);
 };
 
 struct pmi *pmi_new(uint32_t size, uint32_t universe, const char *job, const char *node_map,

@@ -31,15 +31,15 @@ struct agent {
     struct local *local;
     struct tree *tree; /* NULL: no hosts below this one */
     struct plan *plan;
-    uint32_t host;                             /* our host number, received in FRAME_TREE */
-    bool greeted, told_to_pause, paused, done; /* greeted: received its number */
+    uint32_t host;                               /* our host number, received in FRAME_TREE */
+    bool greeted, pause_requested, paused, done; /* greeted: received its number */
     struct call call;
 };
 
 /* Everything that writes to the link stops while too much waits there: our ranks, and the hosts below. */
 static void set_pause(struct agent *a)
 {
-    bool pause = a->told_to_pause || buf_size(&a->link.out) > HIGH_WATER;
+    bool pause = a->pause_requested || buf_size(&a->link.out) > HIGH_WATER;
     if (a->local)
         local_pause(a->local, pause);
     if (a->tree && pause != a->paused)
@@ -189,7 +189,7 @@ static void own_frame(struct agent *a, const struct frame_head *head, const char
     } else if (head->type == FRAME_SIGNAL && link_u32(data, head->len, &value) && value > 0 && value < NSIG) {
         local_signal(a->local, (int)value);
     } else if (head->type == FRAME_PAUSE && link_u32(data, head->len, &value)) {
-        a->told_to_pause = value != 0;
+        a->pause_requested = value != 0;
         set_pause(a);
     } else if (head->type == FRAME_KILL) {
         local_kill(a->local, head->rank);

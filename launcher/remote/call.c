@@ -23,7 +23,7 @@
 #define CALL_MS       30000
 #define AGAIN_MS      100
 
-enum line_state { LINE_OVER, LINE_AGAIN, LINE_CALLING, LINE_ASKED };
+enum line_state { LINE_OVER, LINE_AGAIN, LINE_CALLING, LINE_GREETED };
 
 struct line {
     char address[64];
@@ -84,7 +84,7 @@ static void send_hello(struct caller *c, struct line *l)
     snprintf(l->hello.who, sizeof(l->hello.who), "%s", c->who);
     snprintf(l->hello.version, sizeof(l->hello.version), "%s", FISHPLATE_VERSION);
     proof_hello_encode(&l->hello, &hello);
-    l->state = LINE_ASKED;
+    l->state = LINE_GREETED;
     if (!send_frame(l->fd, FRAME_HELLO, buf_head(&hello), buf_size(&hello)))
         hang_up(l, LINE_AGAIN);
     buf_free(&hello);

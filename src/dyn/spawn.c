@@ -1,4 +1,4 @@
-/* spawn.c: see spawn.h. The root opens a port, asks the launcher for a job that knows its name, and accepts;
+/* spawn.c: see spawn.h. The root opens a port, requests a job that knows its name from the launcher, and accepts;
  * the children connect in MPI_Init. When the job cannot be started, the wait ends.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -60,8 +60,8 @@ int ft_round_begin(struct comm *c, const uint64_t *words, uint32_t nwords, uint3
                    void (*over)(struct ft_round *r, void *arg), void *arg);
 
 /* This process gives up a communicator on which it has agreed. A decision is kept for members that may not have received it: until
- * all living members have given the communicator up. They find that out by one more agreement, the farewell, which
- * nobody waits for. A process that is asked for one that it has forgotten knows that everybody has left, and says so. */
+ * all living members have given the communicator up. The members learn that by one more agreement, the farewell, which
+ * no process waits for. A process that receives a request for an agreement it has freed answers that all members have left (FT_LEFT). */
 void ft_round_leave(struct comm *c);
 /* All members have left the communicator: frees its agreements. */
 void ft_round_left(struct proc *p, uint32_t context);

@@ -1,5 +1,5 @@
-/* channel.c: the socket between two groups that meet: what a stranger says before he has proved anything, as the one who
- * accepts and as the one who connects, and messages after the greeting, sealed rightly or not.
+/* channel.c: the socket between two groups that connect: bytes of a stranger that has proved nothing, at the accepting and at the
+ * connecting side, and messages after the handshake, with right and with wrong codes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "dyn/channel.h"

@@ -29,9 +29,9 @@ static const uint32_t node_of[SIZE];
 static struct boot boot = {.rank = 0, .size = SIZE, .node_of = node_of};
 static struct notice_page *page;
 static struct proc proc;
-/* All of them; the even ones; the first two, made and freed as the input says. */
+/* All of them; the even ones; the first two, made and freed as the input selects. */
 static struct comm *comms[COMMS];
-static uint32_t told_dead;     /* bits: who is named by a notice, in whatever words */
+static uint32_t noticed_dead;  /* bits: the ranks that a notice names */
 static bool may_revoke[COMMS]; /* a member has, or this process */
 static char *payload;
 static int flags[STEPS_MAX];
@@ -56,7 +56,7 @@ static int fake_poll(struct transport *t)
 static void fake_lost(struct transport *t, struct peer *gone)
 {
     (void)t;
-    FUZZ_CHECK(told_dead >> gone->rank & 1);
+    FUZZ_CHECK(noticed_dead >> gone->rank & 1);
 }
 
 static struct comm *comm_new(int which, const uint32_t *numbers, int n)
@@ -151,7 +151,7 @@ static void open_world(uint8_t bits)
     context_ids_init(&proc);
     if (ft_open(&proc) != 0)
         abort();
-    told_dead = 0;
+    noticed_dead = 0;
     memset(may_revoke, 0, sizeof(may_revoke));
     comm_born(0);
     comm_born(1);
@@ -186,14 +186,14 @@ static void notice(struct fuzz_in *in, uint8_t what)
 {
     if (what & 32) {
         if (notice_add(page, -1, notice_world(job), what >> 6))
-            told_dead |= 1u << (what >> 6);
+            noticed_dead |= 1u << (what >> 6);
     } else {
         struct notice *n = &page->notices[atomic_load(&page->reserved) % ROOM];
         fuzz_bytes(in, n, sizeof(*n));
         if (what & 128)
             n->world = hash_text(HASH_START, job);
         if (n->rank < SIZE)
-            told_dead |= 1u << n->rank;
+            noticed_dead |= 1u << n->rank;
         atomic_fetch_add(&page->reserved, 1);
         atomic_fetch_add(&page->published, 1);
     }
@@ -237,7 +237,7 @@ static void look(void)
     for (int i = 0; i < COMMS; i++)
         FUZZ_CHECK(!comms[i] || !comm_is_revoked(comms[i]) || may_revoke[i]);
     for (uint32_t i = 0; i < SIZE; i++)
-        FUZZ_CHECK(!net_is_lost(&net, i) || told_dead >> i & 1);
+        FUZZ_CHECK(!net_is_lost(&net, i) || noticed_dead >> i & 1);
     FUZZ_CHECK(!net_is_lost(&net, net.rank));
 }
 

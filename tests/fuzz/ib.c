@@ -325,7 +325,7 @@ static void test_hello(struct fuzz_in *in, bool sound)
     struct ib_hello h;
     size_t length = sound ? sizeof(h) : fuzz_u8(in);
     fuzz_bytes(in, &h, sizeof(h));
-    if (sound) /* one that comes from this job, so that the rest of it is looked at */
+    if (sound) /* one that comes from this job, so that the rest of it is checked */
         h.magic = IB_HELLO_MAGIC, h.version = IB_HELLO_VERSION, h.rail %= IB_RAILS_MAX, h.adapter = 0,
         h.job = h.to_job = 7, h.to = 0, h.from = 1 + h.from % (PEERS - 1), h.lanes = 1,
         h.scheme = (uint32_t)ib.rules.scheme, h.mine = 1 + h.mine % 4;

@@ -1,4 +1,4 @@
-/* samples.c: what an agent tells about the ranks of its host, as `fishplate ps` reads it: bytes of one sample after the
+/* samples.c: samples that an agent sends of the ranks of its host, as `fishplate ps` reads it: bytes of one sample after the
  * other. What is believed must come out the same when it is written and read again.
  *
  * SPDX-License-Identifier: Apache-2.0 */
