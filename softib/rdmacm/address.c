@@ -62,7 +62,7 @@ bool address_port_up(const struct softib_address *a)
 }
 
 /* The first address of the fabric that has this IP address, among those of one node or of all (-1). */
-static bool find(const struct in6_addr *ip, int64_t node, struct softib_address *out)
+static bool address_find(const struct in6_addr *ip, int64_t node, struct softib_address *out)
 {
     for (uint32_t i = 0; softib_address_get(i, out); i++)
         if (!memcmp(&out->ip, ip, sizeof(*ip)) && (node < 0 || out->node == node))
@@ -70,7 +70,7 @@ static bool find(const struct in6_addr *ip, int64_t node, struct softib_address 
     return false;
 }
 
-static bool first_of(uint32_t node, struct softib_address *out)
+static bool address_first_of_node(uint32_t node, struct softib_address *out)
 {
     struct softib_address a;
     bool found = false;
@@ -86,7 +86,7 @@ static bool first_of(uint32_t node, struct softib_address *out)
 }
 
 /* True if the address belongs to an interface of this machine, whether or not a port of the fabric has it. */
-static bool of_machine(const struct in6_addr *ip)
+static bool address_is_of_machine(const struct in6_addr *ip)
 {
     struct ifaddrs *all = NULL;
     struct cm_address a;
@@ -102,15 +102,15 @@ static bool of_machine(const struct in6_addr *ip)
 bool address_local(const struct in6_addr *ip, struct softib_address *out)
 {
     const uint32_t node = device_place()->node;
-    return find(ip, node, out) || (of_machine(ip) && first_of(node, out));
+    return address_find(ip, node, out) || (address_is_of_machine(ip) && address_first_of_node(node, out));
 }
 
 bool address_remote(const struct in6_addr *ip, struct softib_address *out)
 {
     const uint32_t node = device_place()->node;
-    if (is_loopback(ip) && find(ip, node, out))
+    if (is_loopback(ip) && address_find(ip, node, out))
         return true;
-    return find(ip, -1, out) || (of_machine(ip) && first_of(node, out));
+    return address_find(ip, -1, out) || (address_is_of_machine(ip) && address_first_of_node(node, out));
 }
 
 bool address_of_gid(const uint8_t gid[16], uint16_t lid, uint32_t gid_index, struct softib_address *out)
@@ -131,7 +131,7 @@ static bool same_network(const struct softib_address *a, const struct softib_add
 
 /* Rates a local port for reaching `there`; lower is better: a port that is up, the destination port itself, a port
  * with the same number. */
-static unsigned distance(const struct softib_address *a, const struct softib_address *there)
+static unsigned address_distance(const struct softib_address *a, const struct softib_address *there)
 {
     return (address_port_up(a) ? 0 : 8) + (there && a->lid != there->lid ? 4 : 0) +
            (there && a->port != there->port ? 2 : 0);
@@ -143,11 +143,11 @@ bool address_toward(const struct softib_address *there, struct softib_address *o
     struct softib_address a;
     bool found = false;
     if (!there)
-        return first_of(node, out);
+        return address_first_of_node(node, out);
     for (uint32_t i = 0; softib_address_get(i, &a); i++) {
         if (a.node != node || !device_of(a.node_guid) || !same_network(&a, there))
             continue;
-        if (!found || distance(&a, there) < distance(out, there))
+        if (!found || address_distance(&a, there) < address_distance(out, there))
             *out = a;
         found = true;
     }
@@ -173,7 +173,8 @@ uint16_t address_ephemeral_port(void)
     return (uint16_t)(32768u + r % 28232u); /* 32768 to 60999, as Linux does */
 }
 
-static int resolve(struct cm_id *p, const struct sockaddr *src, const struct cm_address *dst, int family)
+static int address_resolve(struct cm_id *p, const struct sockaddr *src, const struct cm_address *dst,
+                           int family)
 {
     struct rdma_addr *route = &p->id.route.addr;
     struct cm_address from = {.any = true};
@@ -214,7 +215,7 @@ SOFTIB_API int rdma_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src, st
         return cm_fail(to.any ? EINVAL : EAFNOSUPPORT);
     pthread_mutex_lock(&cm_lock);
     bool legal = p->state == CM_IDLE || p->state == CM_BOUND;
-    int error = legal ? resolve(p, src, &to, dst->sa_family) : 0;
+    int error = legal ? address_resolve(p, src, &to, dst->sa_family) : 0;
     if (legal && !error)
         p->state = CM_ADDR_RESOLVED;
     bool reported =

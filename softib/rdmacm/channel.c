@@ -76,7 +76,7 @@ SOFTIB_API void rdma_destroy_event_channel(struct rdma_event_channel *channel)
     close_all(c);
 }
 
-static void append(struct cm_channel *c, struct cm_event *e)
+static void channel_append_event(struct cm_channel *c, struct cm_event *e)
 {
     const uint64_t one = 1;
     if (!c->first)
@@ -104,12 +104,12 @@ struct cm_event *channel_report(struct cm_id *p, enum rdma_cm_event_type type, i
     e->e.event = type;
     e->e.status = status;
     e->counted = p;
-    append(channel_of(p), e);
+    channel_append_event(channel_of(p), e);
     return e;
 }
 
 /* Takes the events of an identifier out of its channel's queue, in order. */
-static struct cm_event *take_events(struct cm_id *p)
+static struct cm_event *channel_take_events(struct cm_id *p)
 {
     struct cm_channel *c = channel_of(p);
     struct cm_event *taken = NULL, **end = &taken, **at = &c->first;
@@ -133,7 +133,7 @@ static struct cm_event *take_events(struct cm_id *p)
 
 void channel_forget(struct cm_id *p)
 {
-    struct cm_event *e = take_events(p);
+    struct cm_event *e = channel_take_events(p);
     while (e) {
         struct cm_event *next = e->next;
         struct rdma_cm_id *unknown = e->e.listen_id == &p->id ? e->e.id : NULL;
@@ -164,28 +164,28 @@ static void move_watch(struct cm_channel *from, struct cm_channel *to, struct cm
     channel_add(to, w, events);
 }
 
-static void move(struct cm_id *p, struct cm_channel *to)
+static void channel_move_id(struct cm_id *p, struct cm_channel *to)
 {
     struct cm_channel *from = channel_of(p);
-    struct cm_event *e = take_events(p);
+    struct cm_event *e = channel_take_events(p);
     if (p->state == CM_LISTENING)
         for (unsigned i = 0; i < p->listens; i++)
             move_watch(from, to, &p->listen[i], EPOLLIN);
     move_watch(from, to, &p->link_watch, p->link.state == LINK_CONNECTING ? EPOLLOUT : EPOLLIN);
     move_watch(from, to, &p->timer, EPOLLIN);
     for (struct cm_id *u = p->unproved; u; u = u->unproved_next)
-        move(u, to);
+        channel_move_id(u, to);
     p->id.channel = &to->channel;
     while (e) {
         struct cm_event *next = e->next;
         if (e->e.listen_id == &p->id)
-            move(CM_OF(e->e.id), to);
-        append(to, e);
+            channel_move_id(CM_OF(e->e.id), to);
+        channel_append_event(to, e);
         e = next;
     }
 }
 
-static void acknowledge(struct cm_event *e)
+static void event_acknowledge(struct cm_event *e)
 {
     pthread_mutex_lock(&cm_lock);
     if (e->counted) {
@@ -200,11 +200,11 @@ SOFTIB_API int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
     if (!event)
         return cm_fail(EINVAL);
-    acknowledge((struct cm_event *)(void *)event);
+    event_acknowledge((struct cm_event *)(void *)event);
     return 0;
 }
 
-static void ready(struct cm_watch *w)
+static void channel_handle_watch(struct cm_watch *w)
 {
     switch (w->kind) {
     case WATCH_LISTENER:
@@ -226,7 +226,7 @@ static struct cm_event *next_event(struct cm_channel *c)
 {
     struct epoll_event ep;
     while (!c->first && epoll_wait(c->channel.fd, &ep, 1, 0) == 1)
-        ready(ep.data.ptr);
+        channel_handle_watch(ep.data.ptr);
     struct cm_event *e = c->first;
     if (!e)
         return NULL;
@@ -287,7 +287,7 @@ int id_make_synchronous(struct cm_id *p)
     if (!own)
         return -1;
     if (p->id.channel)
-        move(p, (struct cm_channel *)(void *)own);
+        channel_move_id(p, (struct cm_channel *)(void *)own);
     p->id.channel = own;
     p->synchronous = true;
     return 0;
@@ -308,7 +308,7 @@ SOFTIB_API int rdma_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel 
         pthread_cond_wait(&cm_acked, &cm_lock);
     int r = 0;
     if (channel)
-        move(p, (struct cm_channel *)(void *)channel);
+        channel_move_id(p, (struct cm_channel *)(void *)channel);
     else
         r = id_make_synchronous(p);
     if (channel)

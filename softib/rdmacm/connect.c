@@ -18,7 +18,7 @@ static unsigned answer_ms(void)
     return s > 0 && s < 100000 ? (unsigned)s * 1000u : 60000u;
 }
 
-static void end(struct cm_id *p)
+static void connect_close_link(struct cm_id *p)
 {
     channel_remove(channel_of(p), &p->link_watch);
     channel_timer(p, 0);
@@ -68,7 +68,7 @@ static uint16_t address_port(const struct sockaddr *a, struct in6_addr *ip)
     return read.port;
 }
 
-static void fill(const struct cm_id *p, unsigned type, struct message *m)
+static void connect_fill_message(const struct cm_id *p, unsigned type, struct message *m)
 {
     const struct rdma_addr *route = &p->id.route.addr;
     struct ibv_port_attr attr = {.active_mtu = IBV_MTU_256};
@@ -114,17 +114,17 @@ static bool send_private(struct cm_id *p, struct message *m, const void *data, u
 static bool send_bare(struct cm_id *p, unsigned type)
 {
     struct message m;
-    fill(p, type, &m);
+    connect_fill_message(p, type, &m);
     return link_send(&p->link, &m);
 }
 
-static void reject(struct cm_id *p, uint32_t reason, const void *data, uint8_t length)
+static void connect_reject(struct cm_id *p, uint32_t reason, const void *data, uint8_t length)
 {
     struct message m;
-    fill(p, MESSAGE_REJECT, &m);
+    connect_fill_message(p, MESSAGE_REJECT, &m);
     m.status = reason;
     send_private(p, &m, data, length);
-    end(p);
+    connect_close_link(p);
 }
 
 /* Sets the connection parameters, limited to what the adapter has. Returns false if the program requests more. */
@@ -201,26 +201,26 @@ static bool attempt_tcp(struct cm_id *p, const struct cm_address *to)
     return false;
 }
 
-static struct message *request_of(struct cm_id *p)
+static struct message *connect_request_buffer(struct cm_id *p)
 {
     return &p->peer; /* until the reply comes */
 }
 
 /* Starts the next connection attempt. Returns false with errno if no address is left. */
-static bool attempt(struct cm_id *p)
+static bool connect_next_address(struct cm_id *p)
 {
     struct cm_address to;
     address_read(&p->id.route.addr.dst_addr, &to);
     if (!(device_place()->tcp ? attempt_tcp(p, &to) : attempt_unix(p, &to)))
         return false;
     if (p->link.state == LINK_UP)
-        link_send(&p->link, request_of(p));
+        link_send(&p->link, connect_request_buffer(p));
     return channel_add(channel_of(p), &p->link_watch, p->link.state == LINK_UP ? EPOLLIN : EPOLLOUT);
 }
 
 static void report_unreachable(struct cm_id *p, int error)
 {
-    end(p);
+    connect_close_link(p);
     if (error == ECONNREFUSED && !id_is_datagram(p))
         channel_report(p, RDMA_CM_EVENT_REJECTED, CM_REJECT_INVALID_SERVICE);
     else if ((error == EAGAIN || error == ECONNRESET) &&
@@ -242,8 +242,8 @@ static int begin_connect(struct cm_id *p, const struct rdma_conn_param *given)
         length + before > message_private_limit(MESSAGE_REQUEST, id_is_datagram(p)) ||
         !set_param(p, given, &defaults))
         return EINVAL;
-    struct message *m = request_of(p);
-    fill(p, MESSAGE_REQUEST, m);
+    struct message *m = connect_request_buffer(p);
+    connect_fill_message(p, MESSAGE_REQUEST, m);
     if (before)
         memcpy(m->private_data, p->ep_connect, before);
     if (length)
@@ -252,7 +252,7 @@ static int begin_connect(struct cm_id *p, const struct rdma_conn_param *given)
     p->attempt = 0;
     p->state = CM_CONNECTING;
     channel_timer(p, answer_ms());
-    if (!attempt(p))
+    if (!connect_next_address(p))
         report_unreachable(p, errno);
     return 0;
 }
@@ -281,7 +281,7 @@ static int accept_request(struct cm_id *p, const struct rdma_conn_param *given)
     int error = p->id.qp && !id_is_datagram(p) ? qp_ready_to_send(p) : 0;
     if (error)
         return error;
-    fill(p, MESSAGE_REPLY, &m);
+    connect_fill_message(p, MESSAGE_REPLY, &m);
     send_private(p, &m, length ? given->private_data : NULL,
                  length); /* a caller that went away is reported later */
     p->state = id_is_datagram(p) ? CM_CONNECTED : CM_ACCEPTED;
@@ -306,7 +306,7 @@ static int reject_request(struct rdma_cm_id *id, uint32_t reason, const void *da
     bool legal =
         p->state == CM_REQUESTED && length <= message_private_limit(MESSAGE_REJECT, id_is_datagram(p));
     if (legal)
-        reject(p, reason, data, length);
+        connect_reject(p, reason, data, length);
     pthread_mutex_unlock(&cm_lock);
     return legal ? 0 : cm_fail(EINVAL);
 }
@@ -346,14 +346,14 @@ SOFTIB_API int rdma_disconnect(struct rdma_cm_id *id)
         qp_to_error(p);
     if (connected) {
         send_bare(p, MESSAGE_DISCONNECT);
-        end(p);
+        connect_close_link(p);
         channel_report(p, RDMA_CM_EVENT_DISCONNECTED, 0);
     }
     pthread_mutex_unlock(&cm_lock);
     return !legal ? cm_fail(EINVAL) : connected ? id_wait(p) : 0;
 }
 
-static void established(struct cm_id *p)
+static void connect_establish(struct cm_id *p)
 {
     channel_timer(p, 0);
     p->state = CM_CONNECTED;
@@ -368,7 +368,7 @@ SOFTIB_API int rdma_notify(struct rdma_cm_id *id, enum ibv_event_type event)
     pthread_mutex_lock(&cm_lock);
     bool legal = p->state == CM_ACCEPTED || p->state == CM_CONNECTED;
     if (p->state == CM_ACCEPTED)
-        established(p);
+        connect_establish(p);
     pthread_mutex_unlock(&cm_lock);
     return legal ? 0 : cm_fail(EINVAL);
 }
@@ -379,7 +379,7 @@ static enum ibv_qp_type type_of_peer(unsigned type)
 }
 
 /* Reports a connection request to the program, with a new identifier. */
-static void take_request(struct cm_id *p, const struct message *m)
+static void connect_handle_request(struct cm_id *p, const struct message *m)
 {
     struct cm_id *l = p->listener;
     struct softib_address here, there;
@@ -410,7 +410,7 @@ static void take_request(struct cm_id *p, const struct message *m)
     path_fill(p);
     struct cm_event *e = channel_report(p, RDMA_CM_EVENT_CONNECT_REQUEST, 0);
     if (!e) {
-        reject(p, CM_REJECT_CONSUMER, NULL, 0);
+        connect_reject(p, CM_REJECT_CONSUMER, NULL, 0);
         id_free(p);
         return;
     }
@@ -419,13 +419,13 @@ static void take_request(struct cm_id *p, const struct message *m)
     report_peer(p, e, m);
 }
 
-static void take_reply(struct cm_id *p, const struct message *m)
+static void connect_handle_reply(struct cm_id *p, const struct message *m)
 {
     p->peer = *m;
     channel_timer(p, 0);
     int error = p->id.qp && !id_is_datagram(p) ? qp_ready_to_send(p) : 0;
     if (error) {
-        reject(p, CM_REJECT_CONSUMER, NULL, 0);
+        connect_reject(p, CM_REJECT_CONSUMER, NULL, 0);
         channel_report(p, RDMA_CM_EVENT_CONNECT_ERROR, -error);
         return;
     }
@@ -439,9 +439,9 @@ static void take_reply(struct cm_id *p, const struct message *m)
         report_peer(p, e, m);
 }
 
-static void take_reject(struct cm_id *p, const struct message *m)
+static void connect_handle_reject(struct cm_id *p, const struct message *m)
 {
-    end(p);
+    connect_close_link(p);
     struct cm_event *e =
         channel_report(p, id_is_datagram(p) ? RDMA_CM_EVENT_UNREACHABLE : RDMA_CM_EVENT_REJECTED,
                        m->status ? (int)(m->status & 0xffff) : CM_REJECT_CONSUMER);
@@ -460,11 +460,11 @@ static void link_down(struct cm_id *p, int error)
     if (was == CM_CONNECTING && p->link.state == LINK_CONNECTING) {
         channel_remove(channel_of(p), &p->link_watch);
         errno = error;
-        if (!attempt(p))
+        if (!connect_next_address(p))
             report_unreachable(p, errno);
         return;
     }
-    end(p);
+    connect_close_link(p);
     if (was == CM_CONNECTING)
         report_unreachable(p, EAGAIN);
     else if (was == CM_CONNECTED && !id_is_datagram(p))
@@ -473,20 +473,20 @@ static void link_down(struct cm_id *p, int error)
         channel_report(p, RDMA_CM_EVENT_REJECTED, CM_REJECT_TIMEOUT);
 }
 
-static void take_message(struct cm_id *p, const struct message *m)
+static void connect_handle_message(struct cm_id *p, const struct message *m)
 {
     if (p->state == CM_UNPROVED) {
-        take_request(p, m);
+        connect_handle_request(p, m);
         return;
     }
     if (m->ps != p->id.ps || m->node != p->there.node)
         link_down(p, EPROTO);
     else if (m->type == MESSAGE_REPLY && p->state == CM_CONNECTING)
-        take_reply(p, m);
+        connect_handle_reply(p, m);
     else if (m->type == MESSAGE_REJECT && (p->state == CM_CONNECTING || p->state == CM_ACCEPTED))
-        take_reject(p, m);
+        connect_handle_reject(p, m);
     else if (m->type == MESSAGE_READY && p->state == CM_ACCEPTED)
-        established(p);
+        connect_establish(p);
     else
         link_down(p, EPROTO); /* DISCONNECT, and what nobody sends now */
 }
@@ -497,7 +497,7 @@ void connect_link_ready(struct cm_id *p)
     enum link_state before = p->link.state;
     switch (link_receive(&p->link, &m)) {
     case LINK_MESSAGE:
-        take_message(p, &m);
+        connect_handle_message(p, &m);
         return;
     case LINK_DOWN:
         link_down(p, errno);
@@ -507,7 +507,7 @@ void connect_link_ready(struct cm_id *p)
     }
     if (before == LINK_CONNECTING)
         channel_add(channel_of(p), &p->link_watch, EPOLLIN);
-    if (before != LINK_UP && p->link.state == LINK_UP && !link_send(&p->link, request_of(p)))
+    if (before != LINK_UP && p->link.state == LINK_UP && !link_send(&p->link, connect_request_buffer(p)))
         link_down(p, ECONNRESET);
 }
 
@@ -517,6 +517,6 @@ void connect_timeout(struct cm_id *p)
         id_free(p);
         return;
     }
-    end(p);
+    connect_close_link(p);
     channel_report(p, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
 }

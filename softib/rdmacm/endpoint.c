@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sockaddr *copy_of(const void *bytes, size_t length)
+static struct sockaddr *copy_address(const void *bytes, size_t length)
 {
     void *copy = length ? malloc(length) : NULL;
     return copy ? memcpy(copy, bytes, length) : NULL;
 }
 
-static int kind_of(const struct rdma_addrinfo *hints, struct rdma_addrinfo *r)
+static int endpoint_set_type(const struct rdma_addrinfo *hints, struct rdma_addrinfo *r)
 {
     r->ai_flags = hints->ai_flags;
     r->ai_qp_type = hints->ai_qp_type;
@@ -30,8 +30,8 @@ static int kind_of(const struct rdma_addrinfo *hints, struct rdma_addrinfo *r)
     return 0;
 }
 
-static int look_up(const char *node, const char *service, const struct rdma_addrinfo *hints,
-                   struct rdma_addrinfo *r)
+static int endpoint_look_up(const char *node, const char *service, const struct rdma_addrinfo *hints,
+                            struct rdma_addrinfo *r)
 {
     const bool passive = hints->ai_flags & RAI_PASSIVE;
     struct addrinfo want = {.ai_family = hints->ai_flags & RAI_FAMILY ? hints->ai_family : AF_UNSPEC,
@@ -54,7 +54,7 @@ static int look_up(const char *node, const char *service, const struct rdma_addr
         error = getaddrinfo(node, service, &want, &found);
     if (error)
         return error;
-    struct sockaddr *copy = copy_of(found->ai_addr, found->ai_addrlen);
+    struct sockaddr *copy = copy_address(found->ai_addr, found->ai_addrlen);
     r->ai_family = found->ai_family;
     if (passive) {
         r->ai_src_addr = copy;
@@ -68,22 +68,22 @@ static int look_up(const char *node, const char *service, const struct rdma_addr
 }
 
 /* Adds the addresses that are in the hints and that the look-up did not find. */
-static int take_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo *r)
+static int endpoint_apply_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo *r)
 {
     if (!r->ai_src_addr && hints->ai_src_len) {
-        r->ai_src_addr = copy_of(hints->ai_src_addr, hints->ai_src_len);
+        r->ai_src_addr = copy_address(hints->ai_src_addr, hints->ai_src_len);
         r->ai_src_len = hints->ai_src_len;
         if (!r->ai_src_addr)
             return EAI_MEMORY;
     }
     if (!r->ai_dst_addr && hints->ai_dst_len && !(hints->ai_flags & RAI_PASSIVE)) {
-        r->ai_dst_addr = copy_of(hints->ai_dst_addr, hints->ai_dst_len);
+        r->ai_dst_addr = copy_address(hints->ai_dst_addr, hints->ai_dst_len);
         r->ai_dst_len = hints->ai_dst_len;
         if (!r->ai_dst_addr)
             return EAI_MEMORY;
     }
     if (hints->ai_connect_len) {
-        r->ai_connect = copy_of(hints->ai_connect, hints->ai_connect_len);
+        r->ai_connect = copy_address(hints->ai_connect, hints->ai_connect_len);
         r->ai_connect_len = hints->ai_connect_len;
         if (!r->ai_connect)
             return EAI_MEMORY;
@@ -121,11 +121,11 @@ SOFTIB_API int rdma_getaddrinfo(const char *node, const char *service, const str
     struct rdma_addrinfo *r = calloc(1, sizeof(*r));
     if (!r)
         return EAI_MEMORY;
-    int error = kind_of(h, r);
+    int error = endpoint_set_type(h, r);
     if (!error)
-        error = look_up(node, service, h, r);
+        error = endpoint_look_up(node, service, h, r);
     if (!error)
-        error = take_hints(h, r);
+        error = endpoint_apply_hints(h, r);
     if (error) {
         rdma_freeaddrinfo(r);
         return error;
@@ -157,7 +157,7 @@ static int prepare_active(struct cm_id *p, const struct rdma_addrinfo *r, struct
             return -1;
     }
     if (r->ai_connect_len) {
-        p->ep_connect = copy_of(r->ai_connect, r->ai_connect_len);
+        p->ep_connect = copy_address(r->ai_connect, r->ai_connect_len);
         p->ep_connect_len = p->ep_connect ? r->ai_connect_len : 0;
         return p->ep_connect ? 0 : cm_fail(ENOMEM);
     }
@@ -196,7 +196,7 @@ SOFTIB_API void rdma_destroy_ep(struct rdma_cm_id *id)
 
 /* Makes the new identifier of a connection request independent of the listening one; it keeps the event, which may
  * outlive the listener. */
-static int adopt(struct rdma_cm_event *e)
+static int endpoint_adopt_id(struct rdma_cm_event *e)
 {
     struct cm_event *event = (struct cm_event *)(void *)e;
     struct cm_id *p = CM_OF(e->id);
@@ -231,7 +231,7 @@ SOFTIB_API int rdma_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **i
     }
     struct rdma_cm_id *made = e->id;
     struct ibv_qp_init_attr attr = l->ep_attr;
-    if (adopt(e) || (l->has_ep_attr && rdma_create_qp(made, l->ep_pd, &attr))) {
+    if (endpoint_adopt_id(e) || (l->has_ep_attr && rdma_create_qp(made, l->ep_pd, &attr))) {
         int error = errno;
         rdma_destroy_ep(made);
         errno = error;

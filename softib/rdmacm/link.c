@@ -63,8 +63,8 @@ void link_begin(struct cm_link *l, int fd, bool tcp, bool caller, bool connectin
         l->state = LINK_UP;
 }
 
-static void code_of(const struct cm_link *l, bool by_caller, uint64_t number, const uint8_t *bytes,
-                    uint8_t out[LINK_CODE_BYTES])
+static void link_compute_code(const struct cm_link *l, bool by_caller, uint64_t number, const uint8_t *bytes,
+                              uint8_t out[LINK_CODE_BYTES])
 {
     uint8_t key[SOFTIB_SECRET_BYTES], head[9] = {by_caller};
     struct hmac_sha256 h;
@@ -91,7 +91,7 @@ bool link_send(struct cm_link *l, const struct message *m)
     }
     message_encode(m, out + n);
     if (l->tcp) {
-        code_of(l, l->caller, l->sent, out + n, out + n + MESSAGE_BYTES);
+        link_compute_code(l, l->caller, l->sent, out + n, out + n + MESSAGE_BYTES);
         n += LINK_CODE_BYTES;
     }
     n += MESSAGE_BYTES;
@@ -101,7 +101,7 @@ bool link_send(struct cm_link *l, const struct message *m)
 }
 
 /* The number of bytes of the next message part. */
-static size_t expected(const struct cm_link *l)
+static size_t link_expected_bytes(const struct cm_link *l)
 {
     if (l->state == LINK_GREETING)
         return LINK_NONCE_BYTES;
@@ -110,7 +110,7 @@ static size_t expected(const struct cm_link *l)
     return MESSAGE_BYTES + LINK_CODE_BYTES + (!l->caller && !l->received ? LINK_NONCE_BYTES : 0);
 }
 
-static enum link_result take(struct cm_link *l, struct message *m)
+static enum link_result link_decode(struct cm_link *l, struct message *m)
 {
     const uint8_t *p = l->in;
     uint8_t code[LINK_CODE_BYTES];
@@ -125,7 +125,7 @@ static enum link_result take(struct cm_link *l, struct message *m)
         p += LINK_NONCE_BYTES;
     }
     if (l->tcp) {
-        code_of(l, !l->caller, l->received, p, code);
+        link_compute_code(l, !l->caller, l->received, p, code);
         if (!secret_equal(code, p + MESSAGE_BYTES, sizeof(code)))
             return LINK_DOWN;
     }
@@ -146,7 +146,7 @@ enum link_result link_receive(struct cm_link *l, struct message *m)
     }
     if (l->state == LINK_GREETING && !l->caller)
         return LINK_DOWN;
-    ssize_t n = recv(l->fd, l->in + l->got, expected(l) - l->got, MSG_DONTWAIT);
+    ssize_t n = recv(l->fd, l->in + l->got, link_expected_bytes(l) - l->got, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return LINK_NOTHING;
     if (n <= 0) {
@@ -154,7 +154,7 @@ enum link_result link_receive(struct cm_link *l, struct message *m)
         return LINK_DOWN;
     }
     l->got += (size_t)n;
-    return l->got == expected(l) ? take(l, m) : LINK_NOTHING;
+    return l->got == link_expected_bytes(l) ? link_decode(l, m) : LINK_NOTHING;
 }
 
 void link_end(struct cm_link *l)

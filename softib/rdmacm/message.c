@@ -7,7 +7,7 @@
 #include <rdma/rdma_cma.h>
 #include <string.h>
 
-static void convert(struct message *m)
+static void message_swap_bytes(struct message *m)
 {
     uint16_t *half[] = {&m->version,  &m->type,     &m->ps,      &m->qp_type, &m->family,
                         &m->src_port, &m->dst_port, &m->src_lid, &m->dst_lid, &m->private_len};
@@ -25,7 +25,7 @@ void message_encode(const struct message *m, uint8_t out[MESSAGE_BYTES])
     struct message copy = *m;
     copy.magic = MESSAGE_MAGIC;
     copy.version = MESSAGE_VERSION;
-    convert(&copy);
+    message_swap_bytes(&copy);
     memcpy(out, &copy, MESSAGE_BYTES);
 }
 
@@ -58,7 +58,7 @@ bool message_decode(const uint8_t in[MESSAGE_BYTES], struct message *out)
 {
     struct message m;
     memcpy(&m, in, sizeof(m));
-    convert(&m);
+    message_swap_bytes(&m);
     bool datagram = m.ps == RDMA_PS_UDP || m.ps == RDMA_PS_IPOIB;
     if (m.magic != MESSAGE_MAGIC || m.version != MESSAGE_VERSION || m.type < MESSAGE_REQUEST ||
         m.type > MESSAGE_DISCONNECT || !space_known(m.ps) || m.node >= MESSAGE_MAX_NODES ||

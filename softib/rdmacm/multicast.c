@@ -28,7 +28,7 @@ static void gid_of_infiniband(const struct cm_id *p, const struct cm_address *a,
     memcpy(out->raw, head, sizeof(head));
 }
 
-static void group_of(const struct cm_id *p, const struct cm_address *a, struct cm_group *g)
+static void group_from_address(const struct cm_id *p, const struct cm_address *a, struct cm_group *g)
 {
     if (p->here.ethernet)
         memcpy(g->gid.raw, a->ip.s6_addr, sizeof(g->gid.raw));
@@ -37,7 +37,7 @@ static void group_of(const struct cm_id *p, const struct cm_address *a, struct c
     g->lid = (uint16_t)(0xc000u | ((uint32_t)g->gid.raw[14] << 8 | g->gid.raw[15])) & 0xfffe;
 }
 
-static int join(struct cm_id *p, const struct sockaddr *addr, bool send_only, void *context)
+static int group_join(struct cm_id *p, const struct sockaddr *addr, bool send_only, void *context)
 {
     struct cm_address a;
     if (!p->device || !id_is_datagram(p) || !address_read(addr, &a) || !a.multicast)
@@ -45,7 +45,7 @@ static int join(struct cm_id *p, const struct sockaddr *addr, bool send_only, vo
     struct cm_group *g = calloc(1, sizeof(*g));
     if (!g)
         return ENOMEM;
-    group_of(p, &a, g);
+    group_from_address(p, &a, g);
     address_write(&g->addr, addr->sa_family, &a.ip, 0);
     g->send_only = send_only;
     g->context = context;
@@ -80,7 +80,7 @@ static int join(struct cm_id *p, const struct sockaddr *addr, bool send_only, vo
 static int join_and_wait(struct rdma_cm_id *id, const struct sockaddr *addr, bool send_only, void *context)
 {
     pthread_mutex_lock(&cm_lock);
-    int error = join(CM_OF(id), addr, send_only, context);
+    int error = group_join(CM_OF(id), addr, send_only, context);
     pthread_mutex_unlock(&cm_lock);
     return error ? cm_fail(error) : id_wait(CM_OF(id));
 }
@@ -99,7 +99,7 @@ SOFTIB_API int rdma_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join
     return join_and_wait(id, attr->addr, attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, context);
 }
 
-static void detach(struct cm_id *p, struct cm_group *g)
+static void group_detach(struct cm_id *p, struct cm_group *g)
 {
     if (g->attached && p->id.qp)
         ibv_detach_mcast(p->id.qp, &g->gid, g->lid);
@@ -114,7 +114,7 @@ SOFTIB_API int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr
     if (!address_read(addr, &a))
         return cm_fail(EINVAL);
     pthread_mutex_lock(&cm_lock);
-    group_of(p, &a, &wanted);
+    group_from_address(p, &a, &wanted);
     for (struct cm_group **at = &p->groups; *at; at = &(*at)->next)
         if (!memcmp((*at)->gid.raw, wanted.gid.raw, sizeof(wanted.gid.raw))) {
             g = *at;
@@ -122,7 +122,7 @@ SOFTIB_API int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr
             break;
         }
     if (g)
-        detach(p, g);
+        group_detach(p, g);
     free(g);
     pthread_mutex_unlock(&cm_lock);
     return g ? 0 : cm_fail(EADDRNOTAVAIL);
@@ -131,7 +131,7 @@ SOFTIB_API int rdma_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr
 void multicast_detach_all(struct cm_id *p)
 {
     for (struct cm_group *g = p->groups; g; g = g->next)
-        detach(p, g);
+        group_detach(p, g);
 }
 
 void multicast_leave_all(struct cm_id *p)

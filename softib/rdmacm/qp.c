@@ -39,7 +39,7 @@ static int init_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp
     return IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 }
 
-static uint8_t smaller(uint8_t a, uint8_t b)
+static uint8_t smaller_depth(uint8_t a, uint8_t b)
 {
     return a < b ? a : b;
 }
@@ -48,14 +48,16 @@ static uint8_t smaller(uint8_t a, uint8_t b)
  * decides both. */
 static uint8_t reads_served(const struct cm_id *p)
 {
-    return p->peer.type == MESSAGE_REPLY ? smaller(p->peer.initiator_depth, p->param.responder_resources)
-                                         : p->param.responder_resources;
+    return p->peer.type == MESSAGE_REPLY
+               ? smaller_depth(p->peer.initiator_depth, p->param.responder_resources)
+               : p->param.responder_resources;
 }
 
 static uint8_t reads_sent(const struct cm_id *p)
 {
-    return p->peer.type == MESSAGE_REPLY ? smaller(p->peer.responder_resources, p->param.initiator_depth)
-                                         : p->param.initiator_depth;
+    return p->peer.type == MESSAGE_REPLY
+               ? smaller_depth(p->peer.responder_resources, p->param.initiator_depth)
+               : p->param.initiator_depth;
 }
 
 static int rtr_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_attr *a)
@@ -93,7 +95,7 @@ static int rts_attr(const struct cm_id *p, enum ibv_qp_type type, struct ibv_qp_
     return mask | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
 }
 
-static int modify(struct cm_id *p, enum ibv_qp_state to)
+static int qp_modify_state(struct cm_id *p, enum ibv_qp_state to)
 {
     struct ibv_qp_attr a = {0};
     const enum ibv_qp_type type = p->id.qp->qp_type;
@@ -105,8 +107,8 @@ static int modify(struct cm_id *p, enum ibv_qp_state to)
 
 int qp_ready_to_send(struct cm_id *p)
 {
-    int error = modify(p, IBV_QPS_RTR);
-    return error ? error : modify(p, IBV_QPS_RTS);
+    int error = qp_modify_state(p, IBV_QPS_RTR);
+    return error ? error : qp_modify_state(p, IBV_QPS_RTS);
 }
 
 void qp_to_error(struct cm_id *p)
@@ -182,7 +184,7 @@ static int fill_cqs(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
 }
 
 /* Creates the protection domain and the queues that the program did not pass. */
-static int complete(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
+static int qp_complete_attr(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
 {
     if (a->qp_type == IBV_QPT_XRC_RECV) {
         if (!(a->comp_mask & IBV_QP_INIT_ATTR_XRCD))
@@ -202,7 +204,7 @@ static int complete(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
 
 static int make_qp(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
 {
-    int error = !p->device || p->id.qp ? EINVAL : complete(p, a);
+    int error = !p->device || p->id.qp ? EINVAL : qp_complete_attr(p, a);
     if (!error)
         error = fill_cqs(p, a);
     if (error)
@@ -211,7 +213,7 @@ static int make_qp(struct cm_id *p, struct ibv_qp_init_attr_ex *a)
     if (!qp)
         return errno;
     p->id.qp = qp;
-    error = modify(p, IBV_QPS_INIT);
+    error = qp_modify_state(p, IBV_QPS_INIT);
     if (!error && qp->qp_type == IBV_QPT_UD) /* it can send at once */
         error = qp_ready_to_send(p);
     if (error) {

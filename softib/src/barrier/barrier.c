@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define LEAVE_ROUND 0xfffffffe
-#define SLOW        8 /* an acknowledged packet is repeated this many times more rarely */
+#define SLOW        8 /* factor on the repeat interval of a packet once it is acknowledged */
 
 struct softib_barrier {
     uint32_t id, round, silent;

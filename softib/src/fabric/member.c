@@ -69,7 +69,7 @@ bool member_runs(uint32_t slot)
     }
     if (process_ended_message())
         return false;
-    /* No pidfd: a descriptor is wanting, or a filter forbids the call. */
+    /* pidfd_open failed for another reason: no free descriptor, or a seccomp filter forbids it. */
     uint64_t born = process_born(m->pid);
     return born ? born == m->born : !process_ended_message() && (!kill(m->pid, 0) || errno == EPERM);
 }

@@ -357,8 +357,8 @@ static bool enter_scope(struct parse *p, const char *word)
     return true;
 }
 
-/* Adds to the ports in scope an address under which they may be reached. Where several ports have one list,
- * each takes another of those that answer: so the networks a node is on become its rails. */
+/* Adds an IP address to the ports in scope. If several ports share one list, each port uses another of the addresses
+ * that answer, so that each network of a node becomes a rail. */
 static bool add_addr(struct parse *p, const char *v, const char *word)
 {
     struct fabric *f = p->f;

@@ -16,14 +16,17 @@ struct wire {
     void (*unlock)(void);
 
     /* Connected queue pairs; attach and detach need the QP's lock, as quiet and reserve do. */
-    bool (*attach)(struct qp *q, uint32_t node); /* its peer is known: sets q->wire; false: no memory */
+    bool (*attach)(
+        struct qp *q,
+        uint32_t node); /* called when the node of its peer is known: sets q->wire; false: no memory */
     void (*detach)(struct qp *q);
     void (*progress)(struct qp *q,
                      uint64_t now); /* runs the send queue; both locks held; now 0: read the clock */
     void (*reserve)(struct qp *q,
-                    struct wqe *w);   /* rate and latency of the ports decide when it may arrive */
-    void (*moved)(struct qp *q);      /* its path has changed; both locks held */
-    void (*quiet)(struct qp *q);      /* it failed: nothing of it touches its memory any more */
+                    struct wqe *w); /* rate and latency of the ports decide when it may arrive */
+    void (*moved)(struct qp *q);    /* its path has changed; both locks held */
+    void (*quiet)(
+        struct qp *q); /* it has failed: returns when none of its requests touches its memory any more */
     void (*retract)(struct sh_mr *s); /* no longer registered: likewise; the wire's lock is held */
 
     /* Datagrams. */

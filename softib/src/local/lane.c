@@ -124,7 +124,7 @@ static void note_sleep(struct reg_lane *l, int i, const struct peer *owner, uint
 }
 
 /* Skips all packets of a member that has died or left. Its lock is held. */
-static void take_nothing(struct reg_lane *l, int i)
+static void lane_start_at_tail(struct reg_lane *l, int i)
 {
     l->taker[i].due = 0;
     atomic_store(&l->taker[i].taken, atomic_load(&l->tail));
@@ -142,7 +142,7 @@ static void lane_skip_packets(int row, int i, uint64_t must)
 }
 
 /* Delivers packets on behalf of another process's member. Returns false if another thread is delivering to it. */
-static bool take_for(int row, int i, uint64_t must, uint64_t *next)
+static bool lane_take_for_member(int row, int i, uint64_t must, uint64_t *next)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     struct shlock *lock = &l->taker[i].lock;
@@ -159,7 +159,7 @@ static bool take_for(int row, int i, uint64_t must, uint64_t *next)
         lane_skip_packets(row, i, must);
         note_sleep(l, i, p, qpn);
     } else {
-        take_nothing(l, i);
+        lane_start_at_tail(l, i);
     }
     shlock_drop(lock);
     peer_put(p);
@@ -181,7 +181,7 @@ static bool has_sleepers(struct reg_lane *l, bool dozing)
 
 /* Delivers to at most `most` sleeping members with pending packets. *met: set if there were some. Returns true if
  * there may be more. */
-static bool wake_some(int row, int most, bool dozing, bool *met)
+static bool lane_wake_some(int row, int most, bool dozing, bool *met)
 {
     struct reg_lane *l = &proc.reg->lane[row];
     bool more = false;
@@ -194,7 +194,7 @@ static bool wake_some(int row, int most, bool dozing, bool *met)
                 if (next == 0 && most-- <= 0)
                     return true;
                 *met = true;
-                if (!take_for(row, i, 0, &next)) {
+                if (!lane_take_for_member(row, i, 0, &next)) {
                     more = true; /* the thread that is delivering polls once more, unless it dies */
                     break;
                 }
@@ -216,10 +216,10 @@ static bool lane_wake_members(int row, int most, bool dozing)
     struct reg_lane *l = &proc.reg->lane[row];
     bool more, met;
     atomic_store(&l->waking, 1);
-    more = wake_some(row, most, dozing, &met);
+    more = lane_wake_some(row, most, dozing, &met);
     if (!met) {
         atomic_store(&l->waking, 0);
-        more = wake_some(row, most, dozing, &met);
+        more = lane_wake_some(row, most, dozing, &met);
     }
     return more;
 }
@@ -232,7 +232,7 @@ static bool clear_for(int row, int i, uint64_t must)
 {
     uint64_t next, give_up = 0;
     unsigned turn = 0;
-    while (!take_for(row, i, must, &next)) {
+    while (!lane_take_for_member(row, i, must, &next)) {
         give_up = give_up ? give_up : now_ns() + STUCK;
         if (now_ns() > give_up)
             return false;
@@ -308,7 +308,7 @@ void lane_send(uint32_t from, const uint8_t gid[16], const struct request *r, co
 /* ---- receiving ---- */
 
 /* Delivers new packets to a QP of this process. Returns false if another thread is delivering. */
-static bool take_own(struct membership *m)
+static bool lane_take_own(struct membership *m)
 {
     struct reg_lane *l = &proc.reg->lane[m->row];
     while (has_more(l, m->i)) {
@@ -338,7 +338,7 @@ static void lane_take_rows(void)
     atomic_store(&lane_delivered, atomic_load(&proc.reg->multicasts));
     for (struct membership *m = mine; m; m = m->next) {
         const uint64_t tail = atomic_load(&proc.reg->lane[m->row].tail);
-        again |= !take_own(m);
+        again |= !lane_take_own(m);
         if (m->seen != tail && tail != atomic_load_explicit(&sent[m->row], memory_order_relaxed))
             lane_wake_members(m->row, 2, false);
         m->seen = tail;
@@ -382,7 +382,7 @@ void lane_armed(void)
         shlock_take(&l->taker[m->i].lock);
         set_sleep(l, m->i, ASLEEP);
         shlock_drop(&l->taker[m->i].lock);
-        take_own(m); /* refused: the delivering thread polls once more and knows that we sleep */
+        lane_take_own(m); /* refused: the delivering thread polls once more and knows that we sleep */
     }
     lock_drop(&mine_lock);
 }
@@ -439,7 +439,7 @@ void lane_close(int row, int i)
     lock_drop(&mine_lock);
     /* Who delivers to it holds its lock; who takes the lock later finds no number. */
     shlock_take(&l->taker[i].lock);
-    take_nothing(l, i);
+    lane_start_at_tail(l, i);
     shlock_drop(&l->taker[i].lock);
 }
 

@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-static bool read_some(struct conn *c, void *buf, size_t n, size_t *got)
+static bool conn_read_some(struct conn *c, void *buf, size_t n, size_t *got)
 {
     dma_begin(); /* `buf` may be the program's */
     ssize_t r = recv(c->fd, buf, n, MSG_DONTWAIT);
@@ -56,7 +56,7 @@ static bool read_direct(struct conn *c)
     if (s->kind == SINK_DROP || s->kind == SINK_SMALL || want < 4096)
         return false;
     struct iovec *v = &s->iov[s->at];
-    if (!v->iov_len || !read_some(c, v->iov_base, v->iov_len < want ? v->iov_len : want, &got))
+    if (!v->iov_len || !conn_read_some(c, v->iov_base, v->iov_len < want ? v->iov_len : want, &got))
         return false;
     v->iov_base = (char *)v->iov_base + got;
     v->iov_len -= got;
@@ -65,7 +65,7 @@ static bool read_direct(struct conn *c)
     return true;
 }
 
-static void take_payload(struct conn *c)
+static void conn_take_payload(struct conn *c)
 {
     size_t n = c->rx_end - c->rx_at;
     n = n < c->in_left ? n : c->in_left;
@@ -117,7 +117,7 @@ static bool conn_parse_one(struct conn *c)
     }
     if (c->in_left && c->rx_at == c->rx_end)
         return false;
-    take_payload(c);
+    conn_take_payload(c);
     if (c->in_left)
         return false;
     c->in_payload = false;
@@ -151,7 +151,7 @@ void conn_receive(struct conn *c)
         memmove(c->rx, c->rx + c->rx_at, c->rx_end - c->rx_at);
         c->rx_end -= c->rx_at;
         c->rx_at = 0;
-        if (c->broken || !read_some(c, c->rx + c->rx_end, CONN_BUFFER - c->rx_end, &got))
+        if (c->broken || !conn_read_some(c, c->rx + c->rx_end, CONN_BUFFER - c->rx_end, &got))
             break;
         c->rx_end += got;
         bool drained = c->rx_end < CONN_BUFFER;

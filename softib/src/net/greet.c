@@ -65,7 +65,7 @@ static void greet_close_caller(struct caller *k)
     any_done = true;
 }
 
-static void hang_up(struct caller *k)
+static void greet_hang_up(struct caller *k)
 {
     close(k->fd);
     greet_close_caller(k);
@@ -86,7 +86,7 @@ void greet_bury(void)
 }
 
 /* True if the greeting is addressed to this process and names its sender. */
-static bool for_us(const struct frame *f, struct fab_place *from, struct fab_place *to)
+static bool greet_is_for_us(const struct frame *f, struct fab_place *from, struct fab_place *to)
 {
     uint32_t slot = f->src_qpn >> QP_BITS;
     return fabric_locate(&proc.fab, f->dlid, to) && to->node == proc.fab.node &&
@@ -98,7 +98,8 @@ static bool answer_hello(struct caller *k)
 {
     struct frame h;
     struct fab_place from, to;
-    if (!frame_decode(k->hello, net_fabric(), &h) || h.type != FRAME_HELLO || !for_us(&h, &from, &to))
+    if (!frame_decode(k->hello, net_fabric(), &h) || h.type != FRAME_HELLO ||
+        !greet_is_for_us(&h, &from, &to))
         return false;
     greet_answer(k->hello, k->ack);
     return send(k->fd, k->ack, sizeof(k->ack), MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(k->ack);
@@ -116,7 +117,7 @@ static void greet_accept_caller(struct caller *k)
     struct frame h;
     struct fab_place from, to;
     frame_decode(k->hello, net_fabric(), &h);
-    for_us(&h, &from, &to);
+    greet_is_for_us(&h, &from, &to);
     if (!conn_accepted(k->fd, from.node, h.src_qpn >> QP_BITS, to.linear, from.linear))
         close(k->fd);
     greet_close_caller(k);
@@ -140,7 +141,7 @@ static void greet_on_caller(struct watch *w, uint32_t ev)
     if (n > 0 && !good)
         greet_count_bad();
     if (!good) {
-        hang_up(k);
+        greet_hang_up(k);
     } else if (k->greeted) {
         greet_accept_caller(k);
     } else {
@@ -168,7 +169,7 @@ static void greet_reject_caller(int listen_fd)
 
 /* Makes room for one more pending connection. Returns false unless there is a free place or the oldest one has
  * exceeded its time limit. */
-static bool make_room(uint64_t now)
+static bool greet_make_room(uint64_t now)
 {
     struct caller *oldest = NULL;
     if (ncallers < CALLERS)
@@ -177,7 +178,7 @@ static bool make_room(uint64_t now)
         oldest = k->fd < 0 ? oldest : k;
     if (now - oldest->since < CROWDED_NS)
         return false;
-    hang_up(oldest);
+    greet_hang_up(oldest);
     return true;
 }
 
@@ -194,7 +195,7 @@ static void greet_admit(int fd, uint64_t now)
     if (net_watch(fd, &k->w, EPOLLIN))
         net_tick_at(now + PATIENCE_NS);
     else
-        hang_up(k);
+        greet_hang_up(k);
 }
 
 static void greet_on_listen(struct watch *w, uint32_t ev)
@@ -203,7 +204,7 @@ static void greet_on_listen(struct watch *w, uint32_t ev)
     uint64_t now = now_ns();
     (void)ev;
     for (int i = 0; i < 64 && !paused; i++) {
-        if (!make_room(now)) {
+        if (!greet_make_room(now)) {
             pause_until(now + PAUSE_NS);
             return;
         }
@@ -223,7 +224,7 @@ void greet_tick(uint64_t now)
         if (k->fd < 0)
             continue;
         if (now - k->since >= PATIENCE_NS)
-            hang_up(k);
+            greet_hang_up(k);
         else
             net_tick_at(k->since + PATIENCE_NS);
     }

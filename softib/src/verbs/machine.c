@@ -37,7 +37,7 @@ static void handle_event(const struct sh_event *e)
         cq_note_overrun(e->index);
         break;
     case SHEV_MR_REUSED:
-        mr_reused(e->index, e->detail);
+        mr_advise_huge_pages(e->index, e->detail);
         break;
     }
 }

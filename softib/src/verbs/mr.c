@@ -31,7 +31,7 @@ static uint16_t variant[MR_MAX]; /* low bits of the key: a stale key of a reused
 static bool taken[MR_MAX];
 
 /* Unpredictable bits for keys, requested from the kernel in bulk. The table's lock is held. */
-static uint16_t some_bits(void)
+static uint16_t random_key_bits(void)
 {
     static uint16_t pool[256];
     static unsigned left;
@@ -82,7 +82,7 @@ static bool table_claim(uint32_t idx)
     return mine;
 }
 
-void mr_table_give_back(uint32_t idx)
+void mr_table_release(uint32_t idx)
 {
     lock_take(&table_lock);
     taken[idx] = false;
@@ -96,7 +96,7 @@ uint32_t mr_key_make(uint32_t idx)
     lock_take(&table_lock);
     uint16_t old = variant[idx];
     while (variant[idx] == old)
-        variant[idx] = some_bits();
+        variant[idx] = random_key_bits();
     uint32_t key = idx << MR_SHIFT | variant[idx];
     lock_drop(&table_lock);
     return key;
@@ -109,7 +109,7 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
     s->pd = pd;
     s->access = access;
     s->iova = iova;
-    lock_take(&table_lock); /* mr_reused may look */
+    lock_take(&table_lock); /* mr_advise_huge_pages may look */
     s->addr = (uintptr_t)mr->ibv.addr;
     s->length = mr->ibv.length;
     lock_drop(&table_lock);
@@ -130,7 +130,7 @@ static void mr_publish(struct mr *mr, uint32_t key, uint32_t pd, uint64_t iova, 
 
 /* Called when a region was used repeatedly: moves it to huge pages. The memory may be unmapped or reused at any time;
  * the program cannot observe the change. */
-void mr_reused(uint32_t idx, uint32_t key)
+void mr_advise_huge_pages(uint32_t idx, uint32_t key)
 {
     if (!idx || idx >= MR_MAX)
         return;
@@ -371,7 +371,7 @@ SOFTIB_API int ibv_dereg_mr(struct ibv_mr *ibv)
         munmap(mr->map, mr->map_length);
     if (mr->gpu_handle)
         arena_free(mr->gpu_handle, sizeof(struct gpu_handle));
-    mr_table_give_back(ibv->handle);
+    mr_table_release(ibv->handle);
     if (mr->device_memory)
         atomic_fetch_sub(mr->device_memory, 1);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);

@@ -19,7 +19,7 @@ void mr_add_to_count(struct ibv_mr *ibv, atomic_int *count);
 
 /* The table of regions and windows. An index: 0 when it is full. A key that the entry did not have before. */
 uint32_t mr_number_allocate(void);
-void mr_table_give_back(uint32_t idx);
+void mr_table_release(uint32_t idx);
 uint32_t mr_key_make(uint32_t idx);
 
 /* Nothing touches the entry's memory after this. */

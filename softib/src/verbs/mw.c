@@ -41,7 +41,7 @@ int mw_dealloc(struct ibv_mw *ibv)
     s->fd = -1; /* its region's */
     mr_retract(s);
     s->access = s->qpn = 0;
-    mr_table_give_back(ibv->handle);
+    mr_table_release(ibv->handle);
     atomic_fetch_sub(&((struct pd *)ibv->pd)->refs, 1);
     slab_free(mw, sizeof(*mw));
     return 0;

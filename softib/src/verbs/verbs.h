@@ -22,7 +22,7 @@ int srq_post(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **b
 void srq_limit_event(uint32_t idx);
 struct ibv_srq *srq_create_ex(struct ibv_context *c, struct ibv_srq_init_attr_ex *a);
 int srq_number(struct ibv_srq *ibv, uint32_t *number);
-void mr_reused(uint32_t idx, uint32_t key);
+void mr_advise_huge_pages(uint32_t idx, uint32_t key);
 
 /* qp.c, qp_state.c, send.c, wr_ex.c, mcast.c */
 int qp_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

@@ -22,7 +22,7 @@ static const struct recorded x86_64[] = {
     {1048576, {89000, 81000}}, {2097152, {186000, 226000}}, {4194304, {402000, 512000}},
 };
 
-/* The same with split copies: a bcast of two ranks after a barrier, best of nine runs in turns. */
+/* The same with split copies: a broadcast of two ranks after a barrier, the best of nine runs, methods in turn. */
 static const struct recorded x86_64_split[] = {
     {32768, {6300, 3080, 3950}},
     {65536, {8600, 5360, 6170}},

@@ -60,7 +60,7 @@ static int get(struct boot *b, uint32_t rank, const char *key, void **val, size_
 
 static const struct boot_backend backend = {.name = "test", .fence = fence, .put = put, .get = get};
 
-/* Like node_run, but nobody has the memory yet; `odd` is a rank with another ring size, or -1. */
+/* Like node_run, but no rank has mapped the memory yet; `odd` is a rank with another ring size, or -1. */
 static void run(uint32_t size, int odd, void (*body)(struct node *n, int rc))
 {
     static struct node n;

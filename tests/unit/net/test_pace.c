@@ -28,7 +28,7 @@ static void forget(void)
         firsts[i] = 0;
 }
 
-/* Messages one after the other, with pauses: each is a run, and the fastest counts. */
+/* Single messages with pauses between them: each is a measurement, and the fastest one is used. */
 static void alone(void)
 {
     unsigned class = 9;

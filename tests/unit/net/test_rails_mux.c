@@ -104,7 +104,8 @@ static void windows_change_rails_rarely(void)
     static const unsigned want[] = {0, 0, 0, 1, 1, 1, 0, 0};
     for (unsigned i = 0; i < COUNT_OF(want); i++)
         EXPECT_EQ(mux_next(&m, 1), want[i]);
-    mux_up(&m, 0, false); /* in the middle of its window: a whole window goes to the other */
+    mux_up(&m, 0,
+           false); /* rail 0 goes down in the middle of its window: the next window of 3 starts on rail 1 */
     for (int i = 0; i < 3; i++)
         EXPECT_EQ(mux_next(&m, 1), 1);
     mux_up(&m, 0, true);

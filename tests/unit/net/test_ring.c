@@ -172,8 +172,9 @@ static void test_edge(void)
     }
     EXPECT_EQ(send_numbered(&out, 0, third), 0);
     EXPECT_EQ(send_numbered(&out, 1, third), 0);
-    EXPECT_EQ(send_numbered(&out, 2, third), ERR_AGAIN); /* the edge takes what would have been enough */
-    EXPECT_EQ(send_numbered(&out, 2, 8), 0);             /* a slot needs no lines */
+    EXPECT_EQ(send_numbered(&out, 2, third),
+              ERR_AGAIN);                    /* the unused lines before the end of the ring are missing */
+    EXPECT_EQ(send_numbered(&out, 2, 8), 0); /* a slot needs no lines */
     ring_drop(r);
 }
 

@@ -15,7 +15,8 @@
 enum { RANKS = 2, FAKE_FRAME = 256 };
 
 static uint32_t fake_seed;
-static bool fake_always; /* every die shows its highest number: what can happen happens (test_suspended.c) */
+static bool
+    fake_always; /* dice() returns its highest value, so every optional event happens (test_suspended.c) */
 
 static inline uint32_t dice(uint32_t n)
 {
