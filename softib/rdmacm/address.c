@@ -194,7 +194,7 @@ static int address_resolve(struct cm_id *p, const struct sockaddr *src, const st
     }
     if (!from.port)
         from.port = address_ephemeral_port();
-    /* As with sockets, who calls an address of the own machine calls from it. */
+    /* As with sockets, a connection to an address of the own machine has the same source address. */
     if (from.any)
         from.ip = p->has_there && p->there.lid == p->here.lid ? dst->ip : p->here.ip;
     address_write(&route->src_storage, IN6_IS_ADDR_V4MAPPED(&from.ip) ? AF_INET : AF_INET6, &from.ip,

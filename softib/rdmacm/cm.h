@@ -37,7 +37,7 @@ enum cm_state {
     CM_ROUTE_RESOLVED,
     CM_CONNECTING, /* active: the request is under way */
     CM_RESPONDED,  /* active, no QP of ours: the program must call rdma_establish */
-    CM_UNPROVED,   /* passive: a connection without a request; the program does not know it */
+    CM_UNPROVED,   /* passive: connected, but its request has not arrived; not reported to the program */
     CM_REQUESTED,  /* passive: rdma_accept or rdma_reject comes next */
     CM_ACCEPTED,   /* passive: the active side has not confirmed the connection */
     CM_CONNECTED,
@@ -64,7 +64,7 @@ struct cm_event {
 struct cm_channel {
     struct rdma_event_channel channel; /* first */
     struct cm_watch queue;             /* an eventfd, readable while `first` is not NULL */
-    int spare;                         /* a descriptor to give up when there are no more: see listen.c */
+    int spare; /* a reserve descriptor, closed when no others are free: see listen.c */
     struct cm_event *first, **last;
 };
 

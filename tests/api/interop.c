@@ -43,8 +43,8 @@ static void test_many(void)
         EXPECT_EQ(MPI_Info_c2f(infos[i]), numbers[i]);
         MPI_Info_free(&infos[i]);
     }
-    /* Numbers do not run away when objects come and go, as long as memory is used again (a sanitizer holds it
-     * back). */
+    /* Handle numbers stay bounded when objects are created and freed, if freed memory is used again (a
+     * sanitizer delays that). */
 #if defined(__SANITIZE_ADDRESS__) || defined(__clang__)
     int limit = 4096 + 102 * MANY;
 #else

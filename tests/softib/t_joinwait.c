@@ -29,7 +29,7 @@ static int join_apart(char *text, size_t room)
     if (!pid) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(ends[1], 2);
-        alarm(40); /* without giving up it would be a minute, or for ever */
+        alarm(40); /* a process that does not give up would wait for a minute or without end */
         struct ibv_device **list = ibv_get_device_list(NULL);
         errno = 0;
         _exit(list && list[0] && ibv_open_device(list[0]) ? 0 : errno ? errno : 255);

@@ -124,7 +124,7 @@ static void compare_by_port(struct vt *t, int away)
     if (t->side == away)
         test_port("up", away);
     vt_sync(t);
-    migrate_load(&q, 1, q.peer.lid, 0); /* and back, by the path that was the first one */
+    migrate_load(&q, 1, q.peer.lid, 0); /* back to the first path */
     vt_sync(t);
     test_messages(t, &q, 100);
     CHECK(mig_state(&q) == IBV_MIG_ARMED);

@@ -30,7 +30,7 @@ static bool hold_is_owner_gone(struct wait *w, uint32_t slot, unsigned turn)
     return false;
 }
 
-/* The word has been seen without `name`, or empty where it is a count. True: its process is gone. */
+/* Waits until the word differs from `name`, or is 0 if `name` is 0 (a count). Returns true if its process has ended. */
 static bool word_wait(struct wait *w, uint32_t slot, _Atomic uint64_t *word, uint64_t name)
 {
     for (unsigned turn = 0;;) {

@@ -27,7 +27,9 @@ struct wire {
     void (*moved)(struct qp *q);    /* its path has changed; both locks held */
     void (*quiet)(
         struct qp *q); /* it has failed: returns when none of its requests touches its memory any more */
-    void (*retract)(struct sh_mr *s); /* no longer registered: likewise; the wire's lock is held */
+    void (*retract)(
+        struct sh_mr *
+            s); /* the region is deregistered: returns when nothing touches it any more; the wire's lock is held */
 
     /* Datagrams. */
     /* ANS_OK, also when it was lost; ANS_REFUSED: the system does not let us reach a process that lives. */

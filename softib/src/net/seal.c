@@ -9,9 +9,10 @@
 #include <time.h>
 
 #define SENDERS \
-    4096u /* remembered at once, on all nodes; of one that was forgotten an old one may be taken */
+    4096u /* senders whose numbers are known at a time, of all nodes; an old packet of an evicted sender may be accepted */
 #define PROBES 8u
-#define WINDOW 8192u /* so far behind the newest one may arrive: more than a socket holds */
+#define WINDOW \
+    8192u /* largest accepted distance behind the newest number: more packets than a socket holds */
 
 struct sender {
     uint32_t id; /* node << 16 | slot, 0: free; there is no slot 0 */

@@ -6,7 +6,8 @@
 
 #include "hca/hca.h"
 
-extern const struct machine machine; /* machine.c: what works for this process while it is in a fabric */
+extern const struct machine
+    machine; /* machine.c: starts the wires and the engine when the process joins */
 
 /* cq.c, cq_ex.c */
 void cq_purge(struct cq *cq, uint32_t qpn);

@@ -221,7 +221,7 @@ static int events_of(const struct world *w, struct event *list)
         if (w->begun[i] < rounds)
             list[count++] = (struct event){BEGIN, i, 0};
         for (uint32_t k = 0; k < n; k++) {
-            /* What a process knows to be dead it does not listen to. */
+            /* A process receives nothing from a process that it knows to be dead. */
             if (w->queued[k][i] && !w->knows[i][k])
                 list[count++] = (struct event){HEAR, i, k};
             if (w->dead[k] && !w->knows[i][k])

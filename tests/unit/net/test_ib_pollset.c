@@ -157,7 +157,7 @@ static void a_few_frames_make_a_member(void)
     EXPECT(!r.in[2]);
 }
 
-/* As many frames from each of twice as many connections as there are places, in turns and at random. */
+/* Twice as many connections as places, with the same number of frames each, in turn and in random order. */
 static void equals_do_not_change_places(void)
 {
     static const uint32_t limits[] = {1, 4, 32, POLLSET_MAX};

@@ -334,7 +334,8 @@ static void soak_arrive(struct soak *s)
     for (uint32_t n = dice(100); n > 0 && s->whole != s->built; n--) {
         uint32_t slot = s->whole % SOAK_SLOTS;
         size_t at = slot * (size_t)SOAK_SLOT + s->arrived;
-        s->p.rx.ring[at] = s->p.tx.mirror[at]; /* read only now: the mirror must have stayed as it was */
+        s->p.rx.ring[at] =
+            s->p.tx.mirror[at]; /* the mirror is read at arrival: the sender must not have changed it since */
         if (++s->arrived == s->len[slot]) {
             s->whole++;
             s->arrived = 0;

@@ -77,7 +77,7 @@ static void shared_port(void)
     forget();
 }
 
-/* What others carry after the end of a run is not part of it. */
+/* Bytes that other rails carry after the end of a run do not count for it. */
 static void later(void)
 {
     note(1, PACE_IN, 64 * KIB, 1000, 0, 2000);

@@ -51,7 +51,7 @@ static void never_too_many(void)
 
 enum { ENDS = 2, LINE = 12, TROUBLES = 3 };
 
-/* One end, with its queue pair: `number` is of this very one, `to` the one of the peer that it is connected to. */
+/* One end: `number` is that of its queue pair, `to` that of the peer's queue pair to which it is connected. */
 struct end {
     struct joint joint;
     uint32_t number, to;

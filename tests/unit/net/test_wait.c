@@ -90,7 +90,7 @@ static void wait_set(const char *name, const char *value)
     EXPECT_EQ(tunable_set(tunables_find(name), value, SOURCE_PROGRAM), 0);
 }
 
-/* No patience at all: every wait ends asleep. */
+/* SPIN_US=0 and no yields: every wait sleeps. */
 static void wait_short_timeout(void)
 {
     wait_set("SPIN_US", "0");
