@@ -1,5 +1,5 @@
 /* prof_charts.c: implements prof_charts.h. The classes f0, f1 ... are the colours of function kinds, defined
- * in prof_html.c. Texts under <title> are tooltips.
+ * in prof.css. Texts under <title> are tooltips.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "prof_charts.h"

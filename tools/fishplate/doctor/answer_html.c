@@ -29,26 +29,9 @@ struct drawing {
     uint32_t *edges;   /* [nnodes * nnodes] ranks of one that wait for the other */
 };
 
-static const char page_head[] =
-    "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
-    "<meta name=\"viewport\" content=\"width=device-width\"/><title>Who waits for whom</title>\n<style>\n"
-    "body{font:15px/1.45 system-ui,sans-serif;margin:2em auto;max-width:64em;padding:0 "
-    "1em;color:#1d2733;background:#fafbfc}\n"
-    "h1{font-size:1.5em}h2{font-size:1.15em;margin:1.6em 0 "
-    ".3em}pre{white-space:pre-wrap;background:#fff;border:1px solid "
-    "#dde3ea;\n"
-    "border-radius:8px;padding:.8em "
-    "1em;overflow-x:auto}svg{width:100%;height:auto;background:#fff;border:1px solid #dde3ea;"
-    "border-radius:8px;min-width:44em;box-sizing:border-box}.draw{overflow-x:auto}.tip{fill:#4a5568}\n"
-    ".stuck{fill:#fde3e1;stroke:#c0392b}.waits{fill:#fff3d6;stroke:#b7791f}.runs{fill:#e2f3e6;stroke:#2f855a}"
-    "\n"
-    ".other{fill:#eceff3;stroke:#718096}text{font:13px "
-    "system-ui,sans-serif;fill:#1d2733}text.what{font-size:11px;fill:#4a5568}\n"
-    ".edge{fill:none;stroke:#4a5568;stroke-width:1.4}.bad{stroke:#c0392b;stroke-width:2.2}\n"
-    "@media(prefers-color-scheme:dark){body{background:#12161b;color:#dfe6ee}pre,svg{background:#1a2027;"
-    "border-color:#303a45}"
-    "text{fill:#1d2733}text.count{fill:#dfe6ee}.edge{stroke:#a0aec0}.bad{stroke:#f0776a}.tip{fill:#cbd5e0}}\n"
-    "</style></head><body>\n";
+static const char page_style[] =
+#include "why.css.inc"
+    ;
 
 static bool is_stuck(const struct why_rank *r)
 {
@@ -229,7 +212,11 @@ static void write_graph(FILE *out, const struct answer *a)
 
 void answer_html(FILE *out, const struct answer *a)
 {
-    fputs(page_head, out);
+    fprintf(out,
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
+            "<meta name=\"viewport\" content=\"width=device-width\"/><title>Who waits for whom</title>\n"
+            "<style>\n%s</style></head><body>\n",
+            page_style);
     html_put(out, "h1", NULL, "%s", answer_hangs(a) ? "The job hangs" : "Who waits for whom");
     html_put(out, "p", NULL,
              "Job %s, %u ranks, %u of them wait in MPI. Red: cannot go on. Yellow: waits. Green: computes.",
