@@ -254,6 +254,12 @@ void net_guest_watch(struct net *net, uint32_t number)
         guest->watch = inbox_watch(net->guests->inbox, &guest->card, number);
 }
 
+bool net_guest_is_watched(const struct net *net, uint32_t number)
+{
+    const struct guest *guest = guest_at(net, number);
+    return guest && guest->watch;
+}
+
 bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank)
 {
     uint32_t number;

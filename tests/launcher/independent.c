@@ -9,9 +9,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <mpi-ext.h>
 #include <mpi.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { VICTIM = 1, TAG_GO = 1, TAG_NEVER, TAG_KIND };
 
@@ -26,12 +28,24 @@ static const char *class_name(int rc)
                                            : "another error";
 }
 
-/* Only rank 0 sends to the victim: the others have exchanged no message with it. */
-static void expect_death(MPI_Comm inter)
+/* The first message to a process that has ended. The library may not have polled for its death yet. */
+static void send_to_ended(MPI_Comm inter, int pid)
+{
+    int nothing = 0;
+    while (kill(pid, 0) == 0)
+        sched_yield();
+    const int rc = MPI_Send(&nothing, 1, MPI_INT, VICTIM, TAG_NEVER, inter);
+    printf("rank %d: first send: %s\n", rank, class_name(rc));
+}
+
+/* Only rank 0 sends to the victim while it lives: the others have exchanged no message with it. */
+static void expect_death(MPI_Comm inter, int pid)
 {
     int nothing = 0;
     if (rank == 0)
         MPI_Send(&nothing, 1, MPI_INT, VICTIM, TAG_GO, inter);
+    else
+        send_to_ended(inter, pid);
     int rc = MPI_Recv(&nothing, 1, MPI_INT, VICTIM, TAG_NEVER, inter, MPI_STATUS_IGNORE);
     printf("rank %d: receive: %s\n", rank, class_name(rc));
     rc = MPI_Send(&nothing, 1, MPI_INT, VICTIM, TAG_NEVER, inter);
@@ -62,14 +76,14 @@ static void independent_serve(const char *name, int is_fatal)
         fflush(stdout);
     }
     for (int served = 0; served < 2; served++) { /* one that dies, one that leaves */
-        int dies;
+        int dies;                                /* 0, or the process number of the victim */
         MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &client);
         MPI_Recv(&dies, 1, MPI_INT, 0, TAG_KIND, client, MPI_STATUS_IGNORE);
         MPI_Send(&dies, 1, MPI_INT, 0, TAG_KIND, client);
         if (!is_fatal)
             MPI_Comm_set_errhandler(client, MPI_ERRORS_RETURN);
         if (dies)
-            expect_death(client);
+            expect_death(client, dies);
         else
             expect_messages(client);
     }
@@ -80,6 +94,10 @@ static void independent_ask(const char *name, int dies)
     char port[MPI_MAX_PORT_NAME] = "";
     MPI_Comm server;
     int servers, one = 1;
+    if (dies) {
+        dies = (int)getpid();
+        MPI_Bcast(&dies, 1, MPI_INT, VICTIM, MPI_COMM_WORLD);
+    }
     if (rank == 0)
         MPI_Lookup_name(name, MPI_INFO_NULL, port);
     MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &server);

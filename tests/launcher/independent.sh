@@ -40,7 +40,7 @@ deaths() {
     client $server_options "$INDEPENDENT" leave "$$"
     served
     expect_rc 0
-    expect_out "rank 0: receive: failed process" "rank 1: receive: failed process" "rank 0: send: failed process" \
+    expect_out "rank 0: receive: failed process" "rank 1: receive: failed process" "rank 0: send: failed process" "rank 1: first send: failed process" \
         "rank 1: send: failed process" "rank 0: barrier: failed process" "rank 1: barrier: failed process" \
         "rank 0: 3 messages, disconnect: success" "rank 1: 3 messages, disconnect: success"
 }
