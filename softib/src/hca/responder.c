@@ -273,9 +273,8 @@ enum answer target_land(struct target *t, const struct request *r, struct landin
         return ANS_INVALID;
     if (r->opcode == IBV_WR_RDMA_WRITE)
         return land_write(t, r, l);
-    if (UNLIKELY(
-            r->opcode ==
-            IBV_WR_LOCAL_INV)) /* the sender has executed it; here it only advances the sequence number */
+    /* The sender has executed LOCAL_INV; here it only advances the sequence number. */
+    if (UNLIKELY(r->opcode == IBV_WR_LOCAL_INV))
         return ANS_OK;
     if (UNLIKELY(r->opcode == IBV_WR_SEND_WITH_INV && !window_named(t, r->imm))) {
         if (type_reliable(r->type))

@@ -25,11 +25,10 @@ struct wire {
     void (*reserve)(struct qp *q,
                     struct wqe *w); /* rate and latency of the ports decide when it may arrive */
     void (*moved)(struct qp *q);    /* its path has changed; both locks held */
-    void (*quiet)(
-        struct qp *q); /* it has failed: returns when none of its requests touches its memory any more */
-    void (*retract)(
-        struct sh_mr *
-            s); /* the region is deregistered: returns when nothing touches it any more; the wire's lock is held */
+    /* The queue pair has failed: returns when none of its requests touches its memory any more. */
+    void (*quiet)(struct qp *q);
+    /* The region is deregistered: returns when nothing touches it any more. The wire's lock is held. */
+    void (*retract)(struct sh_mr *s);
 
     /* Datagrams. */
     /* ANS_OK, also when it was lost; ANS_REFUSED: the system does not let us reach a process that lives. */

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#define SENDERS \
-    4096u /* senders whose numbers are known at a time, of all nodes; an old packet of an evicted sender may be accepted */
-#define PROBES 8u
-#define WINDOW \
-    8192u /* largest accepted distance behind the newest number: more packets than a socket holds */
+/* Senders whose numbers are known at a time, of all nodes. An old packet of an evicted sender may be accepted. */
+#define SENDERS 4096u
+#define PROBES  8u
+/* Largest accepted distance behind the newest number: more packets than a socket holds. */
+#define WINDOW 8192u
 
 struct sender {
     uint32_t id; /* node << 16 | slot, 0: free; there is no slot 0 */

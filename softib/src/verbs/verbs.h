@@ -6,8 +6,8 @@
 
 #include "hca/hca.h"
 
-extern const struct machine
-    machine; /* machine.c: starts the wires and the engine when the process joins */
+/* machine.c: starts the wires and the engine when the process joins. */
+extern const struct machine machine;
 
 /* cq.c, cq_ex.c */
 void cq_purge(struct cq *cq, uint32_t qpn);

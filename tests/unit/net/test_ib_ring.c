@@ -334,8 +334,8 @@ static void soak_arrive(struct soak *s)
     for (uint32_t n = dice(100); n > 0 && s->whole != s->built; n--) {
         uint32_t slot = s->whole % SOAK_SLOTS;
         size_t at = slot * (size_t)SOAK_SLOT + s->arrived;
-        s->p.rx.ring[at] =
-            s->p.tx.mirror[at]; /* the mirror is read at arrival: the sender must not have changed it since */
+        /* The mirror is read at arrival: the sender must not have changed it since. */
+        s->p.rx.ring[at] = s->p.tx.mirror[at];
         if (++s->arrived == s->len[slot]) {
             s->whole++;
             s->arrived = 0;
