@@ -2,13 +2,16 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "impl.h"
+#include "coll/coll.h"
 #include "obj/create.h"
 #include "obj/errhandler.h"
 #include "obj/handle.h"
 
-/* Returns a communicator's handle; NULL becomes MPI_COMM_NULL. */
+/* Returns a communicator's handle; NULL becomes MPI_COMM_NULL. Called by blocking functions only: the laboratory may run barriers. */
 static int comm_return_handle(int rc, struct comm *made, MPI_Comm *newcomm)
 {
+    if (!rc && made && coll_laboratory_created)
+        rc = coll_laboratory_created(made);
     *newcomm = !rc && made ? comm_handle(made) : MPI_COMM_NULL;
     return rc;
 }

@@ -155,7 +155,8 @@ static int world_open(const char *function, int thread_level, int *provided)
     p->main_thread = pthread_self();
     *provided = p->thread_level;
     atomic_store(&world, WORLD_RUNNING);
-    return boot_ready(p->boot);
+    rc = boot_ready(p->boot);
+    return !rc && coll_laboratory_created ? coll_laboratory_created(p->world) : rc;
 }
 
 int impl_Init(int *argc, char ***argv)

@@ -48,6 +48,10 @@ int coll_init(const struct coll_args *args, struct request **out);
  * start-up; the first collective does it otherwise. MPI_ERR_ARG when a setting makes no sense. */
 int coll_open(struct proc *p);
 
+/* NULL without the laboratory, which may select the barrier of a communicator that was just created (lab/mechanisms/selection).
+ * Collective. */
+int coll_laboratory_created(struct comm *c) __attribute__((weak));
+
 /* FISHPLATE_COLL has changed while the program runs, at every rank: what communicators remember of the choice is void. p may be
  * NULL. */
 int coll_choose_again(struct proc *p);

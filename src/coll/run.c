@@ -32,6 +32,8 @@ static int coll_execute(const struct coll_args *args, struct coll_state *state, 
         rc = debug_check(args, &call, form == FORM_BLOCKING);
     if (!rc) {
         struct coll_choice choice = coll_select(&call.shape, &call.where, form == FORM_BLOCKING);
+        if (unlikely(args->kind == COLL_BARRIER && state->selected_barrier && form == FORM_BLOCKING))
+            choice = *state->selected_barrier;
         rc = tuning_select(&call, &choice);
         if (!rc)
             rc = executor_run(&call, &choice, request);

@@ -99,6 +99,7 @@ static void coll_state_close(struct comm *c)
         (*e)->close(state);
     page_comm_close(state->page);
     free(state->sources);
+    free(state->selected_barrier);
     free(state);
     c->coll = c->coll_kept = NULL;
 }

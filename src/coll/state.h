@@ -39,7 +39,8 @@ struct coll_state {
     bool neighbors;      /* the lists below are filled */
     int nsources, ndestinations;
     int *sources, *destinations, *receive_order; /* one block, at sources */
-    struct coll_tuning *tuning;                  /* NULL until a call on several nodes */
+    struct coll_choice *selected_barrier; /* of blocking ones, by the laboratory; NULL: the rules select */
+    struct coll_tuning *tuning;           /* NULL until a call on several nodes */
     /* Schedules. */
     struct plan_cache plans;
     struct coll_request *spare; /* finished ones, by their next pointer */
