@@ -27,7 +27,7 @@ const char *barrier_label(int setting);                 /* "auto" for the librar
 struct barrier_figures {
     double us; /* of one barrier: the median of batches, of the slowest rank */
     double choose,
-        judge; /* the same of every other batch: one half says which is best, the other how good that is */
+        judge;       /* the same of every other batch: one half selects the best, the other measures it */
     double messages; /* network operations of a barrier, of all ranks */
     double most;     /* ... of the rank with most */
     double bytes;    /* memory of the rank with most */

@@ -49,7 +49,7 @@ void bcast_columns(struct ib_table *t, const struct bcast_figures *f);
 /* A row: one value of each job, times `factor`; also as a point of the curves. */
 void bcast_row(struct ib_table *t, const struct bcast_figures *f, struct ib_curves *c, int point,
                double factor, int digits, const char *figure);
-/* Says which is the best of ours and of the others at one point, and who is not there. */
+/* Prints the best of our variants and of the other libraries at one point, and the libraries that are missing. */
 void bcast_print_peers(struct ib_table *t, const struct ib_driver *d, const struct bcast_figures *f,
                        const char *figure, const char *where, bool higher);
 /* By how much is `ours` better than `original`, in percent, as the paper counts. */

@@ -22,7 +22,7 @@ static double now_ms(void)
     return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
 }
 
-/* The victim says when it is, to everyone, and dies. The others wait for a second message. All are connected before. */
+/* The victim sends the time to all others and dies. The others wait for a second message. All are connected before. */
 static void kill_last(MPI_Comm comm, int rank, int size, int in_barrier, double *died)
 {
     if (rank == size - 1) {

@@ -33,7 +33,7 @@ int ib_rank_main(const struct ib_command *command, int argc, char **argv);
 /* The same for a topic that is in no table; host may be NULL. argv: name=value. */
 int ib_rank_run(const struct bench_host *host, const struct ib_topic *topic, int argc, char **argv);
 long ib_number(const struct ib_rank *r, const char *name, long otherwise);
-/* Rank 0 tells the driver. */
+/* Rank 0 reports to the driver. */
 void ib_report(const struct ib_rank *r, enum ib_kind kind, double value, const char *name, ...) IB_FORMAT(4);
 /* Between MPI_Init and MPI_Finalize of a program that reads counters. */
 void ib_counters_start(void);
@@ -113,7 +113,7 @@ void ib_figures_free(struct ib_figures *f);
 int ib_command_main(const struct ib_command *command, struct ib_driver *d, int argc, char **argv);
 /* The part of its usage text about options. */
 void ib_print_options(const struct ib_command *command);
-/* With --svg: writes FOLDER/ID.svg, and tells where. */
+/* With --svg: writes FOLDER/ID.svg, and prints its path. */
 void ib_draw(struct ib_driver *d, const struct ib_curves *c);
 
 /* A table: columns, then cells row by row, then remarks. */

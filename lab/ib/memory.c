@@ -84,15 +84,15 @@ static void memory_rank(struct ib_rank *r)
 
 static const struct {
     const char *name, *settings;
-} ways[] = {
+} connect_modes[] = {
     {"static", "FISHPLATE_IB_CONNECT=static FISHPLATE_IB_POLLSET=0"},
     {"on demand", "FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0"},
     {"and rings", "FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=16"},
     {"shared queues", "FISHPLATE_IB_CONNECT=on-demand FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=shared"},
 };
-enum { NWAYS = sizeof(ways) / sizeof(ways[0]), SIZES_MAX = 6 };
+enum { NMODES = sizeof(connect_modes) / sizeof(connect_modes[0]), SIZES_MAX = 6 };
 
-static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NWAYS], int nsizes, int stage)
+static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NMODES], int nsizes, int stage)
 {
     static const char *const titles[STAGES] = {
         "Memory of a process after MPI_Init: MiB registered for frames, and resident [Shipman06 fig. 3]",
@@ -104,15 +104,15 @@ static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NWAYS
         "grows with the number of peers, with shared queues much more slowly."};
     struct ib_table *t = ib_table_open(d, titles[stage], papers[stage]);
     ib_column(t, "ranks");
-    for (int w = 0; w < NWAYS; w++)
-        ib_column(t, "%s", ways[w].name);
-    for (int w = 0; w < NWAYS; w++)
-        ib_column(t, "%s: RSS", ways[w].name);
+    for (int w = 0; w < NMODES; w++)
+        ib_column(t, "%s", connect_modes[w].name);
+    for (int w = 0; w < NMODES; w++)
+        ib_column(t, "%s: RSS", connect_modes[w].name);
     for (int i = 0; i < nsizes; i++) {
         ib_cell(t, "%d", 2 << i);
-        for (int w = 0; w < NWAYS; w++)
+        for (int w = 0; w < NMODES; w++)
             ib_cell_number(t, ib_figure(f[i][w], "buffers.%d", stage) / (double)MI, 2);
-        for (int w = 0; w < NWAYS; w++)
+        for (int w = 0; w < NMODES; w++)
             ib_cell_number(t, ib_figure(f[i][w], "resident.%d", stage) / (double)MI, 1);
     }
     int last = nsizes - 1;
@@ -125,7 +125,7 @@ static void one_table(struct ib_driver *d, struct ib_figures *f[SIZES_MAX][NWAYS
 
 static void barrier_table(struct ib_driver *d, int nsizes)
 {
-    static const int shown[] = {0, 1, 3}; /* of `ways`; rings do not matter here */
+    static const int shown[] = {0, 1, 3}; /* of `connect_modes`; rings do not matter here */
     struct ib_table *t = ib_table_open(d,
                                        "A program that only calls MPI_Barrier: MiB registered for frames, "
                                        "connections, resident [Liu04 fig. 9.13]",
@@ -133,11 +133,11 @@ static void barrier_table(struct ib_driver *d, int nsizes)
                                        "start; on-demand connections would help.");
     ib_column(t, "ranks");
     for (int w = 0; w < 3; w++)
-        ib_column(t, "%s", ways[shown[w]].name);
+        ib_column(t, "%s", connect_modes[shown[w]].name);
     for (int w = 0; w < 3; w++)
-        ib_column(t, "%s: connections", ways[shown[w]].name);
+        ib_column(t, "%s: connections", connect_modes[shown[w]].name);
     for (int w = 0; w < 3; w++)
-        ib_column(t, "%s: RSS", ways[shown[w]].name);
+        ib_column(t, "%s: RSS", connect_modes[shown[w]].name);
     for (int i = 0; i < nsizes; i++) {
         struct ib_figures *f[3];
         for (int w = 0; w < 3; w++)
@@ -145,7 +145,7 @@ static void barrier_table(struct ib_driver *d, int nsizes)
                           &(struct ib_job){.topic = "memory",
                                            .ranks = 2 << i,
                                            .nodes = 2 << i,
-                                           .settings = ways[shown[w]].settings,
+                                           .settings = connect_modes[shown[w]].settings,
                                            .repeat = 1},
                           "barrier=1");
         ib_cell(t, "%d", 2 << i);
@@ -208,21 +208,21 @@ static void queue_pairs_table(struct ib_driver *d)
 
 static void memory_tables(struct ib_driver *d)
 {
-    struct ib_figures *f[SIZES_MAX][NWAYS];
+    struct ib_figures *f[SIZES_MAX][NMODES];
     int nsizes = d->quick ? 2 : SIZES_MAX;
     for (int i = 0; i < nsizes; i++)
-        for (int w = 0; w < NWAYS; w++) {
+        for (int w = 0; w < NMODES; w++) {
             struct ib_job job = {.topic = "memory",
                                  .ranks = 2 << i,
                                  .nodes = 2 << i,
-                                 .settings = ways[w].settings,
+                                 .settings = connect_modes[w].settings,
                                  .repeat = 1};
             f[i][w] = ib_run(d, &job, "%s", "");
         }
     for (int stage = 0; stage < STAGES; stage++)
         one_table(d, f, nsizes, stage);
     for (int i = 0; i < nsizes; i++)
-        for (int w = 0; w < NWAYS; w++)
+        for (int w = 0; w < NMODES; w++)
             ib_figures_free(f[i][w]);
     barrier_table(d, nsizes);
     queue_pairs_table(d);

@@ -18,7 +18,7 @@ static void polling_probe(void *arg, int n)
     }
 }
 
-/* A peer sends a few messages, which gets it into the polling set; once more, so that it has heard of that.
+/* A peer sends a few messages, which adds it to the polling set; then again, so that it has been notified of the ring.
  */
 static void polling_greet(int peer)
 {

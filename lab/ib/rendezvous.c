@@ -128,13 +128,13 @@ static double rendezvous_speedup(struct ib_figures *a, struct ib_figures *b)
     return most;
 }
 
-/* What put and putnr gain by is that nobody tells the receiver: is that what was measured? Where ranks share cores the
- * library by itself does not poll for the last byte, so there it is made to. */
+/* Put and putnr are faster because they send no notification to the receiver. The share of notified messages shows whether the
+ * measurement had that. If ranks share cores the library does not poll for the last byte unless it is set to. */
 static void rendezvous_print_polling(struct ib_table *t, const struct ib_driver *d, int ranks,
                                      const struct ib_figures *putnr, const struct ib_figures *put)
 {
     ib_ours(t,
-            "putnr told its receivers of %.0f %% of the messages, put of %.0f %%: the rest was found by "
+            "putnr notified its receivers of %.0f %% of the messages, put of %.0f %%: the rest was found by "
             "polling the last byte.",
             100 * ib_figure(putnr, "notified") / ib_figure(putnr, "offered"),
             100 * ib_figure(put, "notified") / ib_figure(put, "offered"));

@@ -135,15 +135,15 @@ static void one_table(struct ib_driver *d, const struct ib_figures *f, const cha
     ib_table_close(t);
 }
 
-static const char *const ways[] = {"rput", "get", "pipe", "auto"};
-enum { RPUT = 0, PIPE = 2, NWAYS = sizeof(ways) / sizeof(ways[0]) };
+static const char *const protocols[] = {"rput", "get", "pipe", "auto"};
+enum { RPUT = 0, PIPE = 2, NPROTOCOLS = sizeof(protocols) / sizeof(protocols[0]) };
 
 /* One row: `hcas` for mpiexec, or NULL for the adapters as they are. Returns what new buffers took as one and in pieces. */
-static void ways_row(struct ib_driver *d, struct ib_table *t, const char *hcas, double us[NWAYS])
+static void reuse_add_row(struct ib_driver *d, struct ib_table *t, const char *hcas, double us[NPROTOCOLS])
 {
-    for (int w = 0; w < NWAYS; w++) {
+    for (int w = 0; w < NPROTOCOLS; w++) {
         char settings[64];
-        snprintf(settings, sizeof(settings), "FISHPLATE_RENDEZVOUS=%s", ways[w]);
+        snprintf(settings, sizeof(settings), "FISHPLATE_RENDEZVOUS=%s", protocols[w]);
         struct ib_job job = {.topic = "reuse", .ranks = 2, .nodes = 2, .settings = settings, .hcas = hcas};
         struct ib_figures *f = ib_run(d, &job, "large=1");
         us[w] = ib_figure(f, "large.0");
@@ -152,27 +152,27 @@ static void ways_row(struct ib_driver *d, struct ib_table *t, const char *hcas, 
     }
 }
 
-/* softib pins nothing by itself, and can be told how long a driver takes for a page; another adapter is what it is. */
-static void ways_table(struct ib_driver *d)
+/* softib pins nothing; a setting adds the time that a driver takes to pin a page. Other adapters are measured as they are. */
+static void reuse_print_protocols(struct ib_driver *d)
 {
     static const int pins[] = {100, 500};
     const bool softib = strstr(d->adapter, "softib") != NULL;
-    double us[NWAYS];
+    double us[NPROTOCOLS];
     struct ib_table *t =
         ib_table_open(d, "1 MiB between new buffers (and the same ones), by how they are registered: us",
                       "a pipeline registers pieces while others move [Shipman06 4.3].");
     ib_column(t, "added ns a page");
-    for (int w = 0; w < NWAYS; w++)
-        ib_column(t, "%s", ways[w]);
+    for (int w = 0; w < NPROTOCOLS; w++)
+        ib_column(t, "%s", protocols[w]);
     if (!softib || !d->quick) {
         ib_cell(t, "0");
-        ways_row(d, t, NULL, us);
+        reuse_add_row(d, t, NULL, us);
     }
     for (size_t p = d->quick; softib && p < sizeof(pins) / sizeof(pins[0]); p++) {
         char hcas[32];
         snprintf(hcas, sizeof(hcas), "1,pin=%dns", pins[p]);
         ib_cell(t, "%d", pins[p]);
-        ways_row(d, t, hcas, us);
+        reuse_add_row(d, t, hcas, us);
     }
     ib_ours(t, "new buffers in the last row: %.0f us as one, %.0f us in pieces.", us[RPUT], us[PIPE]);
     ib_table_close(t);
@@ -189,7 +189,7 @@ static void reuse_tables(struct ib_driver *d)
     one_table(d, f, "Registrations found in the cache: % (eager messages need none)",
               "lazy deregistration lives on buffers that are used again.", "hits", 1, " %");
     ib_figures_free(f);
-    ways_table(d);
+    reuse_print_protocols(d);
 }
 
 const struct ib_topic ib_reuse = {

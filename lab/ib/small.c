@@ -1,4 +1,4 @@
-/* small.c: small messages by the three ways they may arrive: rings written by RDMA [Liu04 chapter 6], receive
+/* small.c: small messages over the three paths of arrival: rings written by RDMA [Liu04 chapter 6], receive
  * buffers of each connection, shared receive queues [Shipman06 5.2]. Latency, bandwidth of 100 messages in a row,
  * and what the calls cost the processor.
  *
@@ -108,9 +108,9 @@ static void small_rank(struct ib_rank *r)
     ib_report(r, IB_COUNT, ib_counter("ib_frames_sent"), "by_send");
 }
 
-enum { RING, PEER, SHARED, WAYS };
-static const char *const way_names[WAYS] = {"ring", "send/receive", "shared queue"};
-static const char *const way_settings[WAYS] = {
+enum { RING, PEER, SHARED, PATHS };
+static const char *const path_names[PATHS] = {"ring", "send/receive", "shared queue"};
+static const char *const path_settings[PATHS] = {
     "FISHPLATE_IB_POLLSET=16 FISHPLATE_IB_RECEIVE=peer",
     "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=peer",
     "FISHPLATE_IB_POLLSET=0 FISHPLATE_IB_RECEIVE=shared",
@@ -122,13 +122,13 @@ static void small_print_three_modes(struct ib_driver *d, struct ib_figures *cons
 {
     struct ib_table *t = ib_table_open(d, title, paper);
     ib_column(t, "bytes");
-    for (int w = 0; w < WAYS; w++)
-        ib_column(t, "%s, %s", way_names[w], unit);
+    for (int w = 0; w < PATHS; w++)
+        ib_column(t, "%s, %s", path_names[w], unit);
     ib_column(t, "ring against send/receive");
     for (int i = 0; i < NSIZES; i++) {
-        double v[WAYS], scale = factor ? factor : (double)sizes[i];
+        double v[PATHS], scale = factor ? factor : (double)sizes[i];
         ib_cell(t, "%zu", sizes[i]);
-        for (int w = 0; w < WAYS; w++) {
+        for (int w = 0; w < PATHS; w++) {
             v[w] = ib_figure(f[w], "%s.%zu", figure, sizes[i]) * scale;
             ib_cell_number(t, v[w], digits);
         }
@@ -150,16 +150,16 @@ static void host_overhead(struct ib_driver *d, struct ib_figures *const *f)
                       "there [Liu04 fig. 6.12]",
                       "the RDMA-based design reduces the host overhead of small messages by up to 22 %.");
     ib_column(t, "bytes");
-    for (int w = 0; w < WAYS; w++) {
-        ib_column(t, "%s: send, us", way_names[w]);
+    for (int w = 0; w < PATHS; w++) {
+        ib_column(t, "%s: send, us", path_names[w]);
         ib_column(t, "receive, us");
     }
     ib_column(t, "ring against send/receive");
     double best = 0;
     for (int i = 0; i < NSIZES; i++) {
-        double sum[WAYS];
+        double sum[PATHS];
         ib_cell(t, "%zu", sizes[i]);
-        for (int w = 0; w < WAYS; w++) {
+        for (int w = 0; w < PATHS; w++) {
             double s = ib_figure(f[w], "send.%zu", sizes[i]), r = ib_figure(f[w], "receive.%zu", sizes[i]);
             sum[w] = s + r;
             ib_cell_number(t, s, 3);
@@ -179,11 +179,11 @@ static void host_overhead(struct ib_driver *d, struct ib_figures *const *f)
 
 static void small_tables(struct ib_driver *d)
 {
-    struct ib_figures *f[WAYS];
-    for (int w = 0; w < WAYS; w++)
-        f[w] =
-            ib_run(d, &(struct ib_job){.topic = "small", .ranks = 2, .nodes = 2, .settings = way_settings[w]},
-                   "%s", "");
+    struct ib_figures *f[PATHS];
+    for (int w = 0; w < PATHS; w++)
+        f[w] = ib_run(
+            d, &(struct ib_job){.topic = "small", .ranks = 2, .nodes = 2, .settings = path_settings[w]}, "%s",
+            "");
     small_print_three_modes(
         d, f, "Latency of small messages [Liu04 fig. 6.9]",
         "the ring takes more than 2 us off, 24 % of the latency; with shared queues it is a bit higher than "
@@ -193,7 +193,7 @@ static void small_tables(struct ib_driver *d)
                             "the ring improves the bandwidth of small messages by more than 104 %.", "rate",
                             "MB/s", 1, 0, true);
     host_overhead(d, f);
-    for (int w = 0; w < WAYS; w++)
+    for (int w = 0; w < PATHS; w++)
         ib_figures_free(f[w]);
 }
 

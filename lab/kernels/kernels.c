@@ -51,7 +51,7 @@ static const struct cli_option options[] = {
                   "problem size: S (default; takes seconds), W, A, B, or several: SWA"),
     CLI_FLAG_LINE("--json", struct kernel_options, json, "one JSON document instead of the table"),
     CLI_FLAG_LINE("--quiet", struct kernel_options, quiet,
-                  "nothing on standard output; the exit status tells whether results verify"),
+                  "nothing on standard output; the exit status is 0 if results verify"),
     {.names = "--npb",
      .value = "DIR",
      .help = "build and run the original suite too; see --npb DIR --help"}, /* npb.c */

@@ -56,7 +56,7 @@ struct kernel_plane {
     int first[2], count[2];
     int before[2], after[2]; /* neighbours, or MPI_PROC_NULL */
 };
-/* false: the ranks are too many to leave each at least so many points in both directions */
+/* false: with this number of ranks, some have fewer than `least` points in a direction */
 bool kernel_cut(int ranks, int n, int least, int out[2]);
 void kernel_plane_open(struct kernel_plane *p, const struct kernel_run *run, int n);
 /* Remembers the larger error; the result is verified while none is above the bound. */

@@ -168,7 +168,7 @@ static void remove_copy(const struct npb *n)
         npb_run(rm, "/dev/null");
 }
 
-/* Old sources call MPI with arguments of several types, which gfortran refuses unless it is told otherwise. */
+/* Old sources call MPI with arguments of several types, which gfortran rejects without an option. */
 static const char *fortran_flags(const struct npb *n)
 {
     char log[PATH_MAX], program[PATH_MAX], line[256] = "";

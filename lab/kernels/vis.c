@@ -1,5 +1,5 @@
 /* vis.c: a task-parallel visualisation, with traffic as the program of [Liu04 8.3.2]: rank 0 has a volume and hands blocks of it
- * to whoever is free, the others extract the surface on which the volume has one value and send its triangles back. Blocks are
+ * to the next free rank, the others extract the surface on which the volume has one value and send its triangles back. Blocks are
  * large messages of one size, answers large ones of any size; who answers first is not known. No suite publishes values
  * for it. The surface is that of a ball: its triangles must close it (their normals add up to nothing, so none is missing
  * and none is there twice) and enclose the ball's volume.
@@ -208,7 +208,7 @@ static void run_vis(struct kernel_run *run, struct kernel_result *out)
 
 const struct kernel kernel_vis = {
     .name = "vis",
-    .doc = "surfaces of a volume, extracted by whoever is free; large messages of unknown order and size",
+    .doc = "surfaces of a volume, extracted by the next free rank; large messages of unknown order and size",
     .unit = "Mcell/s",
     .ranks = "any number",
     .run = run_vis,

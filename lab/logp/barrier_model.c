@@ -216,7 +216,7 @@ double model_latency_at(const struct model_lop *m, double p)
 }
 
 /* t_{1:n} = o(n) + n L(n), t_{n:1} = o(1) + n L(n), both at the same time n o(n) + n L(n) [Hoefler05 2.3.7]. The more messages
- * have gone before (cnt barriers of so many rounds), the further the pipeline is filled. */
+ * have gone before (cnt barriers of `rounds` rounds), the further the pipeline is filled. */
 static double round_lop(const struct model_lop *m, const struct phase *p, int times)
 {
     const int n = p->out > p->in ? p->out : p->in;

@@ -26,7 +26,7 @@ extern const struct logp_verb logp_verbs[];
 extern const int logp_nverbs;
 extern const int logp_counts[LOGP_COUNTS]; /* numbers of messages or peers, p */
 extern const size_t logp_sizes[LOGP_SIZES];
-enum { LOGP_BYTES = 8 }; /* of a message where the size is not what is looked at */
+enum { LOGP_BYTES = 8 }; /* of a message if the size is not varied */
 
 int bench_logp_main(const struct bench_host *host, int argc, char **argv);
 extern const struct ib_topic logp_topic;

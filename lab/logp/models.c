@@ -120,7 +120,7 @@ static void predict_measured(struct logp_models *m, struct logp_study *s, int i)
                                .settings = "",
                                .repeat = 1};
     driver.command = "barrier";
-    snprintf(driver.doing, sizeof(driver.doing), "%s", job.topic); /* told below */
+    snprintf(driver.doing, sizeof(driver.doing), "%s", job.topic); /* printed below */
     fprintf(stderr, "fishplate-lab logp: barriers of %d ranks (%.0f s)\n", ranks_measured[i],
             ib_now() - s->driver.started);
     struct ib_figures *f =

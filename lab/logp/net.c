@@ -49,9 +49,9 @@ void logp_wait(struct logp_patience *p)
 
 static void net_load(struct logp_net *n)
 {
-    const char *told = getenv(ENV_SOFTIB_LIB);
+    const char *path = getenv(ENV_SOFTIB_LIB);
     const bool softib = n->port.made == NET_SOFTIB_MEMORY || n->port.made == NET_SOFTIB_TCP;
-    void *library = dlopen(softib && told ? told : "libibverbs.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    void *library = dlopen(softib && path ? path : "libibverbs.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
         logp_die(dlerror());
 #define FIND(result, name, args)                                     \

@@ -65,7 +65,7 @@ void logp_drain(struct logp_net *n, int completions);                         /*
 void logp_receive(struct logp_net *n, struct logp_link *l, enum logp_type t); /* posts one receive */
 /* Polls for messages of `verb`; returns the link on which one arrived, or NULL. */
 struct logp_link *logp_poll(struct logp_net *n, const struct logp_verb *v, size_t bytes);
-/* A word at the end of the slot, written by RC, that says that a step of the benchmark is over. */
+/* A word at the end of the slot, written by RC, that marks the end of a step of the benchmark. */
 void logp_report_done(struct logp_net *n, struct logp_link *l, uint64_t number);
 bool logp_is_done(const struct logp_link *l, uint64_t number);
 

@@ -265,7 +265,7 @@ static void chart_overheads(const struct logp_study *s, struct chart *c)
 bool logp_svg(const struct logp_study *s)
 {
     struct chart *c = malloc(sizeof(*c));
-    mkdir(s->svg, 0777); /* when it cannot, writing says why */
+    mkdir(s->svg, 0777); /* if this fails, writing the file reports the reason */
     bool good = c != NULL;
     if (good) {
         chart_trips(s, c);

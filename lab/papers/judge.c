@@ -1,4 +1,4 @@
-/* judge.c: compares what a paper says of a figure with our result. The rules are few and are printed on the page, and
+/* judge.c: compares the claim of a paper on a figure with our result. The rules are few and are printed on the page, and
  * every verdict names the numbers and rows it is based on, so that a reader can check it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -431,7 +431,7 @@ static void judge_check(struct tally *y, const struct check *k)
     case CHECK_NUMBER:
         check_number(y, k);
         break;
-    case CHECK_SAYS:
+    case CHECK_STATEMENTS:
         judge_check_claims(y);
         break;
     case CHECK_BESIDE:

@@ -40,7 +40,7 @@ static void print_usage(void)
 {
     printf("Usage: fishplate-lab papers [options]\n\n"
            "Repeats the measurements of the five papers that Fishplate is based on, as far as this machine "
-           "allows, and shows each\nfigure and table beside what the paper says. It starts its own jobs: on "
+           "allows, and shows each\nfigure and table beside the paper's. It starts its own jobs: on "
            "one node, over virtual nodes "
            "(mpiexec -vnodes), and\n"
            "in the simulator.\n\n"

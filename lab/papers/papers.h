@@ -1,5 +1,5 @@
 /* papers.h: the parts of `fishplate-lab papers`. A source is one or more commands that print JSON; an entry is a figure or
- * table of a paper, with what the paper says of it, the source that measures it here, and checks that judge the two.
+ * table of a paper, with the claim of the paper, the source that measures it here, and checks that judge the two.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_LAB_PAPERS_H
@@ -60,9 +60,9 @@ enum check_kind {
     CHECK_BEST,  /* a is the best column among those named in b (blanks part) or all, in the median of rows */
     CHECK_WORST, /* the reverse */
     CHECK_PEAK,  /* a is best in the row named `want` */
-    CHECK_NUMBER, /* row a, column b is `want` within a factor of `from`; `want` 0: at most `to` */
-    CHECK_SAYS,   /* statements: as many agree */
-    CHECK_BESIDE, /* nothing to judge: best of a beside `want`, which other hardware had */
+    CHECK_NUMBER,     /* row a, column b is `want` within a factor of `from`; `want` 0: at most `to` */
+    CHECK_STATEMENTS, /* statements: as many agree */
+    CHECK_BESIDE,     /* nothing to judge: best of a beside `want`, which other hardware had */
 };
 
 struct check {
@@ -92,7 +92,7 @@ struct entry {
     const char *id; /* of the page's links, and of --only */
     int paper;
     const char *chapter, *figure, *title;
-    const char *claim; /* what the paper says, in our words */
+    const char *claim; /* of the paper, in our words */
     struct point points[POINTS_MAX];
     const char *source;
     enum take take;
@@ -129,7 +129,7 @@ struct cell {
 
 struct table {
     char *title, *over;
-    char *here; /* what the benchmark itself says of it, or NULL */
+    char *here; /* the comment of the benchmark, or NULL */
     char *names[COLUMNS_MAX];
     int columns, rows;
     struct cell *cells; /* rows * columns; the first column names the row */

@@ -122,7 +122,7 @@ const struct source sources[] = {
           KERNEL_VARIANT("hw/1", "-genv FISHPLATE_LAB=IB_FLOW=hw -genv FISHPLATE_IB_BUFFERS=1 "),
           KERNEL_VARIANT("static/1", "-genv FISHPLATE_LAB=IB_FLOW=static -genv FISHPLATE_IB_BUFFERS=1 "),
           KERNEL_VARIANT("dynamic/1", "-genv FISHPLATE_LAB=IB_FLOW=dynamic -genv FISHPLATE_IB_BUFFERS=1 ")}},
-    {.name = "kernels_ways",
+    {.name = "kernels_protocols",
      .virtual_nodes = true,
      .quick_seconds = 2,
      .full_seconds = 20,

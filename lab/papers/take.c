@@ -122,7 +122,7 @@ static struct table *take_figure(const struct entry *e, const struct value *docu
 static struct table *take_statements(const struct entry *e, const struct value *document)
 {
     struct table *t = table_new(e->title, "simulated");
-    static const char *const names[] = {"where", "the paper says", "found here", "agrees"};
+    static const char *const names[] = {"where", "statement of the paper", "found here", "agrees"};
     for (int i = 0; i < 4; i++)
         table_column(t, names[i]);
     for (const struct value *v = value_first(document, "statements"); v; v = v->next) {
@@ -130,7 +130,7 @@ static struct table *take_statements(const struct entry *e, const struct value *
             continue;
         int row = table_row(t);
         table_set_text(t, row, 0, value_text(v, "where"));
-        table_set_text(t, row, 1, value_text(v, "says"));
+        table_set_text(t, row, 1, value_text(v, "claim"));
         table_set_text(t, row, 2, value_text(v, "found"));
         table_set_text(t, row, 3, value_true(v, "agrees") ? "yes" : "no");
     }

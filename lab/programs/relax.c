@@ -1,5 +1,5 @@
 /* relax.c: a program with many barriers, for lab/barriers: red-black relaxation of a row of cells that the ranks share. Halos are put
- * into the neighbours' memory, and a barrier after each colour says that they are there. Prints the seconds of all sweeps
+ * into the neighbours' memory, and a barrier after each colour orders them. Prints the seconds of all sweeps
  * and a checksum, which does not depend on the number of ranks nor on the barrier.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -83,7 +83,7 @@ static void pairs_tables(struct ib_driver *d)
 
 const struct ib_topic rails_pairs = {
     .name = "pairs",
-    .doc = "one process a node: latency, bandwidth, both ways (figs. 8.4-8.7)",
+    .doc = "one process a node: latency, bandwidth in one and both directions (figs. 8.4-8.7)",
     .rank = rails_traffic,
     .tables = pairs_tables,
 };
@@ -98,8 +98,8 @@ static void smp_tables(struct ib_driver *d)
          "than one rail.",
          "bw", "MB/s", 1 << 14, large, 0, 0},
         {"Bidirectional bandwidth, two processes a node [Liu04 fig. 8.9]",
-         "striping and binding are comparable, since both use both adapters both ways.", "bibw", "MB/s",
-         1 << 14, large, 0, 0},
+         "striping and binding are comparable, since both use both adapters in both directions.", "bibw",
+         "MB/s", 1 << 14, large, 0, 0},
     };
     static const char *const names[] = {"one rail", "two rails, striped", "two rails, bound"};
     static const char *const settings[] = {"", STRIPE_EVEN, STRIPE_OFF};

@@ -1,4 +1,4 @@
-/* policies.c: whole messages over two rails, by each way of multiplexing [Liu04 8.2.4]; and the allocation of rails where an
+/* policies.c: whole messages over two rails, by each policy of multiplexing [Liu04 8.2.4]; and the allocation of rails where an
  * adapter cannot send and receive at once at full speed [Coll01]: basic, local-dynamic, dynamic with reservation, hybrid, on
  * 4 nodes with 2 rails. The study at 32 to 128 nodes is `fishplate-lab sim rails`, with the same code.
  *
@@ -10,22 +10,23 @@
 
 /* ---- multiplexing ---- */
 
-static const char *const ways[] = {"off", "turns", "shares", "window", "room"};
+static const char *const whole_policies[] = {"off", "turns", "shares", "window", "room"};
 static const char *const way_names[] = {"binding", "round robin", "weighted 4:1", "windows of 16",
                                         "256K each"};
-enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+enum { WHOLE_POLICIES = sizeof(whole_policies) / sizeof(whole_policies[0]) };
 
 static void whole_tables(struct ib_driver *d)
 {
     long from = 1 << 16, to = d->quick ? 1 << 18 : 1 << 20;
-    struct ib_figures *f[WAYS];
+    struct ib_figures *f[WHOLE_POLICIES];
     struct ib_table *t =
         ib_table_open(d, "Bandwidth of whole messages, rails of 1 GB/s and 250 MB/s [Liu04 8.2.4]",
                       "no figure: multiplexing is for small messages there, striping for large ones.");
     ib_column(t, "bytes");
-    for (int w = 0; w < WAYS; w++) {
+    for (int w = 0; w < WHOLE_POLICIES; w++) {
         char settings[96];
-        snprintf(settings, sizeof(settings), "FISHPLATE_LAB=IB_STRIPE=%s FISHPLATE_IB_WEIGHTS=4,1", ways[w]);
+        snprintf(settings, sizeof(settings), "FISHPLATE_LAB=IB_STRIPE=%s FISHPLATE_IB_WEIGHTS=4,1",
+                 whole_policies[w]);
         struct ib_job job = {
             .topic = "whole", .ranks = 2, .nodes = 2, .settings = settings, .hcas = RAILS_ODD};
         f[w] = ib_run(d, &job, "from=%ld to=%ld latency=0 bibw=0", from, to);
@@ -33,13 +34,13 @@ static void whole_tables(struct ib_driver *d)
     }
     for (long bytes = from; bytes <= to; bytes *= 4) {
         ib_cell(t, "%ldK", bytes >> 10);
-        for (int w = 0; w < WAYS; w++)
+        for (int w = 0; w < WHOLE_POLICIES; w++)
             ib_cell_number(t, ib_figure(f[w], "bw.%ld", bytes), 0);
     }
     ib_ours(t, "the second rail carried %.0f, %.0f, %.0f, %.0f and %.0f %% of the bytes.", rails_second(f[0]),
             rails_second(f[1]), rails_second(f[2]), rails_second(f[3]), rails_second(f[4]));
     ib_table_close(t);
-    for (int w = 0; w < WAYS; w++)
+    for (int w = 0; w < WHOLE_POLICIES; w++)
         ib_figures_free(f[w]);
 }
 

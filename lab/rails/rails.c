@@ -73,9 +73,9 @@ void rails_report(struct ib_rank *r)
 int bench_rails_main(void (*draw)(const struct ib_curves *c, FILE *out), int argc, char **argv)
 {
     struct ib_driver d = {.draw = draw};
-    bool asks = argc > 1 && (strcmp(argv[1], "rank") == 0 || strcmp(argv[1], "--help") == 0 ||
-                             strcmp(argv[1], "-h") == 0);
-    if (!asks && !has_rails()) {
+    bool runs_anyhow = argc > 1 && (strcmp(argv[1], "rank") == 0 || strcmp(argv[1], "--help") == 0 ||
+                                    strcmp(argv[1], "-h") == 0);
+    if (!runs_anyhow && !has_rails()) {
         fprintf(stderr, "fishplate-lab rails: this library uses one rail: it has no setting "
                         "FISHPLATE_IB_STRIPE, and there is "
                         "nothing to compare.\n");

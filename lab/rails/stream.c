@@ -159,7 +159,7 @@ static void sender_done(void *ctx, double at, size_t bytes)
     }
 }
 
-/* Ranks 0 and 1 are the program that is looked at; 2 and 3, where they are, the second one. Times are in tenths of a second
+/* Ranks 0 and 1 are the measured program; ranks 2 and 3, if there are any, the second one. Times are in tenths of a second
  * from the start. */
 static void stream_rank(struct ib_rank *r)
 {
@@ -233,7 +233,7 @@ static void fill_curve(struct ib_curves *c, const struct ib_figures *f, const ch
 static void shared_tables(struct ib_driver *d)
 {
     int slots = d->quick ? 12 : 30, from = slots / 3, until = 2 * slots / 3;
-    static const char *const ways[] = {STRIPE_EVEN, STRIPE_ADAPTIVE};
+    static const char *const policies[] = {STRIPE_EVEN, STRIPE_ADAPTIVE};
     static const char *const names[] = {"even", "adaptive"};
     struct ib_curves c = {.id = "8.19",
                           .title = "Bandwidth while a second program takes half of a rail",
@@ -253,7 +253,7 @@ static void shared_tables(struct ib_driver *d)
         struct ib_job job = {.topic = "shared",
                              .ranks = 4,
                              .nodes = 2,
-                             .settings = ways[w],
+                             .settings = policies[w],
                              .hcas = "2x250MB/s",
                              .in_turn = true,
                              .repeat = 1};

@@ -1,6 +1,6 @@
 /* traffic.c: what the ranks of most topics do: pairs exchange messages, one half of the ranks on each of two nodes, and
  * each rank with its mirror image there. Latency, bandwidth one way (with two pairs the senders are on different nodes, as
- * in the paper), and both ways.
+ * in the paper), and both directions at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"

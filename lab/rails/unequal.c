@@ -1,14 +1,14 @@
 /* unequal.c: rails of 1 GB/s and 250 MB/s: even stripes, weights of 4:1, adaptive stripes, and the best fixed weights that
- * a search finds [Liu04 figs. 8.16-8.17]; both ways at once, with a bus of 1 GB/s behind each adapter [Liu04 fig. 8.18].
+ * a search finds [Liu04 figs. 8.16-8.17]; both directions at once, with a bus of 1 GB/s behind each adapter [Liu04 fig. 8.18].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails.h"
 
 #include <math.h>
 
-enum { EVEN, WEIGHTED, ADAPTIVE, WAYS };
-static const char *const ways[WAYS] = {STRIPE_EVEN, STRIPE_WEIGHTED "4,1", STRIPE_ADAPTIVE};
-static const char *const names[WAYS] = {"even", "weights 4:1", "adaptive"};
+enum { EVEN, WEIGHTED, ADAPTIVE, POLICIES };
+static const char *const policies[POLICIES] = {STRIPE_EVEN, STRIPE_WEIGHTED "4,1", STRIPE_ADAPTIVE};
+static const char *const names[POLICIES] = {"even", "weights 4:1", "adaptive"};
 
 /* Fixed weights that the search tries. */
 static const char *const fixed[] = {"1,1", "3,2", "2,1", "3,1", "7,2", "4,1", "9,2", "6,1", "9,1"};
@@ -48,13 +48,13 @@ static void unequal_print_table(struct ib_driver *d, const char *title, const ch
     bool time = figure[0] == 'l';
     struct ib_table *t = ib_table_open(d, title, paper);
     ib_column(t, "bytes");
-    for (int w = 0; w < WAYS; w++)
+    for (int w = 0; w < POLICIES; w++)
         ib_column(t, "%s, %s", names[w], unit);
     ib_column(t, "adaptive against even");
     for (long bytes = from; bytes <= to; bytes *= 4) {
-        double v[WAYS];
+        double v[POLICIES];
         ib_cell(t, bytes < 1 << 20 ? "%ldK" : "%ldM", bytes < 1 << 20 ? bytes >> 10 : bytes >> 20);
-        for (int w = 0; w < WAYS; w++) {
+        for (int w = 0; w < POLICIES; w++) {
             v[w] = ib_figure(f[w], "%s.%ld", figure, bytes);
             ib_cell_number(t, v[w], 0);
         }
@@ -79,9 +79,9 @@ static void unequal_tables(struct ib_driver *d)
     static const char *const with_bus = RAILS_ODD ",bus=1GB/s";
     long to = d->quick ? 1 << 20 : 4 << 20;
     const char *weights = "", *weights_bus = "";
-    struct ib_figures *f[WAYS], *b[WAYS];
-    for (int w = 0; w < WAYS; w++) {
-        struct ib_job plain = job_of(RAILS_ODD, ways[w]), bus = job_of(with_bus, ways[w]);
+    struct ib_figures *f[POLICIES], *b[POLICIES];
+    for (int w = 0; w < POLICIES; w++) {
+        struct ib_job plain = job_of(RAILS_ODD, policies[w]), bus = job_of(with_bus, policies[w]);
         f[w] = ib_run(d, &plain, "from=65536 to=%ld bibw=0", to);
         b[w] = ib_run(d, &bus, "from=65536 to=%ld latency=0 bw=0", to);
     }
@@ -97,7 +97,7 @@ static void unequal_tables(struct ib_driver *d)
         d, "Bidirectional bandwidth, the same rails, each adapter behind a bus of 1 GB/s [Liu04 fig. 8.18]",
         "adaptive is significantly better than 4:1, since with the bus the best weights are 2:1.", b, "bibw",
         "MB/s", best_bus, weights_bus);
-    for (int w = 0; w < WAYS; w++) {
+    for (int w = 0; w < POLICIES; w++) {
         ib_figures_free(f[w]);
         ib_figures_free(b[w]);
     }

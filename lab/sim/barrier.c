@@ -1,4 +1,4 @@
-/* barrier.c: the barrier that switches count [Hoefler05 3.4]: every node tells its switch that it has come, and the top one tells all.
+/* barrier.c: the barrier that switches count [Hoefler05 3.4]: every node reports its arrival to its switch, and the top switch releases all.
  * The processors do what they do for any message: start one, take one.
  *
  * SPDX-License-Identifier: Apache-2.0 */

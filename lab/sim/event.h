@@ -23,8 +23,8 @@ struct event {
 
 enum { EVENT_DIGIT = 6, EVENT_SLOTS = 1 << EVENT_DIGIT, EVENT_LEVELS = (63 + EVENT_DIGIT - 1) / EVENT_DIGIT };
 
-/* What the queue tells of an event, or does not when it comes at short notice: that it is among those of the next 262 ns; among
- * those of the next 4 ns; and, when all of these were told of, once more. So what one fetches the next can look at. */
+/* Hints of the queue, so that memory of an event can be prefetched: the event is among those of the next 262 ns; among those of
+ * the next 4 ns; and a second pass over these, which can read what the first one prefetched. Events at short notice have no hints. */
 enum event_soon { SOON_FAR, SOON_NEAR, SOON_NEXT };
 
 struct event_chunk;

@@ -1,5 +1,5 @@
 /* flow.h: a stream of small messages under flow control [Liu04 5]: windows of messages one way, an answer to each window back. Credits
- * are taken, owed, told and granted by the library's own arithmetic (src/net/ib/policy/credit.h); the frames cross the
+ * are taken, owed, reported and granted by the library's own arithmetic (src/net/ib/policy/credit.h); the frames cross the
  * simulated network. Without credits (hw) a receiver without a buffer refuses a frame, and the adapter repeats it and what
  * followed it after a while.
  *

@@ -1,4 +1,4 @@
-/* graph.c: the text of a topology: see graph.h for its words. graph_routes.c finds the ways.
+/* graph.c: the text of a topology: see graph.h for its words. graph_routes.c finds the routes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "graph.h"
@@ -275,7 +275,7 @@ void graph_free(struct graph *g)
     free(g->cable);
     free(g->node_switch);
     free(g->first);
-    free(g->ways);
+    free(g->next_links);
     free(g->up);
     free(g->down_first);
     free(g->down);

@@ -6,7 +6,7 @@
  *     link leaf[0-17] spine[0-8] 2   # two cables between each of them
  *     link leaf0 leaf1 1 25          # one of 25 GB/s; others have the machine's link_rate
  *
- * Routes are static, by destination: always a shortest way; destinations take turns with the cables of such ways, as a
+ * Routes are static, by destination: always a shortest route; destinations are spread over the cables of such routes, as a
  * subnet manager deals out its LIDs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -36,8 +36,8 @@ struct graph {
     uint32_t switches, nodes, cables, capacity;
     struct graph_cable *cable;
     uint32_t *node_switch; /* of each node; UINT32_MAX: none */
-    /* Links of switch s that lead on to switch t on shortest ways: ways[first[s * switches + t]] up to the next's first. */
-    uint32_t *first, *ways;
+    /* Links of switch s that lead on to switch t on shortest routes: next_links[first[s * switches + t]] up to the next's first. */
+    uint32_t *first, *next_links;
     /* The tree for multicast, from a switch in the middle: the link from a switch up to its parent, UINT32_MAX at the root,
      * and links down: down[down_first[s]] up to the next's first. */
     uint32_t *up, *down_first, *down;

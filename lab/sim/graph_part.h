@@ -1,4 +1,4 @@
-/* graph_part.h: between graph.c, which reads, and graph_routes.c, which finds the ways.
+/* graph_part.h: between graph.c, which reads, and graph_routes.c, which finds the routes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_GRAPH_PART_H
@@ -6,7 +6,7 @@
 
 #include "graph.h"
 
-/* Fills first, ways, up, down_first, down. NULL, or why not. */
+/* Fills first, next_links, up, down_first, down. NULL, or the reason of a failure. */
 const char *graph_routes(struct graph *g);
 
 #endif

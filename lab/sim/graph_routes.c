@@ -1,4 +1,4 @@
-/* graph_routes.c: shortest ways between switches, and the tree that multicast packets take.
+/* graph_routes.c: shortest routes between switches, and the tree that multicast packets take.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static uint16_t graph_routes_distances(const struct graph *g, const struct leavi
 }
 
 /* far[t * switches + s]: from s to t. Links of s that are one step nearer to t. */
-static bool ways_make(struct graph *g, const struct leaving *l, const uint16_t *far)
+static bool graph_find_routes(struct graph *g, const struct leaving *l, const uint16_t *far)
 {
     size_t pairs = (size_t)g->switches * g->switches, count = 0;
     g->first = malloc((pairs + 1) * sizeof(*g->first));
@@ -83,22 +83,23 @@ static bool ways_make(struct graph *g, const struct leaving *l, const uint16_t *
                 for (uint32_t i = l->first[s]; i < l->first[s + 1]; i++)
                     if (to[end_of(g, l->link[i])] + 1 == to[s]) {
                         if (pass)
-                            g->ways[count] = l->link[i];
+                            g->next_links[count] = l->link[i];
                         count++;
                     }
             }
-        if (!pass && (count > UINT32_MAX / 8 || !(g->ways = malloc((count ? count : 1) * sizeof(*g->ways)))))
+        if (!pass && (count > UINT32_MAX / 8 ||
+                      !(g->next_links = malloc((count ? count : 1) * sizeof(*g->next_links)))))
             return false;
     }
     g->first[pairs] = (uint32_t)count;
     return true;
 }
 
-/* Parents are the first links of shortest ways to the root; switches with no node below them are left out. */
+/* Parents are the first links of shortest routes to the root; switches with no node below them are left out. */
 static void parents_find(struct graph *g, uint32_t root, bool *needed)
 {
     for (uint32_t s = 0; s < g->switches; s++)
-        g->up[s] = s == root ? UINT32_MAX : g->ways[g->first[(size_t)s * g->switches + root]];
+        g->up[s] = s == root ? UINT32_MAX : g->next_links[g->first[(size_t)s * g->switches + root]];
     for (uint32_t n = 0; n < g->nodes; n++)
         for (uint32_t s = g->node_switch[n]; !needed[s]; s = end_of(g, g->up[s])) {
             needed[s] = true;
@@ -154,7 +155,7 @@ const char *graph_routes(struct graph *g)
             root = s;
         }
     }
-    if (!why && (!ways_make(g, &l, far) || !multicast_make(g, root)))
+    if (!why && (!graph_find_routes(g, &l, far) || !multicast_make(g, root)))
         why = memory;
     free(far);
     free(queue);
@@ -170,5 +171,5 @@ uint32_t graph_next(const struct graph *g, uint32_t at, uint32_t node, uint32_t 
         return 2 * node + 1;
     size_t pair = (size_t)at * g->switches + to;
     uint32_t count = g->first[pair + 1] - g->first[pair];
-    return g->ways[g->first[pair] + (node + path) % count];
+    return g->next_links[g->first[pair] + (node + path) % count];
 }

@@ -402,8 +402,9 @@ void job_simulate(const struct job_order *order, struct job_report *out)
     if (!starts || !j.ranks)
         out->failed = "out of memory";
     else if (!network_make(&j.net, order->machine, nodes))
-        out->failed = "a fat tree of these switches cannot have so many nodes, or the number of ports is "
-                      "odd, or memory ran out";
+        out->failed =
+            "a fat tree of these switches cannot have this number of nodes, or the number of ports is "
+            "odd, or memory ran out";
     if (!out->failed && order->given) {
         j.item_bytes = 1;
         for (int r = 0; r < order->ranks; r++)

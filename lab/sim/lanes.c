@@ -1,4 +1,4 @@
-/* lanes.c: messages as worms. With machine.lanes a message holds one of so many lanes of every cable on its way, from its first
+/* lanes.c: messages as worms. A message holds one of machine.lanes lanes of every cable on its route, from its first
  * packet until its last has left the cable's far end; who finds all of them held waits. A lane has buffers of its own, and
  * lanes take turns with the cable. That is wormhole routing with virtual channels [Coll01 4.1], where InfiniBand lets
  * packets of any message go past one that waits.

@@ -65,13 +65,13 @@ static void go_back(struct network *n, uint32_t message)
     struct message *m = &n->messages[message];
     const bool waits = m->unsent > 0; /* it is in the adapter's queue still */
     m->epoch++;
-    m->broken = m->asked = false;
+    m->broken = m->requested = false;
     m->unsent = m->missing;
     if (!waits)
         network_message_queue(n, message);
 }
 
-/* The lost packet alone. Its number and the others' stay as they were: nobody asks for them. */
+/* The lost packet alone. Its number and the others' stay as they were: no receiver requests them. */
 static void send_one_again(struct network *n, uint32_t message, uint32_t bytes)
 {
     struct message *m = &n->messages[message];
@@ -100,7 +100,7 @@ static void loss_request_resend(struct network *n, uint32_t message)
     struct message *m = &n->messages[message];
     if (nak == NONE)
         return;
-    m->asked = true;
+    m->requested = true;
     m->known++;
     n->messages[nak] = (struct message){.from = m->to,
                                         .to = m->from,
@@ -121,7 +121,7 @@ bool loss_refuses(struct network *n, uint32_t index)
     if (n->machine.go_back == 0 || (p->epoch == m->epoch && !(m->broken && p->number > m->gap)))
         return false;
     n->refused++;
-    if (p->epoch == m->epoch && !m->asked)
+    if (p->epoch == m->epoch && !m->requested)
         loss_request_resend(n, p->message);
     network_packet_free(n, index);
     return true;
@@ -129,10 +129,10 @@ bool loss_refuses(struct network *n, uint32_t index)
 
 void loss_on_nak(struct network *n, uint32_t nak)
 {
-    const struct message asked = n->messages[nak];
-    const struct message *m = &n->messages[asked.tag];
+    const struct message request = n->messages[nak];
+    const struct message *m = &n->messages[request.tag];
     network_message_free(n, nak);
-    if (asked.epoch == m->epoch && m->broken && !m->done)
-        go_back(n, asked.tag);
-    loss_remove(n, asked.tag);
+    if (request.epoch == m->epoch && m->broken && !m->done)
+        go_back(n, request.tag);
+    loss_remove(n, request.tag);
 }

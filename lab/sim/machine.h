@@ -18,7 +18,7 @@ struct machine {
     double copy_rate;           /* one core copies, in memory and to ranks of its node */
     double reduce_rate;         /* one core combines two operands */
     double local_ns;            /* a message of no bytes to a rank of the same node */
-    double eager_bytes;         /* longer messages wait until the receiver has asked for them */
+    double eager_bytes;         /* longer messages wait until the receiver has requested them */
     double link_rate, link_ns;  /* of a cable and the ports at its ends */
     double switch_ns;           /* from the first byte in to the first byte out */
     double bus_rate, bus_ns;    /* between memory and adapter; rate 0: never a limit */
@@ -26,7 +26,8 @@ struct machine {
     double bus_turn_ns;         /* of such a bus: from one direction to the other */
     double mtu, header_bytes;   /* largest packet, and what each carries beside its data */
     double buffers; /* packets that fit into the receiving end of a link; more must wait in front of it */
-    double lanes;   /* not 0: a message holds one of so many lanes of each cable on its way (lanes.c) */
+    double
+        lanes; /* not 0: a message holds one of this number of lanes of each cable on its route (lanes.c) */
     double
         adaptive; /* not 0: switches send a packet up the way that is least busy, not the routing table's */
     double radix; /* ports of a switch */
@@ -36,7 +37,7 @@ struct machine {
     double lmc;  /* a node has 2^lmc LIDs, each with routes of its own; messages take turns with them */
     double loss; /* the share of packets that a link loses */
     double
-        retry_ns; /* until an adapter sends a lost packet of a reliable connection again, when nobody asks for it */
+        retry_ns; /* until an adapter sends a lost packet of a reliable connection again, if the receiver does not request it */
     double go_back;    /* not 0: and all that followed it (go-back-N), as InfiniBand does */
     double barrier_ns; /* a switch with barrier logic: from the last arrival to passing it on */
     double ack_ns; /* processor time to handle an acknowledgement that an adapter has written into memory */

@@ -18,7 +18,7 @@ enum { EVENT_HANDLED = EVENT_OTHER, EVENT_ROOT, EVENT_TIMER, EVENT_THERE };
 /* Tags: a packet's number, and whether it requests an acknowledgement; or the index of an acknowledgement. */
 #define TAG_ASK   UINT32_C(0x80000000)
 #define TAG_ACK   UINT32_C(0x40000000)
-#define TAG_EMPTY UINT32_C(0x20000000) /* it only asks */
+#define TAG_EMPTY UINT32_C(0x20000000) /* no data: only a request */
 #define TAG_VALUE UINT32_C(0x1fffffff)
 
 struct member {
@@ -189,7 +189,7 @@ static void handle_packet(struct group *g, uint32_t node, uint32_t tag)
     struct member *m = &g->members[node];
     bool ask;
     if (tag & TAG_EMPTY) {
-        mcast_stream_asked(&m->stream);
+        mcast_stream_request_ack(&m->stream);
         multicast_acknowledge(g, node);
         return;
     }
@@ -222,7 +222,7 @@ static void handle_ack(struct group *g, const struct item *ack)
     mcast_sender_ack(&m->sender, child, &ack->ack, clock_of(g));
     if (ack->ack.early)
         send_again(g, ack->node, out, mcast_sender_repair(&m->sender, child, clock_of(g), out, AGAIN));
-    if (full && relay_room(g, ack->node)) { /* the root was told that there is no room */
+    if (full && relay_room(g, ack->node)) { /* the last acknowledgement reported no room */
         mcast_stream_reopen(&m->stream);
         multicast_acknowledge(g, ack->node);
     }
@@ -361,7 +361,7 @@ void multicast_simulate(const struct multicast_order *order, struct multicast_re
         network_run(&g.net);
     }
     if (!made || g.net.failed)
-        out->failed = "out of memory, or the switches cannot connect so many nodes";
+        out->failed = "out of memory, or the switches cannot connect this number of nodes";
     else if (g.unfinished)
         out->failed =
             "some nodes never got all packets: this is a defect of the protocol or of the simulator";

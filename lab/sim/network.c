@@ -218,7 +218,7 @@ void network_link_update(struct network *n, uint32_t link)
             return; /* else the next release wakes it */
         }
         if (n->links[l->medium].used_by == link && network_shares(n, link) && !l->yielded) {
-            l->yielded = true; /* whoever else waits for the bus at this moment goes first */
+            l->yielded = true; /* another message that waits for the bus goes first */
             link_wake(n, link, n->now);
             return;
         }
@@ -372,15 +372,15 @@ static sim_time wait_for(const struct network *n, uint32_t link)
     return l->free_count + l->soon == 0 ? wait + ns(4 * n->machine.mtu / n->machine.link_rate) : wait;
 }
 
-/* Of a switch's ways up, all of which lead everywhere, the one with the least to wait for; the routing table's when they are
+/* Of a switch's links up, all of which lead everywhere, the one with the least to wait for; the routing table's when they are
  * alike. */
 static uint32_t way_up(struct network *n, uint32_t first, uint32_t usual, uint32_t message)
 {
-    const uint32_t ways = n->topo.tree.half, port = (usual - first) / 2;
+    const uint32_t links = n->topo.tree.half, port = (usual - first) / 2;
     uint32_t best = usual;
     sim_time least = NEVER;
-    for (uint32_t i = 0; i < ways; i++) {
-        uint32_t link = first + 2 * ((port + i) % ways);
+    for (uint32_t i = 0; i < links; i++) {
+        uint32_t link = first + 2 * ((port + i) % links);
         sim_time wait = wait_for(n, link);
         if (n->lanes && holds_lanes(&n->messages[message]) && lanes_wait(n, link, message, &wait))
             return link;
@@ -477,7 +477,7 @@ static void network_prefetch_next(const struct network *n, const struct packet *
     }
 }
 
-/* With thousands of nodes nothing is in the processor's caches when its event comes; asked for in time, it is. */
+/* With thousands of nodes nothing is in the processor's caches when its event comes, unless it was prefetched. */
 static void network_fetch(void *ctx, const struct event *e, enum event_soon how)
 {
     const struct network *n = ctx;

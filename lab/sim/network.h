@@ -9,7 +9,7 @@
  * With machine.lanes messages move as worms instead: see lanes.c.
  *
  * Each rail is a network of its own, with adapters and switches of its own; they share nothing but the nodes, and their bus
- * when machine.bus_node says so.
+ * if machine.bus_node is set.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_NETWORK_H
@@ -67,15 +67,15 @@ enum message_kind { MESSAGE_PLAIN, MESSAGE_MULTICAST, MESSAGE_BARRIER, MESSAGE_N
 
 /* Somebody's message. `arrived` is called with its number when its last byte is in the receiver's memory. */
 struct message {
-    uint32_t from, to; /* nodes; to: the node that has it, while `delivered` is told of a multicast */
+    uint32_t from, to; /* nodes; to: the node that has it, while `delivered` is called for a multicast */
     uint32_t rail;
     uint8_t kind, path;
     uint8_t urgent;
     uint64_t unsent, missing; /* bytes; multicast: missing counts packets on their way */
     bool begun;               /* its first packet was cut */
     /* After a loss (loss.c): */
-    bool broken, asked,
-        done;            /* packet `gap` was lost; the receiver has asked for it; everything has arrived */
+    bool broken, requested,
+        done;            /* packet `gap` was lost; the receiver has requested it; everything has arrived */
     uint16_t epoch;      /* how often it was begun again */
     uint32_t gap, known; /* known: lost packets with a timeout and NAKs that have its number */
     uint64_t bytes;      /* all of it */
@@ -140,7 +140,7 @@ uint32_t network_send_on(struct network *n, uint32_t rail, uint32_t from, uint32
 /* One packet to all nodes but the sender, copied by the switches. It may be lost on any link; nobody sends it again. */
 uint32_t network_multicast(struct network *n, uint32_t from, uint32_t bytes, uint32_t tag);
 
-/* The node has come to the barrier that the switches count; `delivered` tells each node that all have. Every node of the
+/* The node has come to the barrier that the switches count; `delivered` is called for each node when all have. Every node of the
  * network takes part, and nothing of it is lost. */
 uint32_t network_barrier(struct network *n, uint32_t from, uint32_t tag);
 

@@ -21,7 +21,7 @@ struct pairs {
     bool failed; /* memory ran out */
 };
 
-/* How often this was asked for the pair before: 0, 1, 2, ... */
+/* How many times this was called for the pair before: 0, 1, 2, ... */
 uint32_t pairs_count(struct pairs *p, uint32_t from, uint32_t to);
 
 /* True for the second that comes with this key; *first is then the first one's value, or mine if the first one's was

@@ -127,7 +127,7 @@ void stream_simulate(const struct stream_order *order, struct stream_report *out
         s.net.failed |= !event_put(&s.net.events, s.begin + from, EVENT_DISTURB, 0);
         s.net.failed |= !event_put(&s.net.events, s.begin + to, EVENT_CALM, 0);
     }
-    for (uint32_t from = 0; from < 1u + order->both_ways; from++) {
+    for (uint32_t from = 0; from < 1u + order->bidirectional; from++) {
         adapt_open(&s.adapt[from], s.net.rails, order->alpha);
         for (int i = 0; i < order->window; i++)
             send_message(&s, from, (uint32_t)i);

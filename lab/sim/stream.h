@@ -14,7 +14,7 @@ struct stream_order {
     const struct machine *machine; /* its `rails` and bus are used */
     double scale[RAILS_MAX];       /* of each rail's link rate */
     double weight[RAILS_MAX];      /* fixed weights; not used when adaptive */
-    bool adaptive, both_ways;
+    bool adaptive, bidirectional;
     double alpha; /* adaptive: the weight of the newest message */
     uint64_t bytes, smallest;
     int window;         /* messages under way at a time; 1: the latency of one after the other */

@@ -16,10 +16,10 @@ struct topo {
     uint32_t nodes, cables; /* link 2c is a cable's way up or from a to b, 2c + 1 back; node n has cable n */
     uint32_t switches;      /* on the tree of multicasts */
     uint32_t most_copies;   /* of a multicast packet in one switch */
-    uint32_t paths;         /* 2^LMC: ways that a sender can choose from */
+    uint32_t paths;         /* 2^LMC: routes that a sender can choose from */
 };
 
-/* False when there is no tree of such switches for so many nodes, or the file has fewer. */
+/* False when there is no tree of such switches for this number of nodes, or the file has fewer. */
 bool topo_make(struct topo *t, const struct graph *graph, uint32_t nodes, uint32_t radix, uint32_t lmc);
 struct tree_place topo_end(const struct topo *t, uint32_t link);
 uint32_t topo_next(const struct topo *t, struct tree_place at, uint32_t destination, uint32_t path);

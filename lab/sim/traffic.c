@@ -168,7 +168,7 @@ static void frame_send(struct traffic *t, const struct frame *f)
 
 static void process_try(struct traffic *t, uint32_t p);
 
-/* A rail of the node is free: whoever waits for one tries again. Beginning behind the last one keeps it fair. */
+/* A rail of the node is free: a process that waits for a rail tries again. Beginning behind the last one keeps it fair. */
 static void node_wake(struct traffic *t, uint32_t node)
 {
     uint32_t first = node * (uint32_t)t->order->per_node, turn = t->numbers;
@@ -300,8 +300,8 @@ static void process_next(struct traffic *t, uint32_t p)
     traffic_schedule_event(t, at > t->net.now ? at : t->net.now, EVENT_PROCESS, p);
 }
 
-/* A message that a busy process makes counts from that moment, not from when the process is free: at the end all are asked what
- * they would have made. */
+/* A message counts from the moment when it is made, also by a busy process. At the end the messages that busy processes would
+ * have made are added. */
 static void count_made(struct traffic *t, const struct process *q)
 {
     sim_time at = traffic_time_from_ns(q->made);
@@ -339,8 +339,8 @@ static void nic_job(struct traffic *t, uint32_t j)
     t->report->strays += out.stray;
     for (unsigned i = 0; i < out.frames; i++)
         frame_send(t, &out.frame[i]);
-    if (out.says != RESERVE_SAYS_NOTHING)
-        process_answer(t, out.request, node, rail, out.says == RESERVE_SAYS_CTS);
+    if (out.answer != RESERVE_NO_ANSWER)
+        process_answer(t, out.request, node, rail, out.answer == RESERVE_ANSWER_CTS);
     if (!was_free && reserve_is_free(&n->reserve))
         node_wake(t, node);
 }
@@ -480,7 +480,8 @@ void traffic_simulate(const struct traffic_order *order, struct traffic_report *
         count_unseen(&t);
     }
     if (!made || t.net.now < t.end) {
-        out->failed = !made ? "out of memory, or the switches cannot connect so many nodes" : "out of memory";
+        out->failed =
+            !made ? "out of memory, or the switches cannot connect this number of nodes" : "out of memory";
     } else {
         double most = order->us * 1000 * order->machine->link_rate * order->nodes * t.rails;
         out->offered = t.bytes_made / most;

@@ -40,7 +40,7 @@ struct traffic_report {
 
 void traffic_simulate(const struct traffic_order *order, struct traffic_report *out);
 
-/* The machine of [Coll01 4.1], a nanosecond for a clock cycle: 2 bytes a cycle, 6 cycles in a switch with four ways up and
+/* The machine of [Coll01 4.1], a nanosecond for a clock cycle: 2 bytes a cycle, 6 cycles in a switch with four links up and
  * four down, worms on two virtual channels, a bus as fast as the link. Some numbers are ours, chosen with the paper's figures
  * known (lab/docs/simulator.md). Switches send a worm up the way that is least busy. A bus that changes its direction with every
  * packet carries 80 % of its rate, which the paper reports of the buses of its time [Coll01 1]. A channel's buffer has 1 KiB,

@@ -3,7 +3,7 @@
  *
  * A switch has as many links up as down, but for the top level, whose ports all lead down. With half = radix / 2, a node's
  * number in base `half` names its port at the leaf, the leaf's port one level higher, and so on. Routes are static, by
- * destination: the port up at level l is the destination's digit l, so nodes of one leaf are spread over all ways.
+ * destination: the port up at level l is the destination's digit l, so nodes of one leaf are spread over all routes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FP_SIM_TREE_H
@@ -35,7 +35,7 @@ uint32_t tree_switches(const struct tree *t);
 
 /* Links have numbers below 2 * cables: even ones lead up. */
 struct tree_place tree_end(const struct tree *t, uint32_t link); /* where a link leads to */
-/* A destination has `paths` LIDs (2^LMC); path is which of them was taken. The ports up are turned by it, so that the ways of
+/* A destination has `paths` LIDs (2^LMC); path is which of them was taken. The ports up are turned by it, so that the routes of
  * two LIDs have nothing in common where there are ports enough. */
 uint32_t tree_next(const struct tree *t, struct tree_place at, uint32_t destination, uint32_t path,
                    uint32_t paths);

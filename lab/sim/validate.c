@@ -75,7 +75,7 @@ static double validate_incast(uint32_t senders, uint32_t nodes)
 }
 
 /* Both directions over buses that carry one direction at a time: the bandwidth into each node. */
-static double both_ways(void)
+static double validate_both_directions(void)
 {
     struct machine m = machine_plain;
     struct probe p;
@@ -190,7 +190,8 @@ static struct validate_row *closed_forms(struct validate_row *r)
     r = validate_add(r, form, "one link saturates at its rate", "GB/s", 1, validate_incast(1, 8), 0.001);
     r = validate_add(r, form, "seven senders share the receiver's link", "GB/s", 1, validate_incast(7, 128),
                      0.01);
-    r = validate_add(r, form, "a bus for both directions gives each half", "GB/s", 0.5, both_ways(), 0.01);
+    r = validate_add(r, form, "a bus for both directions gives each half", "GB/s", 0.5,
+                     validate_both_directions(), 0.01);
     r = validate_add(r, form, "M/D/1 queue, load 0.3: mean wait / service", "", 0.3 / 1.4, queue_wait(0.3),
                      0.04);
     r = validate_add(r, form, "M/D/1 queue, load 0.55", "", 0.55 / 0.9, queue_wait(0.55), 0.04);

@@ -95,7 +95,7 @@ static bool parse_int(const char *text, int *out)
     return true;
 }
 
-/* The nodes of the file are taken unless --nodes asks for fewer. */
+/* The nodes of the file are taken unless --nodes sets fewer. */
 static bool parse_topology(struct sim_options *o, const char *path)
 {
     char why[256] = "";
@@ -185,7 +185,7 @@ static int collective_parse(struct sim_options *o, int argc, char **argv)
 /* The barrier that switches count is no algorithm of the library: ranks would need an adapter and switches that offer it. */
 static const struct coll_algorithm in_switches = {.name = "switch", .kind = COLL_BARRIER};
 
-static bool asks_for_switches(const struct sim_options *o)
+static bool options_select_switches(const struct sim_options *o)
 {
     return o->kind == COLL_BARRIER && o->per_node == 1 &&
            (!o->algorithm || strcmp(o->algorithm, in_switches.name) == 0);
@@ -328,7 +328,7 @@ static int collective_simulate(const struct sim_options *o, size_t nodes, size_t
         progress_report(&done->progress, done->work, done->all, "%.1f million events",
                         (double)done->events * 1e-6);
     }
-    if (asks_for_switches(o) && count < RESULTS_MAX) {
+    if (options_select_switches(o) && count < RESULTS_MAX) {
         results[count].algorithm = &in_switches;
         barrier_in_switches(&o->machine, (uint32_t)nodes, &results[count].report);
         done->events += results[count++].report.events;
@@ -404,7 +404,7 @@ int command_sim(int argc, char **argv)
         print_usage();
         return 0;
     }
-    if (o.algorithm && !parse_algorithm(&o, parameter) && !asks_for_switches(&o))
+    if (o.algorithm && !parse_algorithm(&o, parameter) && !options_select_switches(&o))
         status = sim_complain(
             "sim", "is not an algorithm of this operation, or one of its parameters is invalid", o.algorithm);
     else

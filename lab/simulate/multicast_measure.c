@@ -1,4 +1,4 @@
-/* multicast_measure.c: times the library's own machine of a sender with a thousand members, whose acknowledgements it looks at in
+/* multicast_measure.c: times the library's own machine of a sender with a thousand members, whose acknowledgements it polls in
  * memory, each in a cache line of its own as in the library.
  *
  * SPDX-License-Identifier: Apache-2.0 */

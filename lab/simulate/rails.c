@@ -188,7 +188,7 @@ static void json_statements(struct json *j, const struct statement *s, int count
     for (int i = 0; i < count; i++) {
         json_object(j, NULL);
         json_string(j, "where", s[i].where);
-        json_string(j, "says", s[i].claim);
+        json_string(j, "claim", s[i].claim);
         json_string(j, "found", s[i].found);
         json_bool(j, "agrees", s[i].agrees);
         if (s[i].why)

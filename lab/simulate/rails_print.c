@@ -1,4 +1,4 @@
-/* rails_print.c: what [Coll01] says of its figures, each sentence beside what this simulator finds. A sentence agrees or
+/* rails_print.c: the statements of [Coll01] on its figures, each compared with the result of this simulator. A sentence agrees or
  * it does not. The default machine (traffic.h) was chosen among about twenty with the paper's figures known, so that an
  * agreement is weaker evidence than a prediction: docs/simulator.md lists what other machines give.
  *
@@ -12,17 +12,18 @@
 /* Why a sentence does not agree, as far as runs with other numbers tell; docs/simulator.md has them. */
 static const char *const unstated =
     "depends on numbers that the paper does not state. Dynamic's lead over basic with 32 nodes is 12 % where "
-    "packets take fixed ways, 40 % where switches choose, 17 % as worms without a cost for turning the bus, "
+    "packets take fixed routes, 40 % where switches choose, 17 % as worms without a cost for turning the "
+    "bus, "
     "34 to 41 % with one of 80 %, 67 % with one of 67 %.";
 static const char *const local_is_fast =
     "local was ahead of basic with every machine that was tried (+24 to +67 %: packets or worms, fixed or "
-    "adaptive ways, 0 to 256 cycles to turn the bus): a message of basic waits behind others of its node "
+    "adaptive routes, 0 to 256 cycles to turn the bus): a message of basic waits behind others of its node "
     "while rails are free, one of local does not. What holds the paper's local back was not found.";
 static const char *const crossing =
     "our trees have as many links up as down; worms that choose their way up meet little more often in a "
     "larger one.";
 static const char *const control =
-    "how long an adapter takes for a control frame matters here: the paper says \"a few hundred cycles\", "
+    "how long an adapter takes for a control frame matters here: the paper states \"a few hundred cycles\", "
     "we take 300 (--control), one frame after the other. Local's latency with seven rails is below dynamic's "
     "from "
     "400 on.";

@@ -10,14 +10,15 @@
 enum scheme { EVEN, FOUR_TO_ONE, ADAPTIVE, SCHEMES };
 static const char *const scheme_names[] = {"even", "4:1", "adaptive"};
 
-static struct stream_order order_of(double second, bool both_ways, int window, uint64_t bytes, double length)
+static struct stream_order order_of(double second, bool bidirectional, int window, uint64_t bytes,
+                                    double length)
 {
     /* At least 60 messages, of which the first dozen are for the weights to settle. */
     double message_us = (double)bytes / 500 + 5;
     return (struct stream_order){.machine = &stream_machine,
                                  .scale = {1, second},
                                  .weight = {1, 1},
-                                 .both_ways = both_ways,
+                                 .bidirectional = bidirectional,
                                  .alpha = 0.5,
                                  .bytes = bytes,
                                  .smallest = 8192,
@@ -55,7 +56,8 @@ static double best_fixed(struct stream_order o, double *share, uint64_t *events)
 }
 
 /* Latency of one message at a time, or bandwidth of a window of them, by size. */
-static void compare_by_size(struct chart *c, bool both_ways, bool latency, double length, uint64_t *events)
+static void compare_by_size(struct chart *c, bool bidirectional, bool latency, double length,
+                            uint64_t *events)
 {
     c->x_name = "message";
     c->x_bytes = c->by_factors = true;
@@ -67,7 +69,8 @@ static void compare_by_size(struct chart *c, bool both_ways, bool latency, doubl
     for (int scheme = 0; scheme < SCHEMES; scheme++) {
         int line = chart_line(c, scheme_names[scheme]);
         for (int i = 0; i < c->points; i++) {
-            struct stream_order o = order_of(0.25, both_ways, latency ? 1 : 16, (uint64_t)c->x[i], length);
+            struct stream_order o =
+                order_of(0.25, bidirectional, latency ? 1 : 16, (uint64_t)c->x[i], length);
             struct stream_report r = rails_streams_run(o, (enum scheme)scheme, events);
             c->y[line][i] = latency ? r.latency_us : r.rate;
         }
@@ -78,7 +81,7 @@ static void compare_by_size(struct chart *c, bool both_ways, bool latency, doubl
     for (int i = 0; i < c->points; i++) {
         double share = 0;
         c->y[line][i] =
-            best_fixed(order_of(0.25, both_ways, 16, (uint64_t)c->x[i], length / 2), &share, events);
+            best_fixed(order_of(0.25, bidirectional, 16, (uint64_t)c->x[i], length / 2), &share, events);
     }
 }
 
@@ -103,7 +106,7 @@ bool stream_figure(const char *id, double length, struct chart *c, uint64_t *eve
         c->title = "bandwidth over rails of 1 and 0.25 GB/s";
         compare_by_size(c, false, false, length, events);
     } else if (strcmp(id, "8.18") == 0) {
-        c->title = "bandwidth both ways, buses of 1 GB/s for both directions together";
+        c->title = "bandwidth in both directions, buses of 1 GB/s for both directions together";
         compare_by_size(c, true, false, length, events);
     } else if (strcmp(id, "8.19") == 0) {
         struct stream_order o = rails_streams_disturbed(length);
@@ -156,9 +159,9 @@ int stream_statements(double length, struct statement *out, int room, uint64_t *
                adaptive = rails_streams_run(o, ADAPTIVE, events).rate;
         struct statement *s = &out[n++];
         s->where = both ? "8.3.3, fig 8.18" : "8.3.3, fig 8.17";
-        s->claim =
-            both ? "both ways on shared buses adaptive significantly outperforms 4:1 (2:1 would be best)"
-                 : "adaptive significantly outperforms even striping and is comparable with 4:1";
+        s->claim = both ? "in both directions on shared buses adaptive significantly outperforms 4:1 (2:1 "
+                          "would be best)"
+                        : "adaptive significantly outperforms even striping and is comparable with 4:1";
         snprintf(s->found, sizeof(s->found),
                  "even %.2f, 4:1 %.2f, adaptive %.2f, best weights %.2f GB/s (%.0f:%.0f)", even, four,
                  adaptive, best, 100 * share, 100 - 100 * share);

@@ -43,7 +43,7 @@ bool sim_machine(struct machine *m, const char *what);
 /* The parameters of two virtual nodes of this machine, measured now. False after a sentence. */
 bool sim_fit_here(struct machine *m);
 
-/* The algorithm that the library's rules take between nodes, as long as no FISHPLATE_COLL says otherwise; NULL: none. */
+/* The algorithm that the library's rules take between nodes, unless FISHPLATE_COLL sets another; NULL: none. */
 const struct coll_algorithm *sim_chosen(enum coll_kind kind, int ranks, size_t bytes);
 
 #endif

@@ -297,7 +297,7 @@ bool group_arrived(struct net_group *g, const void *packet, size_t length, uint3
     }
     if (!(h.flags & GROUP_EMPTY))
         return len > 0 && packet_arrived(g, s, &h, data, len, handle);
-    mcast_stream_asked(&s->in);
+    mcast_stream_request_ack(&s->in);
     look_later(g, s);
     return false;
 }

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "coll/algo/parts/phases.h"
 
-/* One node of this rank meets its partner; two nodes of the same rank need no message. */
+/* One node of this rank exchanges signals with its partner; two nodes of the same rank need no message. */
 static void butterfly_exchange_pair(struct sched *s, const struct coll_shape *shape, int64_t node,
                                     int64_t distance)
 {

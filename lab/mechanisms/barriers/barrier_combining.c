@@ -1,6 +1,6 @@
-/* barrier_combining.c: ranks meet in groups of n at a counter of the group's first rank, the first ranks meet in groups of n,
- * and so on [Hoefler05 2.2.1.2]. Each group's first rank releases its group, so that the release takes the same tree down
- * that the check-in took up and no rank tells more than n - 1 others in a round.
+/* barrier_combining.c: ranks synchronise in groups of n at a counter of the group's first rank, the first ranks again in
+ * groups of n, and so on [Hoefler05 2.2.1.2]. Each group's first rank releases its group, so that the release takes the same tree down
+ * that the check-in took up and no rank sends to more than n - 1 others in a round.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lab/mechanisms/barriers/signal_tree.h"

@@ -1,5 +1,5 @@
 /* barrier_mcs.c: arrivals climb a tree in which every node has n children, and the release comes down one with `release`
- * children: wide up, where waiting for many costs little, and narrow down, where a rank tells one after the other
+ * children: wide up, where waiting for many costs little, and narrow down, where a rank signals its children one after the other
  * [Hoefler05 2.2.1.5].
  *
  * SPDX-License-Identifier: Apache-2.0 */

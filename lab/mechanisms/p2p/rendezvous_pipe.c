@@ -1,6 +1,6 @@
 /* rendezvous_pipe.c: PIPE: a message whose memory is not registered yet is registered and written in pieces, so that
  * both sides register at the same time, and pieces move meanwhile (as the pipeline of [Shipman06 4.3]; pipe_policy.h
- * says into how many).
+ * decides the number).
  *
  *     sender                         receiver
  *       RTS (no address) --------------> match; register a piece
@@ -39,7 +39,7 @@ struct pipe_piece {
 struct pipe {
     struct p2p_request *r;
     struct pipe_piece pieces[PIPE_PIECES];
-    uint32_t asked, started, under_way;
+    uint32_t requested, started, under_way;
     int status;
     bool queued; /* the next one waits for room: on peer->pending */
     bool going;  /* the loop that starts them is running */
@@ -53,7 +53,7 @@ static struct pipe *pipe_new(struct p2p *p, struct p2p_request *r)
     if (!pipe)
         return NULL;
     pipe->r = r;
-    pipe->asked = pipe->started = pipe->under_way = 0;
+    pipe->requested = pipe->started = pipe->under_way = 0;
     pipe->status = 0;
     pipe->queued = pipe->going = false;
     return pipe;
@@ -77,7 +77,7 @@ static void piece_release(const struct p2p_request *r, struct pipe_piece *piece)
 static void pipe_drop(struct p2p_request *r)
 {
     struct pipe *pipe = r->pipe.pipe;
-    for (uint32_t i = 0; pipe && i < pipe->asked; i++)
+    for (uint32_t i = 0; pipe && i < pipe->requested; i++)
         piece_release(r, &pipe->pieces[i]);
     if (pipe)
         pool_put(&r->base.p2p->pipes, pipe);
@@ -105,7 +105,7 @@ static void piece_ask(struct p2p *p, struct p2p_request *r, const struct pipe_pi
 static struct pipe_piece *piece_next(struct p2p_request *r, uint64_t from, uint64_t bytes,
                                      struct net_key *key)
 {
-    struct pipe_piece *piece = &r->pipe.pipe->pieces[r->pipe.pipe->asked++];
+    struct pipe_piece *piece = &r->pipe.pipe->pieces[r->pipe.pipe->requested++];
     *piece =
         (struct pipe_piece){.pipe = r->pipe.pipe, .from = from, .bytes = MIN(bytes, r->pipe.bytes - from)};
     *key = r->key;
@@ -215,9 +215,9 @@ static void sender_settle(struct p2p_request *r)
     if (!r->pipe.last || (pipe && (pipe->queued || pipe->going)))
         return;
     const int status = pipe ? pipe->status : 0;
-    const uint64_t written = !pipe                         ? 0
-                             : pipe->started < pipe->asked ? pipe->pieces[pipe->started].from
-                                                           : r->pipe.bytes;
+    const uint64_t written = !pipe                             ? 0
+                             : pipe->started < pipe->requested ? pipe->pieces[pipe->started].from
+                                                               : r->pipe.bytes;
     request_unpublish(r);
     if (status == 0 && written == r->pipe.bytes && r->peer->caps.put_ordered && !r->pipe.notified) {
         r->pipe.notified = true; /* WRITTEN arrives behind the data */
@@ -267,7 +267,7 @@ static int pipe_go(struct p2p_request *r)
     int rc = 0;
     if (pipe) {
         pipe->going = true;
-        while (rc == 0 && pipe->status == 0 && pipe->started < pipe->asked)
+        while (rc == 0 && pipe->status == 0 && pipe->started < pipe->requested)
             rc = piece_start(r, &pipe->pieces[pipe->started]);
         pipe->going = false;
         pipe->queued = rc == ERR_AGAIN;
@@ -293,17 +293,17 @@ static void pipe_requested(struct p2p_request *r, const struct cts_write *cts, u
         r->peer_cookie = cts->cts.cookie;
     }
     struct pipe *pipe = r->pipe.pipe;
-    CHECK(!r->pipe.last && cts->offset == r->pipe.bytes && (!pipe || pipe->asked < PIPE_PIECES),
+    CHECK(!r->pipe.last && cts->offset == r->pipe.bytes && (!pipe || pipe->requested < PIPE_PIECES),
           "a piece of a message was requested twice, or out of order");
     r->pipe.bytes += cts->cts.bytes;
     r->pipe.last = flags & CTS_LAST;
     if (pipe)
-        pipe->pieces[pipe->asked++] = (struct pipe_piece){.pipe = pipe,
-                                                          .remote = cts->address,
-                                                          .key = cts->key,
-                                                          .from = cts->offset,
-                                                          .bytes = cts->cts.bytes,
-                                                          .unreachable = flags & CTS_UNREACHABLE};
+        pipe->pieces[pipe->requested++] = (struct pipe_piece){.pipe = pipe,
+                                                              .remote = cts->address,
+                                                              .key = cts->key,
+                                                              .from = cts->offset,
+                                                              .bytes = cts->cts.bytes,
+                                                              .unreachable = flags & CTS_UNREACHABLE};
     if ((pipe && pipe->queued) || pipe_go(r) != ERR_AGAIN)
         return;
     r->pending.resume = pipe_resume;

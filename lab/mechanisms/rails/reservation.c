@@ -217,10 +217,10 @@ static void allot_act(struct ib *ib, unsigned rail, const struct reserve_out *ou
         if (net_peer(ib->base.net, out->frame[i].to, &peer) == 0)
             frame_send(peer->endpoint, &out->frame[i]);
     }
-    if (out->says == RESERVE_SAYS_NOTHING)
+    if (out->answer == RESERVE_NO_ANSWER)
         return;
     struct request_out r =
-        request_answer(&al->request, &al->alloc, out->request, rail, out->says == RESERVE_SAYS_CTS);
+        request_answer(&al->request, &al->alloc, out->request, rail, out->answer == RESERVE_ANSWER_CTS);
     allot_send_decision(ib, &r, out->request);
 }
 
@@ -382,10 +382,13 @@ static void allot_release(struct ib_endpoint *ep, uint32_t set, uint32_t reserve
     for (unsigned k = 0; k < al->alloc.rails; k++) {
         al->under_way[k] -= rail_in(set, k);
         const struct reserve *n = &al->rail[k];
-        if (!rail_in(reserved, k) || n->state != RESERVE_SENDING || n->asked != ep->peer->rank)
+        if (!rail_in(reserved, k) || n->state != RESERVE_SENDING || n->requested_from != ep->peer->rank)
             continue;
-        struct frame done = {
-            .kind = FRAME_DONE, .rail = (uint8_t)k, .from = n->node, .to = n->asked, .request = n->request};
+        struct frame done = {.kind = FRAME_DONE,
+                             .rail = (uint8_t)k,
+                             .from = n->node,
+                             .to = n->requested_from,
+                             .request = n->request};
         frame_send(ep, &done);
     }
 }
@@ -407,7 +410,7 @@ static void allot_take_message(struct ib_endpoint *ep, const struct ib_head *h, 
         if (wrong || f.from != ep->peer->rank)
             ib_fatal(ib, ep, "it sent %s", wrong ? wrong : "a reservation frame of another node");
         struct reserve_out out = reserve_frame(&state_of(ib)->rail[f.rail], &f);
-        if (out.says != RESERVE_SAYS_NOTHING && out.request == state_of(ib)->request.number) {
+        if (out.answer != RESERVE_NO_ANSWER && out.request == state_of(ib)->request.number) {
             counter_add(&answers, 1);
             counter_add(&answer_ns, clock_ns() - state_of(ib)->requested_ns);
         }
@@ -423,7 +426,7 @@ static bool allot_is_busy(const struct ib_endpoint *ep)
     bool busy = al->asking == ep || allot_has_messages(ep);
     for (unsigned k = 0; !busy && k < al->alloc.rails; k++)
         busy = !reserve_is_free(&al->rail[k]) &&
-               (al->rail[k].asked == ep->peer->rank || al->rail[k].granted_to == ep->peer->rank);
+               (al->rail[k].requested_from == ep->peer->rank || al->rail[k].granted_to == ep->peer->rank);
     return busy;
 }
 

@@ -8,7 +8,7 @@
 #define RESERVE_TIE(local, remote) ((local) > (remote))
 #endif
 #ifndef RESERVE_COMPARED
-#define RESERVE_COMPARED(n) ((n)->asked_with)
+#define RESERVE_COMPARED(n) ((n)->request_priority)
 #endif
 
 void reserve_open(struct reserve *n, uint32_t node, unsigned rail, unsigned bound)
@@ -22,24 +22,24 @@ static void add_frame(const struct reserve *n, struct reserve_out *out, enum fra
 {
     out->frame[out->frames++] = (struct frame){.kind = (uint8_t)kind,
                                                .rail = n->rail,
-                                               .priority = kind == FRAME_RTS ? n->asked_with : 0,
+                                               .priority = kind == FRAME_RTS ? n->request_priority : 0,
                                                .from = n->node,
                                                .to = to,
                                                .request = request};
 }
 
-static void reserve_send(const struct reserve *n, struct reserve_out *out, enum reserve_local says)
+static void reserve_send(const struct reserve *n, struct reserve_out *out, enum reserve_local answer)
 {
     if (n->given_up)
         return;
-    out->says = says;
+    out->answer = answer;
     out->request = n->request;
 }
 
 /* Our request has been answered, or will not be. */
 static void forget_request(struct reserve *n)
 {
-    n->request = n->asked = 0;
+    n->request = n->requested_from = 0;
     n->given_up = false;
 }
 
@@ -69,14 +69,14 @@ struct reserve_out reserve_local_rts(struct reserve *n, uint32_t request, uint32
 {
     struct reserve_out out = {0};
     if (n->state != RESERVE_FREE) {
-        out.says = RESERVE_SAYS_NACK;
+        out.answer = RESERVE_ANSWER_NACK;
         out.request = request;
         return out;
     }
     n->state = RESERVE_RESERVED;
     n->request = request;
-    n->asked = to;
-    n->asked_with = n->priority;
+    n->requested_from = to;
+    n->request_priority = n->priority;
     add_frame(n, &out, FRAME_RTS, to, request);
     return out;
 }
@@ -87,7 +87,7 @@ struct reserve_out reserve_local_abort(struct reserve *n, uint32_t request)
     if (request == 0 || n->request != request) {
         out.stray = true;
     } else if (n->state == RESERVE_SENDING) {
-        add_frame(n, &out, FRAME_ABORT, n->asked, request);
+        add_frame(n, &out, FRAME_ABORT, n->requested_from, request);
         n->state = RESERVE_FREE;
         forget_request(n);
     } else {
@@ -143,28 +143,28 @@ static void on_rts(struct reserve *n, const struct frame *f, struct reserve_out 
 
 static void on_cts(struct reserve *n, const struct frame *f, struct reserve_out *out)
 {
-    bool ours = rts_out(n) && n->request == f->request && n->asked == f->from;
+    bool ours = rts_out(n) && n->request == f->request && n->requested_from == f->from;
     if (ours && n->state == RESERVE_RESERVED && !n->given_up) {
         n->state = RESERVE_SENDING;
-        reserve_send(n, out, RESERVE_SAYS_CTS);
+        reserve_send(n, out, RESERVE_ANSWER_CTS);
         return;
     }
     add_frame(n, out, FRAME_ABORT, f->from, f->request);
     out->stray = !ours;
     if (!ours)
         return;
-    reserve_send(n, out, RESERVE_SAYS_NACK);
+    reserve_send(n, out, RESERVE_ANSWER_NACK);
     n->state = n->state == RESERVE_RESERVED ? RESERVE_FREE : RESERVE_RECEIVING;
     forget_request(n);
 }
 
 static void on_nack(struct reserve *n, const struct frame *f, struct reserve_out *out)
 {
-    if (!rts_out(n) || n->request != f->request || n->asked != f->from) {
+    if (!rts_out(n) || n->request != f->request || n->requested_from != f->from) {
         out->stray = true;
         return;
     }
-    reserve_send(n, out, RESERVE_SAYS_NACK);
+    reserve_send(n, out, RESERVE_ANSWER_NACK);
     n->state = n->state == RESERVE_RESERVED ? RESERVE_FREE : RESERVE_RECEIVING;
     forget_request(n);
 }
@@ -195,7 +195,7 @@ struct reserve_out reserve_frame(struct reserve *n, const struct frame *f)
             out.stray = true;
         break;
     default:
-        out.stray = n->state != RESERVE_SENDING || n->request != f->request || n->asked != f->from;
+        out.stray = n->state != RESERVE_SENDING || n->request != f->request || n->requested_from != f->from;
         if (out.stray)
             break;
         n->state = RESERVE_FREE;
@@ -209,9 +209,9 @@ struct reserve_out reserve_peer_gone(struct reserve *n, uint32_t peer)
     struct reserve_out out = {0};
     if (reserve_is_receiving(n) && n->granted_to == peer)
         end_receiving(n);
-    if (n->request == 0 || n->asked != peer)
+    if (n->request == 0 || n->requested_from != peer)
         return out;
-    reserve_send(n, &out, RESERVE_SAYS_NACK);
+    reserve_send(n, &out, RESERVE_ANSWER_NACK);
     n->state = n->state == RESERVE_RECEIVING_OUT ? RESERVE_RECEIVING : RESERVE_FREE;
     forget_request(n);
     return out;

@@ -53,24 +53,24 @@ enum reserve_state {
 };
 
 /* The answer to the requester. */
-enum reserve_local { RESERVE_SAYS_NOTHING, RESERVE_SAYS_CTS, RESERVE_SAYS_NACK };
+enum reserve_local { RESERVE_NO_ANSWER, RESERVE_ANSWER_CTS, RESERVE_ANSWER_NACK };
 
 struct reserve {
     enum reserve_state state;
     uint8_t rail;
-    bool given_up;           /* nobody wants the answer to our RTS */
-    int16_t priority, bound; /* within -bound..bound */
-    int16_t asked_with;      /* the priority that our RTS carries */
+    bool given_up;            /* nobody wants the answer to our RTS */
+    int16_t priority, bound;  /* within -bound..bound */
+    int16_t request_priority; /* the priority that our RTS carries */
     uint32_t node;
-    uint32_t request, asked;    /* ours: its number and the node we asked; 0: none */
-    uint32_t grant, granted_to; /* theirs: its number and the node */
+    uint32_t request, requested_from; /* ours: its number and the node that it was sent to; 0: none */
+    uint32_t grant, granted_to;       /* theirs: its number and the node */
 };
 
 struct reserve_out {
     unsigned frames;
     struct frame frame[2];
-    enum reserve_local says;
-    uint32_t request; /* what `says` is about */
+    enum reserve_local answer;
+    uint32_t request; /* that `answer` belongs to */
     bool stray;       /* the event meant nothing here: an old frame, or a mistake of the peer's */
 };
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # barrier.sh BIN: `fishplate-lab barrier` measures every barrier on jobs of its own; every schedule sends as many
-# messages as its generator says; JSON and HTML parse.
+# messages as its generator defines; JSON and HTML parse.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"

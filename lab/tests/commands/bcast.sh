@@ -30,7 +30,7 @@ peers = () if sys.argv[3:] else ("Open MPI", "Open MPI, UCX", "MPICH, UCX")
 assert skew["failures"] == 0 and skew["jobs"] == 2 and throughput["failures"] == 0, (skew, throughput)
 assert len(skew["tables"]) == 1 and len(throughput["tables"]) == 1, (skew, throughput)
 assert skew["tables"][0]["columns"] == ["mean skew, us", "Original", "Window", "Original against Window"], skew
-beside = throughput["tables"][0]  # every other library has a column, or a line that says why it has none
+beside = throughput["tables"][0]  # every other library has a column, or a line with the reason why it has none
 for peer in peers:
     assert (peer in beside["columns"]) != any(f"{peer} is not measured" in line for line in beside["here"]), (peer, beside)
 for table in skew["tables"] + throughput["tables"]:

@@ -1,7 +1,7 @@
 #!/bin/sh
 # carrier.sh BIN: every report of `fishplate bench`, text and JSON, names the adapter and what carries the bytes: memory,
-# softib in shared memory, softib over TCP, or both where the ranks of a job are reached in different ways. `fishplate-lab sim`
-# says that its figures are simulated.
+# softib in shared memory, softib over TCP, or both where the ranks of a job are reached over different transports. `fishplate-lab sim`
+# prints that its figures are simulated.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"
@@ -63,7 +63,7 @@ if [ -e "$BIN/../lib/softib/libibverbs.so.1" ]; then
     expect_text "$named over TCP \\(software\\) between ranks 0 and 1" kernels
     expect_carrier softib-tcp softib-tcp kernels
     unset SOFTIB_FABRIC
-    # Ranks 0 and 1 share a node: collectives of three go both ways.
+    # Ranks 0 and 1 share a node: collectives of three use both.
     ranks=3
     expect_text "shm .* between ranks 0 and 1; $named in shared memory \\(software\\) to 1 other rank" kernels
     expect_carrier memory memory,softib-memory kernels

@@ -18,7 +18,7 @@ kernels 1
 for name in ep is cg mg ft lu bt sp sweep vis; do
     expect_line "$scratch/table" "^$name +S .* verified$"
 done
-# Three ranks cannot share a problem of powers of two, and are told so.
+# Three ranks cannot divide a problem of powers of two; the program prints this.
 kernels 3 is cg
 expect_line "$scratch/table" '^is +S .* verified$'
 expect_line "$scratch/err" 'cg of class S cannot use 3 ranks; it takes powers of two\.$'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # logp.sh BIN: `fishplate-lab logp` measures every verb of the adapter, fits its curves, and predicts barriers: the
-# predictions of simulated ones are near, or it says why not.
+# predictions of simulated ones are near, or the reason is printed.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"

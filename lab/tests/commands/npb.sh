@@ -82,7 +82,7 @@ if [ -x "$BIN/mpifort" ] && "$BIN/mpifort" --version >/dev/null 2>&1; then
     }
     expect_line "$scratch/table" '^ep +S +[0-9.]+ +0\.250 +[0-9.]+ +67\.1   ours verified, suite verified$'
 fi
-# What fails is told, in the table, on standard error and by the exit status; the rest runs.
+# A failure is reported in the table, on standard error and by the exit status; the rest runs.
 npb "$suite" --ranks 2 --json is cg && fail "a suite that does not verify was taken"
 expect_json "$scratch/table"
 python3 - "$scratch/table" <<'PY'

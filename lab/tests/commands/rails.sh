@@ -11,7 +11,7 @@ expect_line "$scratch/help" '^  unequal +'
 
 rc=0
 "$BIN/fishplate-lab" rails --quick --json pairs >"$scratch/json" 2>"$scratch/progress" || rc=$?
-if [ $rc = 3 ]; then # says so in one line, and prints no row that would be false
+if [ $rc = 3 ]; then # one line with the reason, and no row that would be false
     expect_line "$scratch/progress" 'this library uses one rail'
     [ ! -s "$scratch/json" ] || fail "rows of one rail: $(cat "$scratch/json")"
     exit 0

@@ -1,5 +1,5 @@
 #!/bin/sh
-# sim.sh BIN: the simulator's command: tables, JSON, the same answer twice, parameters, and what it says of mistakes.
+# sim.sh BIN: the simulator's command: tables, JSON, the same answer twice, parameters, and the messages on mistakes.
 #
 # SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/../../../tests/tools/lib.sh"

@@ -65,7 +65,7 @@ refused 'rank 0, MPI_Recv: .*any source'
 record 'event MPI_Allreduce 0 10 1 -2 -2 8 8' 'event MPI_Waitall 0 10 1' >"$scratch/record"
 refused 'wait for each other'
 
-# A job of now: the record says who sent how much to whom, and it can be replayed.
+# A job of now: the record holds sender, receiver and bytes of each message, and it can be replayed.
 "$BIN/fishplate" prof --record "$scratch/record" --timeline "$scratch/timeline" \
     "$BIN/mpiexec" -n 2 "$BIN/fishplate-lab" kernels --class S cg >"$scratch/out" 2>&1 || fail "$(cat "$scratch/out")"
 expect_line "$scratch/record" '^event MPI_Irecv [0-9]+ [0-9]+ 1 -2 1 -1 5600$'

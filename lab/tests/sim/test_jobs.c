@@ -38,7 +38,7 @@ static void a_barrier_of_two_is_a_message(void)
     EXPECT(!r.failed && fabs(r.us * 1000 - (m->send_ns + m->local_ns + m->receive_ns)) < 0.01);
 }
 
-static void a_long_message_asks_first(void)
+static void a_long_message_sends_a_request_first(void)
 {
     struct machine m = machine_preset;
     m.header_bytes = 0;
@@ -83,7 +83,7 @@ static void processors_take_a_while_for_turns(void)
     }
 }
 
-/* Nodes of one switch are all the same: whoever is the root, the time is the same. */
+/* Nodes of one switch are all the same: the time is the same for every root. */
 static void roots_are_alike(void)
 {
     struct job_report first = jobs_simulate("binomial", COLL_BCAST, 16, 1, 0, 5000, &machine_preset);
@@ -146,7 +146,7 @@ static void too_much_is_said(void)
 int main(void)
 {
     TEST_RUN(a_barrier_of_two_is_a_message);
-    TEST_RUN(a_long_message_asks_first);
+    TEST_RUN(a_long_message_sends_a_request_first);
     TEST_RUN(long_messages_are_striped);
     TEST_RUN(processors_take_a_while_for_turns);
     TEST_RUN(roots_are_alike);

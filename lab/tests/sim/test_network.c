@@ -77,7 +77,7 @@ static void links_saturate_at_their_rate(void)
         m.bus_rate = 1;
         m.bus_shared = shared;
         network_begin(&m, 8);
-        /* Both ways at once: a bus that both directions share lets half of it through. */
+        /* Both directions at once: a bus that both directions share lets half of it through. */
         for (int i = 0; i < 200; i++) {
             network_send(&net, 0, 1, 10000, 0);
             network_send(&net, 1, 0, 10000, 0);
@@ -108,7 +108,7 @@ static double victim_ns(uint32_t to, bool flood)
 {
     struct machine m = plain;
     m.buffers = 2;
-    m.radix = 4; /* two nodes a leaf, two ways up, chosen by the last bit of the destination */
+    m.radix = 4; /* two nodes a leaf, two links up, chosen by the last bit of the destination */
     network_begin(&m, 8);
     net.arrived = on_tagged;
     for (int k = 0; flood && k < 50; k++)

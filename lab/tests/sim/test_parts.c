@@ -145,7 +145,7 @@ static void every_route_ends(void)
 }
 
 /* All nodes of a leaf send to those of another: each has a way up of its own, so that none shares a link. */
-static void ways_are_spread_by_destination(void)
+static void routes_are_spread_by_destination(void)
 {
     struct tree t;
     bool used[4096] = {false};
@@ -184,7 +184,7 @@ int main(void)
     TEST_RUN(far_events_keep_their_order);
     TEST_RUN(pairs_are_found_and_forgotten);
     TEST_RUN(every_route_ends);
-    TEST_RUN(ways_are_spread_by_destination);
+    TEST_RUN(routes_are_spread_by_destination);
     TEST_RUN(machines_are_read);
     return test_result();
 }

@@ -122,7 +122,7 @@ static void worms_hold_lanes(void)
     }
 }
 
-/* Three messages whose fixed ways share a link up take turns; switches that choose spread them, also as worms. */
+/* Three messages whose fixed routes share a link up take turns; switches that choose spread them, also as worms. */
 static void switches_may_choose_the_way_up(void)
 {
     for (int adaptive = 0; adaptive <= 1; adaptive++)
@@ -227,12 +227,12 @@ static void rails_and_stripes(void)
 
 /* ---- [Liu04 8.3.3] ---- */
 
-static struct stream_order rails_stream(double second_rail, bool both_ways)
+static struct stream_order rails_stream(double second_rail, bool bidirectional)
 {
     return (struct stream_order){.machine = &stream_machine,
                                  .scale = {1, second_rail},
                                  .weight = {1, 1},
-                                 .both_ways = both_ways,
+                                 .bidirectional = bidirectional,
                                  .alpha = 0.5,
                                  .bytes = 1 << 20,
                                  .smallest = 8192,

@@ -174,7 +174,7 @@ static void a_reliable_connection_goes_back(void)
 }
 
 /* Nodes 4 and 8 have the same digit: their messages share a way up from the first leaf unless they have two LIDs each. */
-static void lids_spread_over_ways(void)
+static void lids_spread_over_routes(void)
 {
     struct machine m = plain;
     double one[2];
@@ -258,7 +258,7 @@ static void slow_cables_are_slow(void)
 static void mistakes_name_their_line(void)
 {
     static const struct {
-        const char *text, *says;
+        const char *text, *error;
     } bad[] = {
         {"", "no nodes"},
         {"switch a\nnode 0 b\n", "line 2: there is no switch 'b'"},
@@ -282,9 +282,9 @@ static void mistakes_name_their_line(void)
         EXPECT(in && fputs(bad[i].text, in) >= 0);
         rewind(in);
         EXPECT(!graph_read(&g, in, why, sizeof(why)));
-        if (!strstr(why, bad[i].says))
-            printf("  '%s' says: %s\n", bad[i].text, why);
-        EXPECT(strstr(why, bad[i].says) != NULL);
+        if (!strstr(why, bad[i].error))
+            printf("  '%s': %s\n", bad[i].text, why);
+        EXPECT(strstr(why, bad[i].error) != NULL);
         fclose(in);
     }
 }
@@ -297,7 +297,7 @@ int main(void)
     TEST_RUN(switches_count_barriers);
     TEST_RUN(lost_packets_come_again);
     TEST_RUN(a_reliable_connection_goes_back);
-    TEST_RUN(lids_spread_over_ways);
+    TEST_RUN(lids_spread_over_routes);
     TEST_RUN(doorbells_take_their_time);
     TEST_RUN(a_tree_in_words_is_the_tree);
     TEST_RUN(slow_cables_are_slow);

@@ -1,4 +1,4 @@
-/* rails_all.h: every interleaving of a rails_world: each state is looked at, no end is a standstill, and no circle of
+/* rails_all.h: every interleaving of a rails_world: each state is checked, no end is a standstill, and no circle of
  * events goes on for ever under weak fairness. The file that includes it has a main and chooses the code of reserve.c.
  *
  * Weak fairness: whatever can happen at every moment from some time on happens at some time. A set of states in which each
@@ -28,7 +28,7 @@ static const char *event_name(unsigned event)
     char *name = names[event];
     unsigned f = event - FRAME, d = event - DATA;
     if (event < TIMEOUT)
-        snprintf(name, 40, "%u asks", event);
+        snprintf(name, 40, "%u requests", event);
     else if (event < FRAME)
         snprintf(name, 40, "%u times out", event - TIMEOUT);
     else if (event < DATA)

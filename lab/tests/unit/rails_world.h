@@ -29,8 +29,8 @@ struct limits {
 };
 
 struct world_nic {
-    uint8_t state, given_up, request, asked, grant, granted_to;
-    int8_t priority, asked_with;
+    uint8_t state, given_up, request, requested_from, grant, granted_to;
+    int8_t priority, request_priority;
 };
 
 struct world_frame {
@@ -52,7 +52,7 @@ struct world {
 };
 
 static struct limits the_limits;
-static bool the_send; /* a process got what it asked for in the last event */
+static bool the_send; /* a process was granted its rails in the last event */
 
 static inline struct reserve nic_of(const struct world *w, unsigned node, unsigned rail)
 {
@@ -62,10 +62,10 @@ static inline struct reserve nic_of(const struct world *w, unsigned node, unsign
                             .given_up = n->given_up,
                             .priority = n->priority,
                             .bound = the_limits.bound,
-                            .asked_with = n->asked_with,
+                            .request_priority = n->request_priority,
                             .node = node + 1,
                             .request = n->request,
-                            .asked = n->asked,
+                            .requested_from = n->requested_from,
                             .grant = n->grant,
                             .granted_to = n->granted_to};
 }
@@ -76,11 +76,11 @@ static inline void nic_keep(struct world *w, unsigned node, unsigned rail, const
     w->nic[node][rail] = (struct world_nic){.state = (uint8_t)n->state,
                                             .given_up = n->given_up,
                                             .request = (uint8_t)n->request,
-                                            .asked = (uint8_t)n->asked,
+                                            .requested_from = (uint8_t)n->requested_from,
                                             .grant = (uint8_t)n->grant,
                                             .granted_to = (uint8_t)n->granted_to,
                                             .priority = (int8_t)n->priority,
-                                            .asked_with = (int8_t)(out ? n->asked_with : 0)};
+                                            .request_priority = (int8_t)(out ? n->request_priority : 0)};
 }
 
 static inline struct alloc alloc_of(const struct world_process *p)
@@ -117,8 +117,8 @@ static inline void world_do(struct world *w, unsigned node, unsigned rail, const
 {
     for (unsigned i = 0; i < out->frames; i++)
         world_send(w, &out->frame[i]);
-    if (out->says != RESERVE_SAYS_NOTHING)
-        world_answer(w, node, rail, out->request, out->says == RESERVE_SAYS_CTS);
+    if (out->answer != RESERVE_NO_ANSWER)
+        world_answer(w, node, rail, out->request, out->answer == RESERVE_ANSWER_CTS);
 }
 
 static inline void world_act(struct world *w, unsigned node, const struct request_out *out, uint32_t number)
@@ -158,7 +158,7 @@ static inline void world_answer(struct world *w, unsigned node, unsigned rail, u
     world_act(w, node, &out, number);
 }
 
-/* A process that has a message and nothing under way asks all rails that are free here. */
+/* A process that has a message and nothing under way requests all rails that are free here. */
 static inline bool world_ask(struct world *w, unsigned node)
 {
     struct world_process *p = &w->process[node];

@@ -1,4 +1,4 @@
-/* test_pipe.c: into how many pieces a message is cut that is to be registered (pipe_policy.h), against what the two ways take by a model of
+/* test_pipe.c: into how many pieces a message is cut that is to be registered (pipe_policy.h), against the times of both protocols by a model of
  * both sides: registering as one after the other, or pieces on both sides at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -35,7 +35,7 @@ static void local_takes_what_is_free(void)
 }
 
 /* Ratio 0 takes one, 1 takes all, and more never takes less. Over many messages every rail is taken as often. */
-static void the_ratio_says_how_many(void)
+static void the_ratio_limits_the_rails(void)
 {
     for (unsigned rails = 1; rails <= RAILS_MAX; rails++) {
         unsigned before = 1;
@@ -113,7 +113,7 @@ static void requests_give_up(void)
     EXPECT_EQ(out.abort, 1);
 }
 
-/* The sender says that its message is in memory: the receiver's rail is free, and then the sender's. Of another request it
+/* The sender reports that its message is in memory: the receiver's rail is free, and then the sender's. A frame of another request
  * means nothing. */
 static void done_frees_both_ends(void)
 {
@@ -123,7 +123,7 @@ static void done_frees_both_ends(void)
     struct reserve_out out = reserve_local_rts(&a, 7, 2);
     out = reserve_frame(&b, &out.frame[0]);
     out = reserve_frame(&a, &out.frame[0]);
-    EXPECT_EQ(out.says, RESERVE_SAYS_CTS);
+    EXPECT_EQ(out.answer, RESERVE_ANSWER_CTS);
     struct frame done = {.kind = FRAME_DONE, .from = 1, .to = 2, .request = 6};
     EXPECT(reserve_frame(&b, &done).stray && b.state == RESERVE_RECEIVING);
     done.request = 7;
@@ -206,7 +206,7 @@ int main(void)
     TEST_RUN(done_frees_both_ends);
     TEST_RUN(basic_takes_turns);
     TEST_RUN(local_takes_what_is_free);
-    TEST_RUN(the_ratio_says_how_many);
+    TEST_RUN(the_ratio_limits_the_rails);
     TEST_RUN(hybrid_reserves_for_long_ones);
     TEST_RUN(requests_collect_answers);
     TEST_RUN(requests_give_up);

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "rails_all.h"
 
-/* Whom each node sends to: a circle, and the other ways in which requests meet. */
+/* Whom each node sends to: a circle, and the other patterns of concurrent requests. */
 static void three_nodes_two_rails(void)
 {
     static const uint8_t patterns[][NODES] = {{1, 2, 0}, {2, 2, 0}, {1, 0, 1}};

@@ -1,7 +1,7 @@
 /* test_rails_reserve_counter.c: what [Coll01] compares in algorithm 4 is the adapter's counter as it is now, while the
- * other side's RTS carries the counter as it was when it asked. Even with a strict tie-break three nodes can then refuse
- * each other for ever, whatever the counter's bound: an adapter that has won once is weaker in the eyes of the next than
- * its own RTS says elsewhere. reserve.c compares what its own RTS carries. This test is the evidence.
+ * other side's RTS carries the counter as it was at the time of the request. Even with a strict tie-break three nodes can then refuse
+ * each other for ever, whatever the counter's bound: an adapter that has won once compares as weaker
+ * than the priority in its own RTS. reserve.c compares what its own RTS carries. This test is the evidence.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define RESERVE_COMPARED(n) ((n)->priority)

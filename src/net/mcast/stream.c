@@ -100,7 +100,7 @@ void mcast_stream_offer(struct mcast_stream *s, const struct mcast_rules *rules,
         s->owe = true;
 }
 
-void mcast_stream_asked(struct mcast_stream *s)
+void mcast_stream_request_ack(struct mcast_stream *s)
 {
     s->owe = true;
 }

@@ -57,7 +57,7 @@ void mcast_stream_reopen(struct mcast_stream *s);
  * taken or left the co-root's window. */
 void mcast_stream_offer(struct mcast_stream *s, const struct mcast_rules *rules, uint32_t relay);
 /* An acknowledgement was requested without data. */
-void mcast_stream_asked(struct mcast_stream *s);
+void mcast_stream_request_ack(struct mcast_stream *s);
 
 static inline bool mcast_stream_due(const struct mcast_stream *s, uint64_t now)
 {

@@ -227,7 +227,7 @@ static inline void arrives(struct world *w, struct flight f)
     if (w->left[f.to])
         return;
     if (f.kind == ASK)
-        mcast_stream_asked(&w->stream[f.to]);
+        mcast_stream_request_ack(&w->stream[f.to]);
     else
         data_arrives(w, &f, false);
     if (w->stream[f.to].owe)
