@@ -120,6 +120,7 @@ const struct gpu_ops gpu_cuda_ops = {
     .open_dmabuf = cuda_open_dmabuf,
     .order_copies = cuda_order_copies,
     .run_kernel = cuda_run_kernel,
+    .find_current = cuda_find_current,
     .count_devices = cuda_count_devices,
     .describe_device = cuda_describe_device,
     .driver_version = cuda_driver_version,

@@ -77,6 +77,7 @@ int cuda_run_kernel(const char *name, const void *memory, void **arguments, uint
                     unsigned threads);
 
 /* cuda_device.c */
+bool cuda_find_current(char pci[16]);
 int cuda_count_devices(void);
 int cuda_describe_device(int index, struct gpu_device *out);
 int cuda_driver_version(void);

@@ -17,6 +17,22 @@ static int get_attribute(cuda_device device, enum cuda_device_attribute which)
     return cuda.call.device_attribute(&value, which, device) == CUDA_OK ? value : 0;
 }
 
+static void print_pci(cuda_device device, char out[16])
+{
+    snprintf(out, 16, "%04x:%02x:%02x.0", (unsigned)get_attribute(device, CUDA_DEVICE_PCI_DOMAIN) & 0xffff,
+             (unsigned)get_attribute(device, CUDA_DEVICE_PCI_BUS) & 0xff,
+             (unsigned)get_attribute(device, CUDA_DEVICE_PCI_DEVICE) & 0xff);
+}
+
+bool cuda_find_current(char pci[16])
+{
+    cuda_device device;
+    if (cuda.call.context_device(&device) != CUDA_OK)
+        return false;
+    print_pci(device, pci);
+    return true;
+}
+
 int cuda_describe_device(int index, struct gpu_device *out)
 {
     cuda_device device;
@@ -30,10 +46,7 @@ int cuda_describe_device(int index, struct gpu_device *out)
     cuda.call.device_name(out->name, (int)sizeof(out->name), device);
     cuda.call.device_memory(&bytes, device);
     cuda.call.primary_state(device, &flags, &active);
-    snprintf(out->pci, sizeof(out->pci), "%04x:%02x:%02x.0",
-             (unsigned)get_attribute(device, CUDA_DEVICE_PCI_DOMAIN) & 0xffff,
-             (unsigned)get_attribute(device, CUDA_DEVICE_PCI_BUS) & 0xff,
-             (unsigned)get_attribute(device, CUDA_DEVICE_PCI_DEVICE) & 0xff);
+    print_pci(device, out->pci);
     out->bytes = bytes;
     out->compute_major = get_attribute(device, CUDA_DEVICE_COMPUTE_MAJOR);
     out->compute_minor = get_attribute(device, CUDA_DEVICE_COMPUTE_MINOR);

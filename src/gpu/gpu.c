@@ -350,6 +350,12 @@ int gpu_order_copies(const void *address)
     return rc;
 }
 
+bool gpu_find_current(char pci[16])
+{
+    const struct gpu_ops *ops = active_ops();
+    return ops && ops->find_current(pci);
+}
+
 static int list_devices(const struct gpu_ops *ops, struct gpu_device **devices, size_t *count, int *driver,
                         const char **why)
 {

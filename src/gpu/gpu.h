@@ -142,6 +142,9 @@ void gpu_on_activate(void (*fn)(void));
 /* True for FISHPLATE_GPU=off: all buffers are treated as host memory. False before MPI_Init. */
 bool gpu_is_off(void);
 
+/* The PCI address ("0000:18:00.0") of the device whose context is current in this thread. False: there is none. */
+bool gpu_find_current(char pci[16]);
+
 /* For fishplate info. */
 struct gpu_device {
     char name[96], pci[16]; /* "0000:18:00.0" */

@@ -35,6 +35,7 @@ struct gpu_ops {
      * name. */
     int (*run_kernel)(const char *name, const void *memory, void **arguments, uint64_t blocks,
                       unsigned threads);
+    bool (*find_current)(char pci[16]); /* of the current context; false: there is none */
     int (*count_devices)(void);
     int (*describe_device)(int index, struct gpu_device *out);
     int (*driver_version)(void);

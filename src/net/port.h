@@ -30,7 +30,7 @@ struct net_port {
     uint8_t made;      /* enum net_made */
     uint8_t link;      /* enum net_link */
     uint8_t state;     /* enum net_state */
-    uint8_t near;      /* the process may run beside it */
+    uint8_t near;      /* to the GPU that the process uses, else to the processors that it may run on */
     uint8_t chosen;
     char why[192]; /* chosen or not, and why: filled by choose.h, not sent */
 };

@@ -241,6 +241,9 @@ static void devices_are_described(void)
     const char *why;
     EXPECT_EQ(gpu_list_devices(&devices, &count, &driver, &why), 0);
     EXPECT(count >= 1 && driver > 0);
+    char current[16] = "";
+    EXPECT(gpu_find_current(current));
+    EXPECT_STR(current, devices[0].pci);
     printf("%s, %s, %llu MiB, driver %d, dma-buf %d\n", devices[0].name, devices[0].pci,
            (unsigned long long)devices[0].bytes >> 20, driver, devices[0].has_dmabuf);
     free(devices);

@@ -17,6 +17,8 @@
 #include "base/tunable.h"
 #include "base/util.h"
 #include "boot/launch_env.h"
+#include "gpu/gpu.h"
+#include "net/ib/device/near.h"
 #include "net/ib/policy/devlist.h"
 
 static TUNABLE_STRING(device_list, "IB_DEVICES",
@@ -276,6 +278,9 @@ int ib_survey(const struct verbs *v, struct ib_survey *out)
         rc = look_at_device(v, list[i], &s);
     if (list)
         v->free_device_list(list);
+    char gpu[16];
+    if (!v->softib && rc == 0 && gpu_find_current(gpu))
+        ib_mark_near(s.ports, s.count, "/sys", gpu);
     if (rc != 0)
         free(s.ports);
     else

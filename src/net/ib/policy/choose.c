@@ -181,7 +181,7 @@ static void say_second(struct net_port *p, const struct net_port *used, const st
         snprintf(p->why, sizeof(p->why), "%s is faster (%g Gb/s against %g)", name, used->rate / 1000.0,
                  p->rate / 1000.0);
     else if (p->near != used->near)
-        snprintf(p->why, sizeof(p->why), "%s is as fast and nearer to this process's cores", name);
+        snprintf(p->why, sizeof(p->why), "%s is as fast and nearer to this process's GPU or cores", name);
     else
         snprintf(p->why, sizeof(p->why), "%s is as good and comes first", name);
 }
