@@ -33,11 +33,16 @@ static bool load_functions(const char **why)
     return true;
 }
 
+/* The library stays loaded: its contexts still hold the streams. */
 static void cuda_close(void)
 {
-    cuda_close_queues();
-    if (cuda.library)
-        dlclose(cuda.library);
+    cuda_forget_queues();
+    cuda.library = NULL;
+}
+
+static void unload_library(void)
+{
+    dlclose(cuda.library);
     cuda.library = NULL;
 }
 
@@ -50,17 +55,36 @@ static bool cuda_open(bool required, const char **why)
     }
     int count = 0;
     if (!load_functions(why)) {
-        cuda_close();
+        unload_library();
         return false;
     }
     /* Without `required` the program initialises CUDA itself when it uses it; until then there is no GPU memory. */
     if (required &&
         (cuda.call.init(0) != CUDA_OK || cuda.call.device_count(&count) != CUDA_OK || count == 0)) {
         *why = "the driver finds no GPU";
-        cuda_close();
+        unload_library();
         return false;
     }
     return true;
+}
+
+/* Memory of cuMemCreate: the driver reports the whole reservation as its range, of which parts may be mapped, each from an allocation of
+ * its own. The range of the library is one mapping. */
+static void limit_to_mapping(uintptr_t address, struct gpu_range *range)
+{
+    void *pool = NULL;
+    uintptr_t start = 0;
+    size_t size = 0;
+    enum cuda_pointer_attribute attributes[] = {CUDA_POINTER_POOL, CUDA_POINTER_MAPPING_START,
+                                                CUDA_POINTER_MAPPING_SIZE};
+    void *values[] = {&pool, &start, &size};
+    const cuda_result rc = cuda.call.pointer_attributes(COUNT_OF(attributes), attributes, values, address);
+    if (rc != CUDA_OK) {
+        range->is_exportable = false; /* an older driver: the allocations are not known */
+    } else if (!pool) {
+        range->start = size > 0 ? start : address; /* size 0: a part of the reservation that is not mapped */
+        range->size = size;
+    }
 }
 
 bool cuda_find_range(uintptr_t address, struct gpu_range *out)
@@ -92,6 +116,8 @@ bool cuda_find_range(uintptr_t address, struct gpu_range *out)
         .is_exportable = ipc != 0 || handle_types & CUDA_HANDLE_POSIX_FD,
         .by_descriptor = ipc == 0,
     };
+    if (out->kind == GPU_MEMORY_DEVICE && ipc == 0)
+        limit_to_mapping(address, out);
     return true;
 }
 

@@ -47,7 +47,7 @@ struct cuda_queue *cuda_get_primary_queue(int device);
 struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from);
 /* Any queue: that of a context that was used before, else of device 0. */
 struct cuda_queue *cuda_get_any_queue(void);
-void cuda_close_queues(void);
+void cuda_forget_queues(void);
 /* An event that completes when everything issued so far is complete. */
 cuda_result cuda_record_event(struct cuda_queue *queue, struct gpu_transfer *out);
 void cuda_put_event(struct gpu_transfer *transfer); /* without the lock */

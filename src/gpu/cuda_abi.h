@@ -45,9 +45,12 @@ enum cuda_pointer_attribute {
     CUDA_POINTER_IS_MANAGED = 8,
     CUDA_POINTER_DEVICE_ORDINAL = 9,
     CUDA_POINTER_IS_IPC_CAPABLE = 10, /* by cuIpcGetMemHandle */
-    CUDA_POINTER_RANGE_START = 11,
+    CUDA_POINTER_RANGE_START = 11, /* of the allocation, or of the reservation of cuMemAddressReserve */
     CUDA_POINTER_RANGE_SIZE = 12,
     CUDA_POINTER_HANDLE_TYPES = 14, /* bits of enum cuda_handle_type: how VMM memory can be exported */
+    CUDA_POINTER_POOL = 17,         /* of memory of cuMemAllocAsync, else NULL */
+    CUDA_POINTER_MAPPING_SIZE = 18, /* of cuMemMap; RANGE_* describe the reservation that contains it */
+    CUDA_POINTER_MAPPING_START = 19,
 };
 
 enum cuda_memory_type { CUDA_MEMORY_UNKNOWN = 0, CUDA_MEMORY_HOST = 1, CUDA_MEMORY_DEVICE = 2 };
@@ -140,7 +143,6 @@ struct cuda_copy_2d {
       (cuda_pointer target, cuda_pointer source, size_t bytes, cuda_stream stream))                         \
     X(copy_2d_async, cuMemcpy2DAsync_v2, (const struct cuda_copy_2d *copy, cuda_stream stream))             \
     X(stream_create, cuStreamCreate, (cuda_stream * stream, unsigned flags))                                \
-    X(stream_destroy, cuStreamDestroy_v2, (cuda_stream stream))                                             \
     X(stream_wait, cuStreamSynchronize, (cuda_stream stream))                                               \
     X(event_create, cuEventCreate, (cuda_event * event, unsigned flags))                                    \
     X(event_destroy, cuEventDestroy_v2, (cuda_event event))                                                 \
@@ -151,7 +153,6 @@ struct cuda_copy_2d {
       (cuda_pointer * pointer, struct cuda_ipc_handle handle, unsigned flags))                              \
     X(ipc_close, cuIpcCloseMemHandle, (cuda_pointer pointer))                                               \
     X(module_load, cuModuleLoadData, (cuda_module * module, const void *image))                             \
-    X(module_unload, cuModuleUnload, (cuda_module module))                                                  \
     X(module_function, cuModuleGetFunction,                                                                 \
       (cuda_function * function, cuda_module module, const char *name))                                     \
     X(launch, cuLaunchKernel,                                                                               \

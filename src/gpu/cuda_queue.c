@@ -71,23 +71,11 @@ struct cuda_queue *cuda_get_any_queue(void)
     return cuda.queue_count > 0 ? &cuda.queues[0] : cuda_get_primary_queue(0);
 }
 
-void cuda_close_queues(void)
+/* Streams, events and kernels are left to their contexts. The program may have destroyed or reset a context before MPI_Finalize, which no
+ * call tells reliably: cuCtxPushCurrent succeeds for a primary context that was reset, and destroying its events crashes
+ * (driver 580). */
+void cuda_forget_queues(void)
 {
-    for (int i = 0; i < cuda.queue_count; i++) {
-        struct cuda_queue *q = &cuda.queues[i];
-        cuda_context previous;
-        /* The program may have destroyed its contexts before MPI_Finalize: then there is nothing to release. */
-        if (cuda.call.context_push(q->context) == CUDA_OK) {
-            while (q->idle_count > 0)
-                cuda.call.event_destroy(q->idle[--q->idle_count]);
-            if (q->kernels)
-                cuda.call.module_unload(q->kernels);
-            cuda.call.stream_destroy(q->stream);
-            cuda.call.context_pop(&previous);
-        }
-        if (q->is_retained)
-            cuda.call.primary_release(q->device);
-    }
     cuda.queue_count = 0;
 }
 

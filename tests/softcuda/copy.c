@@ -28,6 +28,8 @@ struct cuda_event {
     cuda_stream stream; /* of the record that is under way; NULL: complete */
     cuda_result result;
     int pending; /* records in queues */
+    cuda_context context;
+    int resets; /* of the context, when the event was created */
     bool is_destroyed;
 };
 
@@ -142,20 +144,6 @@ EXPORT cuda_result cuStreamCreate(cuda_stream *out, unsigned flags)
     return CUDA_OK;
 }
 
-EXPORT cuda_result cuStreamDestroy_v2(cuda_stream stream)
-{
-    pthread_mutex_lock(&softcuda_lock);
-    copy_run(stream);
-    for (struct cuda_stream **at = &streams->next_stream; *at; at = &(*at)->next_stream)
-        if (*at == stream) {
-            *at = stream->next_stream;
-            break;
-        }
-    pthread_mutex_unlock(&softcuda_lock);
-    free(stream);
-    return CUDA_OK;
-}
-
 EXPORT cuda_result cuStreamSynchronize(cuda_stream stream)
 {
     if (softcuda_fails(__func__))
@@ -190,11 +178,18 @@ EXPORT cuda_result cuEventCreate(cuda_event *event, unsigned flags)
     (void)flags;
     if (softcuda_fails(__func__))
         return CUDA_OUT_OF_MEMORY;
-    return (*event = calloc(1, sizeof(**event))) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+    if (!(*event = calloc(1, sizeof(**event))))
+        return CUDA_OUT_OF_MEMORY;
+    (*event)->context = softcuda_current();
+    (*event)->resets = (*event)->context ? (*event)->context->resets : 0;
+    return CUDA_OK;
 }
 
+/* The real call crashes too if the context was reset. */
 EXPORT cuda_result cuEventDestroy_v2(cuda_event event)
 {
+    if (event->context && event->resets != event->context->resets)
+        abort();
     pthread_mutex_lock(&softcuda_lock);
     event->is_destroyed = true;
     const bool unused = event->pending == 0;

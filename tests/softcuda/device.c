@@ -194,14 +194,14 @@ EXPORT cuda_result cuDevicePrimaryCtxRelease_v2(cuda_device device)
     return CUDA_OK;
 }
 
-/* Memory of the context is freed; whoever retained the context has a handle that cannot be used. */
+/* Memory of the context is freed. As in driver 580, whoever retained the context can still push it, but not use what was created in it. */
 EXPORT cuda_result cuDevicePrimaryCtxReset_v2(cuda_device device)
 {
     if (device < 0 || device >= softcuda_device_count())
         return CUDA_INVALID_DEVICE;
     softcuda_release_all(device);
     pthread_mutex_lock(&softcuda_lock);
-    primary[device].references = 0;
+    primary[device].resets++;
     pthread_mutex_unlock(&softcuda_lock);
     return CUDA_OK;
 }

@@ -81,12 +81,6 @@ EXPORT cuda_result cuModuleLoadData(cuda_module *module, const void *image)
     return (*module = calloc(1, sizeof(**module))) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
-EXPORT cuda_result cuModuleUnload(cuda_module module)
-{
-    free(module);
-    return CUDA_OK;
-}
-
 /* Functions live as long as the program; each name is looked up once. */
 EXPORT cuda_result cuModuleGetFunction(cuda_function *function, cuda_module module, const char *name)
 {

@@ -320,6 +320,10 @@ EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribut
     pthread_mutex_lock(&softcuda_lock);
     const struct allocation *found = softcuda_find(pointer, 1);
     const struct allocation it = found ? *found : (struct allocation){.device = -2};
+    uintptr_t start = it.address;
+    size_t size = it.size;
+    if (it.kind == MEMORY_VMM)
+        softcuda_find_reservation(pointer, &start, &size);
     pthread_mutex_unlock(&softcuda_lock);
     for (unsigned i = 0; i < n; i++)
         switch (attributes[i]) {
@@ -347,10 +351,19 @@ EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribut
             *(int *)values[i] = found && it.kind == MEMORY_DEVICE;
             break;
         case CUDA_POINTER_RANGE_START:
-            *(uintptr_t *)values[i] = it.address;
+            *(uintptr_t *)values[i] = start;
             break;
         case CUDA_POINTER_RANGE_SIZE:
+            *(size_t *)values[i] = size;
+            break;
+        case CUDA_POINTER_MAPPING_START:
+            *(uintptr_t *)values[i] = it.address;
+            break;
+        case CUDA_POINTER_MAPPING_SIZE:
             *(size_t *)values[i] = it.size;
+            break;
+        case CUDA_POINTER_POOL:
+            *(void **)values[i] = found && it.kind == MEMORY_POOL ? (void *)1 : NULL;
             break;
         case CUDA_POINTER_HANDLE_TYPES:
             *(unsigned *)values[i] = found && it.kind == MEMORY_VMM ? CUDA_HANDLE_POSIX_FD : 0;

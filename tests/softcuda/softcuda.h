@@ -40,6 +40,7 @@ struct allocation {
 struct cuda_context {
     int device;
     int references; /* of the primary context; 0: not active */
+    int resets;     /* how often the program reset it */
 };
 
 /* The one lock of the stand-in. */
@@ -62,6 +63,8 @@ bool softcuda_map(int fd, size_t size, struct allocation *out);
 void softcuda_release_all(int device);
 /* An address range in units of UNIT bytes without access; NULL: out of memory. */
 char *softcuda_reserve(size_t size);
+/* With the lock held: the reservation of cuMemAddressReserve that contains `address`; false: there is none. */
+bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size);
 /* Ends the mapping of cuMemMap that begins at `address`; its size, or 0: there is none. Without the lock. */
 size_t softcuda_unmap(uintptr_t address);
 /* Where copies access `size` bytes at `address`; NULL: part of it is device memory that does not exist. */

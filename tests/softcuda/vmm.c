@@ -47,6 +47,50 @@ EXPORT cuda_result cuMemRelease(cuda_vmm_handle handle)
     return close(descriptor_of(handle)) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
+#define RESERVATIONS_MOST 4096
+static struct {
+    uintptr_t start;
+    size_t size; /* 0: a free entry */
+} reservations[RESERVATIONS_MOST];
+
+static bool add_reservation(uintptr_t start, size_t size)
+{
+    bool added = false;
+    pthread_mutex_lock(&softcuda_lock);
+    for (size_t i = 0; i < RESERVATIONS_MOST && !added; i++)
+        if (reservations[i].size == 0) {
+            reservations[i].start = start;
+            reservations[i].size = size;
+            added = true;
+        }
+    pthread_mutex_unlock(&softcuda_lock);
+    return added;
+}
+
+static bool remove_reservation(uintptr_t start, size_t size)
+{
+    bool removed = false;
+    pthread_mutex_lock(&softcuda_lock);
+    for (size_t i = 0; i < RESERVATIONS_MOST && !removed; i++)
+        if (reservations[i].start == start && reservations[i].size == size) {
+            reservations[i].size = 0;
+            removed = true;
+        }
+    pthread_mutex_unlock(&softcuda_lock);
+    return removed;
+}
+
+bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size)
+{
+    for (size_t i = 0; i < RESERVATIONS_MOST; i++)
+        if (address - reservations[i].start < reservations[i].size) {
+            *start = reservations[i].start;
+            *size = reservations[i].size;
+            return true;
+        }
+    return false;
+}
+
 /* The end of the reservation is aligned too, as memory of cuMemAlloc is. */
 EXPORT cuda_result cuMemAddressReserve(cuda_pointer *out, size_t size, size_t alignment, cuda_pointer wanted,
                                        unsigned long long flags)
@@ -56,12 +100,12 @@ EXPORT cuda_result cuMemAddressReserve(cuda_pointer *out, size_t size, size_t al
         return CUDA_INVALID_VALUE;
     char *reserved = softcuda_reserve(size);
     *out = (cuda_pointer)reserved;
-    return reserved ? CUDA_OK : CUDA_OUT_OF_MEMORY;
+    return reserved && add_reservation(*out, size) ? CUDA_OK : CUDA_OUT_OF_MEMORY;
 }
 
 EXPORT cuda_result cuMemAddressFree(cuda_pointer address, size_t size)
 {
-    return munmap((void *)address, size) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+    return remove_reservation(address, size) && munmap((void *)address, size) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
 }
 
 EXPORT cuda_result cuMemMap(cuda_pointer address, size_t size, size_t offset, cuda_vmm_handle handle,
