@@ -45,7 +45,7 @@ enum cuda_pointer_attribute {
     CUDA_POINTER_IS_MANAGED = 8,
     CUDA_POINTER_DEVICE_ORDINAL = 9,
     CUDA_POINTER_IS_IPC_CAPABLE = 10, /* by cuIpcGetMemHandle */
-    CUDA_POINTER_RANGE_START = 11, /* of the allocation, or of the reservation of cuMemAddressReserve */
+    CUDA_POINTER_RANGE_START = 11,    /* of the allocation, or of the reservation of cuMemAddressReserve */
     CUDA_POINTER_RANGE_SIZE = 12,
     CUDA_POINTER_HANDLE_TYPES = 14, /* bits of enum cuda_handle_type: how VMM memory can be exported */
     CUDA_POINTER_POOL = 17,         /* of memory of cuMemAllocAsync, else NULL */

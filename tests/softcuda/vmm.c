@@ -105,7 +105,8 @@ EXPORT cuda_result cuMemAddressReserve(cuda_pointer *out, size_t size, size_t al
 
 EXPORT cuda_result cuMemAddressFree(cuda_pointer address, size_t size)
 {
-    return remove_reservation(address, size) && munmap((void *)address, size) == 0 ? CUDA_OK : CUDA_INVALID_VALUE;
+    return remove_reservation(address, size) && munmap((void *)address, size) == 0 ? CUDA_OK
+                                                                                   : CUDA_INVALID_VALUE;
 }
 
 EXPORT cuda_result cuMemMap(cuda_pointer address, size_t size, size_t offset, cuda_vmm_handle handle,
