@@ -45,7 +45,7 @@ flags=${2:-} # a library built with sanitizers wants programs built with them
 "$BIN/mpicc" ${flags:+"$flags"} "$scratch/known.c" -o "$scratch/known"
 [ -e "$BIN/../lib/softib/libibverbs.so.1" ] || exit 0 # built without the software adapter
 export FISHPLATE_VERBS=softib
-FISHPLATE_STATS=json "$BIN/mpiexec" -n 4 -vnodes 2 "$scratch/known" 2>"$scratch/json"
+FISHPLATE_STATS=json "$BIN/mpiexec" -oversubscribe -n 4 -vnodes 2 "$scratch/known" 2>"$scratch/json"
 expect_json "$scratch/json"
 python3 - "$scratch/json" <<'PY'
 import json, sys

@@ -25,7 +25,7 @@ expect_line "$scratch/err" 'FISHPLATE_LOGG is not a tunable; did you mean FISHPL
 
 # One warning names what is wrong and the nearest right value; the job runs.
 mistyped() {
-    env "$1" "$BIN/mpiexec" -n 3 "$BIN/fishplate" bench --time 0.001 --sizes 8 barrier >/dev/null 2>"$scratch/err" ||
+    env "$1" "$BIN/mpiexec" -oversubscribe -n 3 "$BIN/fishplate" bench --time 0.001 --sizes 8 barrier >/dev/null 2>"$scratch/err" ||
         { cat "$scratch/err"; fail "$1 ends the job"; }
     expect_line "$scratch/err" "$2"
     [ "$(wc -l <"$scratch/err")" = 1 ] || { cat "$scratch/err"; fail "$1: more than one line"; }
