@@ -39,17 +39,17 @@ static void *thread_body(void *arg)
     struct process_ends *e = arg;
     struct pollfd fds[2] = {{.fd = e->set, .events = POLLIN}, {.fd = e->turn, .events = POLLIN}};
     uint64_t turns;
-    for (;;) {
+    /* `stop` is read after each read of `turn`, which takes the turn of process_ends_close together with earlier ones. */
+    while (!atomic_load(&e->stop)) {
         if (poll(fds, 2, -1) < 0 && errno == EINTR)
             continue;
-        if (atomic_load(&e->stop))
-            return NULL;
         if (fds[0].revents & POLLIN) {
             atomic_store_explicit(&e->news, true, memory_order_release);
             net_doorbell_ring(e->net->doorbell);
         }
         (void)!read(e->turn, &turns, sizeof(turns));
     }
+    return NULL;
 }
 
 static int thread_start(struct process_ends *e)
