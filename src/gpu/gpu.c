@@ -200,7 +200,7 @@ int gpu_check_buffer(const void *address, size_t size)
     if (!ops || !ops->find_range(at, &range))
         return 0;
     /* Memory without a context: one copy may pass from one mapping to the next. */
-    while (end - range.start > range.size && !range.context) {
+    while (end - range.start > range.size && !range.context && range.size > 0) {
         at = range.start + range.size;
         if (!ops->find_range(at, &range))
             break;

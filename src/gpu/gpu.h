@@ -20,7 +20,7 @@ enum gpu_memory_kind {
 /* An allocation of device memory. */
 struct gpu_range {
     uintptr_t start;
-    size_t size;
+    size_t size; /* 0: a reserved address that is not mapped */
     uint64_t id; /* differs for each allocation of this process, also if the address is used again */
     void *context;
     int device;

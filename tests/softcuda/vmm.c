@@ -51,6 +51,7 @@ EXPORT cuda_result cuMemRelease(cuda_vmm_handle handle)
 static struct {
     uintptr_t start;
     size_t size; /* 0: a free entry */
+    uint64_t id;
 } reservations[RESERVATIONS_MOST];
 
 static bool add_reservation(uintptr_t start, size_t size)
@@ -61,6 +62,7 @@ static bool add_reservation(uintptr_t start, size_t size)
         if (reservations[i].size == 0) {
             reservations[i].start = start;
             reservations[i].size = size;
+            reservations[i].id = softcuda_new_id();
             added = true;
         }
     pthread_mutex_unlock(&softcuda_lock);
@@ -80,12 +82,13 @@ static bool remove_reservation(uintptr_t start, size_t size)
     return removed;
 }
 
-bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size)
+bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size, uint64_t *id)
 {
     for (size_t i = 0; i < RESERVATIONS_MOST; i++)
         if (address - reservations[i].start < reservations[i].size) {
             *start = reservations[i].start;
             *size = reservations[i].size;
+            *id = reservations[i].id;
             return true;
         }
     return false;
