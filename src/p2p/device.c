@@ -12,6 +12,8 @@
 static COUNTER(staged, "p2p_device_staged_bytes",
                "Bytes of messages in GPU memory that moved through staging buffers in host memory.");
 
+#define DESCRIPTORS_MOST 64 /* processes may have 1024, for everything */
+
 /* Opens a cursor over the request's data in the layout of its datatype. */
 static void open_cursor(const struct p2p_request *r, struct dt_cursor *c)
 {
@@ -55,15 +57,34 @@ static int stage_get(struct p2p_request *r, size_t len)
                          (unsigned long long)r->length);
 }
 
+static bool has_descriptor(const struct p2p_request *r)
+{
+    return r->device_part && r->device_part->descriptor >= 0;
+}
+
+bool device_may_keep_descriptor(const struct p2p_request *r)
+{
+    return r->base.p2p->descriptors < DESCRIPTORS_MOST || has_descriptor(r);
+}
+
+static void close_descriptor(struct p2p_request *r)
+{
+    if (!has_descriptor(r))
+        return;
+    close(r->device_part->descriptor);
+    r->device_part->descriptor = -1;
+    r->base.p2p->descriptors--;
+}
+
 bool device_keep_descriptor(struct p2p_request *r, int descriptor)
 {
     if (!get_part(r)) {
         close(descriptor);
         return false;
     }
-    if (r->device_part->descriptor >= 0)
-        close(r->device_part->descriptor);
+    close_descriptor(r);
     r->device_part->descriptor = descriptor;
+    r->base.p2p->descriptors++;
     return true;
 }
 
@@ -92,8 +113,7 @@ static void stage_put(struct device_part *stage)
 void request_end_device(struct p2p_request *r)
 {
     stage_put(r->device_part);
-    if (r->device_part->descriptor >= 0)
-        close(r->device_part->descriptor);
+    close_descriptor(r);
     free(r->device_part);
     r->device_part = NULL;
 }
@@ -220,12 +240,12 @@ int device_pieces_begin(struct p2p_request *r, uint64_t from)
     struct pieces_part *part = &r->pieces;
     part->staged_from = from;
     part->staged = 0;
-    const int rc = check_memory(r, part->bytes);
-    if (rc)
-        return rc;
+    part->failed = check_memory(r, part->bytes);
+    if (part->failed)
+        return part->failed;
     open_cursor(r, &part->cursor);
     dt_cursor_seek(&part->cursor, from);
-    return stage_get(r, GPU_STAGING_SIZE);
+    return part->failed = stage_get(r, GPU_STAGING_SIZE);
 }
 
 /* Two chunks are copied or hold data: the one that is being sent, and the next one. */
@@ -254,21 +274,22 @@ void device_pieces_store(struct p2p_request *r, const char *data, size_t len)
 {
     struct pieces_part *part = &r->pieces;
     const uint64_t total = part->bytes - part->staged_from;
-    while (len > 0 && r->base.error == 0) {
+    while (len > 0 && part->failed == 0) {
         const uint64_t i = part->staged / CHUNK;
         const size_t used = part->staged % CHUNK, n = MIN(len, CHUNK - used);
         if (used == 0)
-            r->base.error = finish_half(r->device_part, i);
+            part->failed = finish_half(r->device_part, i);
         memcpy(chunk_memory(r->device_part, i) + used, data, n);
         part->staged += n;
         data += n;
         len -= n;
-        if (r->base.error == 0 && (used + n == CHUNK || part->staged == total))
-            r->base.error = start_chunk(r, i, used + n, false);
+        if (part->failed == 0 && (used + n == CHUNK || part->staged == total))
+            part->failed = start_chunk(r, i, used + n, false);
     }
     part->staged += len;
     for (uint64_t i = 0; r->device_part && part->staged == total && i < 2; i++) {
         const int rc = finish_half(r->device_part, i);
-        r->base.error = r->base.error ? r->base.error : rc;
+        part->failed = part->failed ? part->failed : rc;
     }
+    r->base.error = r->base.error ? r->base.error : part->failed; /* MPI_ERR_TRUNCATE: the rest is stored */
 }

@@ -14,6 +14,8 @@ int device_send_frame(struct p2p_request *r);
 /* Copies a message of `len` bytes from a frame into a receive in GPU memory. */
 int device_deliver(struct p2p_request *r, const void *payload, size_t len);
 
+/* False: the process has as many descriptors of exported memory as it may; files of the program need some too. */
+bool device_may_keep_descriptor(const struct p2p_request *r);
 /* Closes the descriptor, by which another process maps the request's data, when the request ends. False: out of memory; it is closed. */
 bool device_keep_descriptor(struct p2p_request *r, int descriptor);
 
@@ -21,7 +23,7 @@ bool device_keep_descriptor(struct p2p_request *r, int descriptor);
 int device_pieces_begin(struct p2p_request *r, uint64_t from);
 /* Provides the next bytes to send, at most `most`; 0 or an error class. */
 int device_pieces_next(struct p2p_request *r, size_t most, const char **data, size_t *len);
-/* Stores the next received bytes; an error is kept in r->base.error. */
+/* Stores the next received bytes; the first error is kept in r->base.error. */
 void device_pieces_store(struct p2p_request *r, const char *data, size_t len);
 
 #endif

@@ -33,6 +33,7 @@ struct p2p {
     struct pool gets;          /* struct get: transfers of the GET protocol */
     struct pool pipes;         /* struct pipe: pieces of the PIPE protocol */
     struct pool copy_pool;     /* struct map_copy; this and the next two: once GPU memory was mapped */
+    uint32_t descriptors;      /* of exported GPU memory, of all requests */
     struct list copies;        /* of mapped GPU memory, under way */
     struct net_hook copy_hook; /* on net->hooks while there are any */
     struct list links;         /* struct link: peers that offers went to or came from */

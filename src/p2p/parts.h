@@ -25,6 +25,7 @@ struct pieces_part {
     struct dt_cursor cursor; /* valid when the data is not one block, or in device memory */
     uint64_t staged_from;    /* device memory: the first byte that goes through the staging buffer ... */
     uint64_t staged;         /* ... and how many have entered it */
+    int failed;              /* device memory: the error of a copy; later bytes are dropped */
 };
 
 /* A write into the peer's memory (write.h): SEND_RPUT, SEND_SPLIT*, SEND_PUT. */

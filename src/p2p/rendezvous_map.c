@@ -132,7 +132,7 @@ static bool export_data(struct p2p_request *r, uint64_t bytes, struct gpu_export
         out->size = range.size;
         return true;
     }
-    if (gpu_export_range(&range, out) != 0)
+    if ((range.by_descriptor && !device_may_keep_descriptor(r)) || gpu_export_range(&range, out) != 0)
         return false;
     return out->fd < 0 || device_keep_descriptor(r, out->fd);
 }
@@ -214,7 +214,7 @@ void mapput_start(struct p2p *p, struct p2p_request *r, uint64_t bytes)
 static void mapput_end(struct p2p_request *r, int status)
 {
     struct frame_header h = {.kind = FRAME_WRITTEN, .aux = (uint16_t)status, .word = r->peer_cookie};
-    control_send_first(r->base.p2p, r->peer, &h, &r->length, sizeof(r->length));
+    control_send_first(r->base.p2p, r->peer, &h, &r->write.bytes, sizeof(r->write.bytes));
     request_done(r, status);
 }
 
@@ -232,6 +232,7 @@ void mapput_requested(struct p2p *p, struct peer *from, const struct frame_heade
     request_unpublish(r);
     request_unregister(r);
     r->peer_cookie = answer.to.cts.cookie;
+    r->write.bytes = bytes; /* less than the message if the receive is shorter */
     const int rc = copy_start(r, &answer.map, address, bytes, false, mapput_end);
     if (rc == ERR_AGAIN) {
         counter_add(&refusals, 1);
