@@ -38,6 +38,17 @@ static inline void hold_drop(_Atomic uint64_t *word)
         atomic_fetch_sub_explicit(word, 1, memory_order_release);
 }
 
+/* True if a thread of this process holds the object, or may. */
+static inline bool hold_is_taken(uint32_t owner, uint32_t index)
+{
+    struct reg_hold *h = &proc.reg->hold[proc.slot];
+    const uint64_t name = (uint64_t)owner << 32 | index;
+    bool taken = atomic_load(&h->more) != 0;
+    for (unsigned i = 0; i < HOLDS && !taken; i++)
+        taken = atomic_load(&h->at[i]) == name;
+    return taken;
+}
+
 /* Waits until no other living process holds our object. True: a process died while it held the object. */
 bool hold_wait(uint32_t index);
 

@@ -104,8 +104,8 @@ void peer_put(struct peer *p)
     for (int i = 0; i < MR_MAPS; i++)
         for (struct mr_map *m = p->maps[i], *next; m; m = next) {
             next = m->next;
-            if (m->map)
-                munmap(m->map, m->map_len);
+            if (m->unmap)
+                m->unmap(m);
             slab_free(m, sizeof(*m));
         }
     munmap(p->arena, ARENA_FIRST);

@@ -14,6 +14,7 @@ struct mr_map { /* a peer's shared memory region, mapped here */
     uint32_t rkey, serial;
     char *base; /* where the region's first byte is */
     void *map;
+    void (*unmap)(struct mr_map *m); /* NULL: there is no mapping */
     size_t map_len;
     struct mr_map *next;
 };

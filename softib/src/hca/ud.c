@@ -6,6 +6,7 @@
 #include "hca/send_queue.h"
 #include "memory/copy.h"
 #include "hca/wire.h"
+#include "memory/gpu.h"
 #include <stdlib.h>
 
 /* A copy of a datagram that is to arrive after the next one. */
@@ -102,7 +103,7 @@ static bool hold_back(struct qp *q, struct wqe *w, const struct request *r, bool
     *h = (struct held_datagram){*r, w->remote_qpn, mc, w->path.dgid, w->length};
     size_t at = 0;
     for (int i = 0; i < n; i++) {
-        memcpy(h->data + at, iov[i].iov_base, iov[i].iov_len);
+        gpu_read(h->data + at, iov[i].iov_base, iov[i].iov_len);
         at += iov[i].iov_len;
     }
     q->held = h;

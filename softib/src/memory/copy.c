@@ -28,13 +28,6 @@ static void store_last_last(char *dst, const char *src, size_t n)
     __atomic_store_n(dst + n - 1, last, __ATOMIC_RELEASE);
 }
 
-void copy_last_last(char *dst, const char *src, size_t n)
-{
-    dma_begin();
-    store_last_last(dst, src, n);
-    dma_end();
-}
-
 static bool copy_is_all_mapped(const struct rseg *s, int n)
 {
     for (int i = 0; i < n; i++)
@@ -43,16 +36,37 @@ static bool copy_is_all_mapped(const struct rseg *s, int n)
     return true;
 }
 
+/* A copy by a driver, which stores the bytes in any order, its last byte last. */
+static bool gpu_move_last_last(char *to, const char *from, size_t n)
+{
+    char last;
+    if (n > 1 && !gpu_move(to, from, n - 1))
+        return false;
+    if (gpu_owns((uintptr_t)to))
+        return gpu_move(to + n - 1, from + n - 1, 1);
+    if (!gpu_move(&last, from + n - 1, 1))
+        return false;
+    __atomic_store_n(to + n - 1, last, __ATOMIC_RELEASE);
+    return true;
+}
+
 /* As memmove, or as store_last_last for the `last` piece. False: the driver of a device refused. */
 static bool move_piece(char *to, const char *from, size_t n, bool last)
 {
-    if (UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)))
-        return gpu_move(to, from, n);
+    if (UNLIKELY(atomic_load_explicit(&gpu_used, memory_order_relaxed)) && n && gpu_involved(to, from))
+        return last ? gpu_move_last_last(to, from, n) : gpu_move(to, from, n);
     if (last)
         store_last_last(to, from, n);
     else
         memmove(to, from, n);
     return true;
+}
+
+void copy_last_last(char *dst, const char *src, size_t n)
+{
+    dma_begin();
+    move_piece(dst, src, n, true);
+    dma_end();
 }
 
 /* Copies between two lists; the last piece is stored with its last byte last, for receivers that poll it. */
@@ -141,8 +155,12 @@ static bool cross_staged(struct peer *p, bool inward, const struct iovec *far, i
     bool good = buffer != NULL;
     for (uint64_t at = 0; good && at < n; at += STAGE_BYTES) {
         const uint64_t bytes = min_u64(n - at, STAGE_BYTES);
-        struct iovec there[MAX_SGE + 1], here[MAX_SGE + 1];
-        const int nt = iov_slice(far, nfar, at, bytes, there), nh = iov_slice(near, nnear, at, bytes, here);
+        const bool splits = !inward && at + bytes == n && bytes > 1; /* the last byte is stored last */
+        struct iovec there[MAX_SGE + 2], here[MAX_SGE + 1];
+        int nt = iov_slice(far, nfar, at, bytes - splits, there);
+        const int nh = iov_slice(near, nnear, at, bytes, here);
+        if (splits)
+            nt += iov_slice(far, nfar, n - 1, 1, there + nt);
         const struct iovec staged = {buffer, bytes};
         if (inward)
             good = cross_ok(p, share_move(p->pid, true, &staged, 1, there, (unsigned long)nt), bytes);

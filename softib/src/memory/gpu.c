@@ -146,7 +146,8 @@ char *gpu_map(const struct gpu_handle *shared, void **map)
 {
     struct ipc_handle handle;
     address_t at = 0;
-    if (!gpu_load(0) || cuda.init(0) || !enter(shared->device))
+    if (shared->device < 0 || shared->device >= DEVICES_MOST || !gpu_load(0) || cuda.init(0) ||
+        !enter(shared->device))
         return NULL;
     memcpy(&handle, shared->ipc, sizeof(handle));
     const bool good = cuda.ipc_open(&at, handle, LAZY_PEER_ACCESS) == 0;
@@ -165,6 +166,11 @@ void gpu_unmap(void *map)
         cuda.ipc_close((address_t)map);
         leave();
     }
+}
+
+bool gpu_involved(const char *to, const char *from)
+{
+    return device_of((uintptr_t)to, NULL, NULL) >= 0 || device_of((uintptr_t)from, NULL, NULL) >= 0;
 }
 
 bool gpu_move(char *to, const char *from, size_t n)

@@ -26,6 +26,8 @@ int gpu_export(uint64_t addr, uint64_t len, struct gpu_handle *out);
 char *gpu_map(const struct gpu_handle *handle, void **map);
 void gpu_unmap(void *map);
 
+/* One of the addresses is device memory. */
+bool gpu_involved(const char *to, const char *from);
 /* memmove between memory of any kind. False: the driver refused. */
 bool gpu_move(char *to, const char *from, size_t n);
 /* memcpy from registered memory of any kind to ordinary memory. */

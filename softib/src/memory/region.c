@@ -14,21 +14,21 @@
 #define PAGE_SHIFT 12 /* of what is counted */
 #define STALE_MAX  16 /* mappings of regions that are gone, besides as many as there are of others */
 
-/* Unmaps regions that were deregistered: the owner has waited for all transfers, so the mapping is unused. */
+/* Unmaps regions that were deregistered, except those that another thread of this process uses: the owner clears the key before it waits
+ * for transfers. */
 static void drop_stale(struct peer *owner, struct mr_map **bucket)
 {
     for (struct mr_map **p = bucket, *m; (m = *p);) {
         const struct sh_mr *s = &owner->arena->mr[m->rkey >> MR_SHIFT];
-        if (atomic_load(&s->rkey) == m->rkey && s->serial == m->serial) {
+        if ((atomic_load(&s->rkey) == m->rkey && s->serial == m->serial) ||
+            hold_is_taken(owner->slot, m->rkey >> MR_SHIFT)) {
             p = &m->next;
             continue;
         }
         *p = m->next;
         owner->map_count--;
-        if (m->map && m->map_len)
-            munmap(m->map, m->map_len);
-        else if (m->map)
-            gpu_unmap(m->map);
+        if (m->unmap)
+            m->unmap(m);
         slab_free(m, sizeof(*m));
     }
 }
@@ -42,11 +42,26 @@ static void sweep_maps(struct peer *owner)
     owner->map_limit = 2 * owner->map_count + STALE_MAX;
 }
 
+static void unmap_device_memory(struct mr_map *m)
+{
+    gpu_unmap(m->map);
+}
+
+/* Other mappings of the owner's device memory that are stale go first: each keeps memory of the device from being freed, which is
+ * scarcer than that of processors. */
 static void map_device_memory(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
 {
     const struct gpu_handle *handle = peer_at(owner, s->file_off);
+    sweep_maps(owner);
     if (handle)
         m->base = gpu_map(handle, &m->map);
+    if (m->base)
+        m->unmap = unmap_device_memory;
+}
+
+static void unmap_file(struct mr_map *m)
+{
+    munmap(m->map, m->map_len);
 }
 
 static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s)
@@ -59,9 +74,9 @@ static void map_file(struct mr_map *m, struct peer *owner, const struct sh_mr *s
     m->map = mmap(NULL, m->map_len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)(s->file_off - skip));
     close(fd);
     if (m->map == MAP_FAILED)
-        m->map = NULL;
-    else
-        m->base = (char *)m->map + skip;
+        return;
+    m->base = (char *)m->map + skip;
+    m->unmap = unmap_file;
 }
 
 /* Maps a peer's shared region here; NULL if that is impossible, which is recorded as well. */

@@ -1,0 +1,226 @@
+/* t_device.c: copies while device memory is registered, with a driver that stores bytes in any order: receivers that poll the last byte of
+ * a message find the rest complete. And mappings of other members' regions: those of regions that are being deregistered stay while they
+ * are in use, those of device memory go before the next one is mapped.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "expect.h"
+#include "memory/copy.h"
+#include "memory/gpu.h"
+#include "memory/share.h"
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define BYTES (3u << 20)
+#define OWNER 2
+
+struct proc proc;
+unsigned shlock_self = 1;
+atomic_bool gpu_used = true;
+
+/* ---- a driver: memory in [device, device + BYTES) is the device's ---- */
+
+static char device[BYTES], host[BYTES], other[BYTES];
+static const char *end;   /* of the message that is copied */
+static bool early;        /* its last byte was stored together with others */
+static int device_mapped; /* mappings of device memory */
+
+static bool is_device(const char *p)
+{
+    return p >= device && p < device + BYTES;
+}
+
+bool gpu_owns(uint64_t addr)
+{
+    return is_device((const char *)(uintptr_t)addr);
+}
+
+bool gpu_involved(const char *to, const char *from)
+{
+    return is_device(to) || is_device(from);
+}
+
+bool gpu_any(const struct iovec *iov, unsigned long n)
+{
+    for (unsigned long i = 0; i < n; i++)
+        if (is_device(iov[i].iov_base))
+            return true;
+    return false;
+}
+
+bool gpu_move(char *to, const char *from, size_t n)
+{
+    early |= to + n == end && n > 1;
+    memmove(to, from, n);
+    return true;
+}
+
+char *gpu_map(const struct gpu_handle *handle, void **map)
+{
+    (void)handle;
+    device_mapped++;
+    *map = device;
+    return device;
+}
+
+void gpu_unmap(void *map)
+{
+    (void)map;
+    device_mapped--;
+}
+
+/* ---- other parts of softib ---- */
+
+bool share_wanted(struct peer *p)
+{
+    (void)p;
+    return false;
+}
+
+bool share_copy(struct peer *p, bool inward, const struct iovec *far, int nfar, const struct iovec *near,
+                int nnear, uint64_t n)
+{
+    (void)p, (void)inward, (void)far, (void)nfar, (void)near, (void)nnear, (void)n;
+    return false;
+}
+
+/* Instead of those of the C library. The other process is this one. The kernel may store the bytes of a piece in any order. */
+static ssize_t move_pieces(const struct iovec *near, const struct iovec *far, unsigned long nfar, bool inward)
+{
+    ssize_t at = 0;
+    for (unsigned long i = 0; i < nfar; i++) {
+        char *there = far[i].iov_base, *here = (char *)near->iov_base + at;
+        early |= !inward && there + far[i].iov_len == end && far[i].iov_len > 1;
+        memmove(inward ? here : there, inward ? there : here, far[i].iov_len);
+        at += (ssize_t)far[i].iov_len;
+    }
+    return at;
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
+                         unsigned long nr, unsigned long flags)
+{
+    (void)pid, (void)flags;
+    EXPECT(nl == 1);
+    return move_pieces(l, r, nr, true);
+}
+
+ssize_t process_vm_writev(pid_t pid, const struct iovec *l, unsigned long nl, const struct iovec *r,
+                          unsigned long nr, unsigned long flags)
+{
+    (void)pid, (void)flags;
+    EXPECT(nl == 1);
+    return move_pieces(l, r, nr, false);
+}
+
+void shlock_take_slow(struct shlock *l)
+{
+    (void)l;
+    abort();
+}
+
+void peer_event(struct peer *p, enum sh_event_kind kind, uint32_t index, uint32_t detail)
+{
+    (void)p, (void)kind, (void)index, (void)detail;
+}
+
+void *peer_at_far(struct peer *p, uint64_t off)
+{
+    (void)p, (void)off;
+    return NULL;
+}
+
+int shared_open_part(int pid, int fd, uint64_t from, uint64_t length)
+{
+    (void)pid, (void)from, (void)length;
+    return dup(fd);
+}
+
+/* ---- copies ---- */
+
+static void copy_and_check(struct peer *to, char *target, const char *source, bool mapped)
+{
+    struct sh_mr region = {.length = BYTES, .fd = -1};
+    struct rseg seg = {.addr = (uintptr_t)target, .len = BYTES, .map = mapped ? target : NULL, .mr = &region};
+    const struct iovec iov = {(void *)(uintptr_t)source, BYTES};
+    for (unsigned i = 0; i < BYTES; i++)
+        ((char *)(uintptr_t)source)[i] = (char)(i * 7 + i / 1000);
+    memset(target, 0, BYTES);
+    early = false;
+    end = target + BYTES;
+    EXPECT(copy_out(to, &seg, 1, &iov, 1, BYTES));
+    EXPECT(!memcmp(target, source, BYTES));
+    EXPECT(!early);
+}
+
+/* ---- mappings ---- */
+
+static void region_make(struct peer *owner, uint32_t index, uint32_t access, int fd)
+{
+    struct sh_mr *s = &owner->arena->mr[index];
+    *s = (struct sh_mr){.access = access, .length = 4096, .fd = fd, .serial = index};
+    atomic_store(&s->rkey, index << MR_SHIFT | 1);
+}
+
+static bool region_hold(struct peer *owner, uint32_t index, struct rseg *out)
+{
+    return mr_hold(owner, index << MR_SHIFT | 1, 0, 0, 4096, 0, out);
+}
+
+static void mapping_in_use_stays(struct peer *owner)
+{
+    const int mine = memfd_create("t_device", MFD_CLOEXEC), fd = memfd_create("t_device", MFD_CLOEXEC);
+    struct rseg used, next;
+    EXPECT(mine >= 0 && fd >= 0 && !ftruncate(fd, 4096) && !ftruncate(mine, 4096));
+    EXPECT(pwrite(mine, "m", 1, 0) == 1);
+    region_make(owner, 1, 0, mine);
+    EXPECT(region_hold(owner, 1, &used) && used.map);
+    atomic_store(&owner->arena->mr[1].rkey, 0); /* its owner waits for us in ibv_dereg_mr */
+    for (uint32_t i = 2; i < 100; i++) {
+        region_make(owner, i, 0, fd);
+        EXPECT(region_hold(owner, i, &next) && next.map);
+        mr_release(&next);
+    }
+    EXPECT(used.map && *used.map == 'm'); /* neither unmapped nor another mapping */
+    mr_release(&used);
+    close(mine);
+    close(fd);
+}
+
+static void stale_device_memory_is_unmapped(struct peer *owner)
+{
+    struct rseg s;
+    for (uint32_t i = 200; i < 210; i++) {
+        region_make(owner, i, MR_GPU, -1);
+        EXPECT(region_hold(owner, i, &s) && s.map == device);
+        mr_release(&s);
+        EXPECT(device_mapped == 1);
+        atomic_store(&owner->arena->mr[i].rkey, 0);
+    }
+}
+
+int main(void)
+{
+    struct peer *owner = calloc(1, sizeof(*owner));
+    struct arena *arena = mmap(NULL, sizeof(*arena), PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    proc.reg = mmap(NULL, sizeof(*proc.reg), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (!owner || arena == MAP_FAILED || proc.reg == MAP_FAILED)
+        return 1;
+    proc.slot = 1;
+    proc.arena = arena;
+    owner->slot = OWNER;
+    owner->arena = arena;
+    owner->mapped = sizeof(*arena);
+    owner->pid = getpid();
+    copy_and_check(owner, other, host, true);
+    copy_and_check(owner, host, device, true);
+    copy_and_check(owner, device, host, true);
+    copy_and_check(owner, host, device, false);
+    mapping_in_use_stays(owner);
+    stale_device_memory_is_unmapped(owner);
+    free(owner);
+    return failures != 0;
+}
