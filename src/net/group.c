@@ -107,11 +107,12 @@ static void group_keep_early(struct net_group *g, const struct frame_header *h, 
                              size_t len)
 {
     struct group_early *grown = realloc(g->early, (g->nearly + 1) * sizeof(*grown));
-    void *copy = malloc(len);
-    CHECK_MEMORY(grown && copy, "a frame of a multicast");
-    memcpy(copy, payload, len);
+    CHECK_MEMORY(grown != NULL, "a frame of a multicast");
+    struct group_early *it = &grown[g->nearly++];
+    *it = (struct group_early){*h, len, malloc(len)};
+    CHECK_MEMORY(it->payload != NULL, "a frame of a multicast");
+    memcpy(it->payload, payload, len);
     g->early = grown;
-    g->early[g->nearly++] = (struct group_early){*h, len, copy};
 }
 
 static void group_handle_frame(struct net_group *g, const struct frame_header *h, const void *payload,
