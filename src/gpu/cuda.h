@@ -45,7 +45,7 @@ bool cuda_knows_address(const void *address);
 /* cuda_queue.c; the caller holds cuda.lock. NULL: host memory, or a context that cannot be used. */
 struct cuda_queue *cuda_get_primary_queue(int device);
 struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from);
-/* Any queue: that of a context that was used before, else of device 0. */
+/* Any queue: that of a context that was used before, else of the current device or another one that the program uses. */
 struct cuda_queue *cuda_get_any_queue(void);
 void cuda_forget_queues(void);
 /* An event that completes when everything issued so far is complete. */

@@ -68,7 +68,16 @@ struct cuda_queue *cuda_get_copy_queue(const void *to, const void *from)
 
 struct cuda_queue *cuda_get_any_queue(void)
 {
-    return cuda.queue_count > 0 ? &cuda.queues[0] : cuda_get_primary_queue(0);
+    cuda_device current = 0;
+    if (cuda.queue_count > 0)
+        return &cuda.queues[0];
+    if (cuda.call.context_device(&current) != CUDA_OK) /* this thread has no context */
+        current = 0;
+    struct cuda_queue *q = cuda_get_primary_queue(current);
+    const int devices = q ? 0 : cuda_count_devices();
+    for (int i = 0; i < devices && !q; i++)
+        q = cuda_get_primary_queue(i);
+    return q;
 }
 
 /* Streams, events and kernels are left to their contexts. The program may have destroyed or reset a context before MPI_Finalize, which no

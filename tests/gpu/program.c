@@ -60,6 +60,12 @@ void program_load(void)
         }
 }
 
+static cuda_device program_device(void)
+{
+    const char *number = getenv("PROGRAM_DEVICE");
+    return number ? atoi(number) : 0;
+}
+
 cuda_context program_start(void)
 {
     cuda_context context = NULL;
@@ -68,7 +74,7 @@ cuda_context program_start(void)
         printf("no GPU\n");
         exit(77);
     }
-    program_require(cu.get(&device, 0), "cu.get");
+    program_require(cu.get(&device, program_device()), "cu.get");
     program_require(cu.retain(&context, device), "cu.retain");
     program_require(cu.set_current(context), "cu.set_current");
     return context;
@@ -88,7 +94,7 @@ void program_free(cuda_pointer address)
 
 cuda_pointer program_map(size_t size, size_t piece, int handle_types)
 {
-    const struct cuda_vmm_location location = {.type = CUDA_LOCATION_DEVICE, .id = 0};
+    const struct cuda_vmm_location location = {.type = CUDA_LOCATION_DEVICE, .id = program_device()};
     const struct cuda_vmm_properties properties = {
         .type = CUDA_VMM_PINNED, .handle_types = handle_types, .location = location};
     const struct cuda_vmm_access access = {.location = location, .flags = CUDA_VMM_READ_WRITE};

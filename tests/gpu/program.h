@@ -37,7 +37,7 @@ extern struct program_cuda cu;
 
 /* Loads the driver library. */
 void program_load(void);
-/* Makes the primary context of device 0 current. */
+/* Makes the primary context of device 0 current, or of the device that PROGRAM_DEVICE names. */
 cuda_context program_start(void);
 /* Both, and gpu_open with the settings of the environment. */
 void program_open(void);

@@ -139,6 +139,7 @@ EXPORT cuda_result cuMemSetAccess(cuda_pointer address, size_t size, const struc
         struct allocation *it = softcuda_find(address + at, 1);
         if (it && it->kind == MEMORY_VMM) {
             it->is_locked = access->flags == 0;
+            it->device = access->location.id; /* handles do not name their device */
             at += it->size;
         } else {
             rc = CUDA_INVALID_VALUE;
