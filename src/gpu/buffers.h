@@ -12,14 +12,19 @@
 
 enum { BUFFER_CLASSES = 8 };
 
+struct gpu_buffer {
+    void *memory;
+    uint64_t id; /* of pinned memory: differs if the address is used again */
+};
+
 struct gpu_buffer_list {
-    void **memory;
+    struct gpu_buffer *entries;
     size_t count, room;
 };
 
 struct gpu_buffers {
     struct gpu_buffer_list idle[BUFFER_CLASSES];
-    struct gpu_buffer_list unpinned; /* idle or in use */
+    struct gpu_buffer_list unpinned, pinned; /* idle or in use */
     size_t idle_bytes;
 };
 

@@ -21,11 +21,19 @@ static void remove_idle(struct gpu_temporaries *t, int i)
     t->idle[GPU_TEMPORARIES_MOST - 1].size = 0;
 }
 
+/* False: the program has destroyed the context of the memory; the address may be that of other memory now. */
+static bool is_allocated(const struct gpu_ops *ops, const struct gpu_range *memory)
+{
+    struct gpu_range now;
+    return ops->find_range(memory->start, &now) && now.start == memory->start && now.id == memory->id;
+}
+
 static void free_oldest(struct gpu_temporaries *t, const struct gpu_ops *ops)
 {
-    void *const oldest = (void *)t->idle[0].start;
+    const struct gpu_range oldest = t->idle[0];
     remove_idle(t, 0);
-    ops->free_device(oldest);
+    if (is_allocated(ops, &oldest))
+        ops->free_device((void *)oldest.start);
 }
 
 void *gpu_temporaries_get(struct gpu_temporaries *t, const struct gpu_ops *ops, size_t size, const void *near)

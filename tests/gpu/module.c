@@ -4,6 +4,7 @@
  *     module              all of it
  *     module late         the driver is loaded after gpu_open
  *     module fails        copies and allocations fail (SOFTCUDA_FAIL is set)
+ *     module reset        the program destroys its context
  *     module abi          nothing but the driver's version
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -233,6 +234,33 @@ static void failures_are_errors(void)
     EXPECT_EQ(cu.free(x), CUDA_OK);
 }
 
+/* Addresses of memory that the library keeps, which went with its context, are used again by the program. */
+static void memory_of_a_destroyed_context(void)
+{
+    enum { ALLOCATIONS = 64 };
+    const cuda_pointer near = program_alloc(SIZE);
+    void *staging = gpu_get_staging(), *temporary = gpu_get_temporary(SIZE, (void *)near);
+    void *pinned[ALLOCATIONS];
+    cuda_pointer device[ALLOCATIONS];
+    int again = 0;
+    EXPECT(staging && temporary);
+    gpu_put_staging(staging);
+    gpu_put_temporary(temporary);
+    EXPECT_EQ(cu.reset(0), CUDA_OK);
+    program_start();
+    for (int i = 0; i < ALLOCATIONS; i++) {
+        EXPECT_EQ(cu.alloc_host(&pinned[i], GPU_STAGING_SIZE), CUDA_OK);
+        device[i] = program_alloc(SIZE);
+        again += pinned[i] == staging || (void *)device[i] == temporary;
+    }
+    gpu_close();
+    for (int i = 0; i < ALLOCATIONS; i++) {
+        EXPECT_EQ(cu.free_host(pinned[i]), CUDA_OK);
+        EXPECT_EQ(cu.free(device[i]), CUDA_OK);
+    }
+    printf("%d addresses were used again\n", again);
+}
+
 static void devices_are_described(void)
 {
     struct gpu_device *devices;
@@ -290,6 +318,8 @@ int main(int argc, char **argv)
     program_start();
     if (strcmp(what, "fails") == 0) {
         TEST_RUN(failures_are_errors);
+    } else if (strcmp(what, "reset") == 0) {
+        TEST_RUN(memory_of_a_destroyed_context);
     } else {
         TEST_RUN(kinds_of_memory);
         TEST_RUN(test_copies);
