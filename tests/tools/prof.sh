@@ -48,6 +48,13 @@ expect_line known.out '^  from 1 +5 +\. +11 +1$'
 rmdir "$TMPDIR" || fail "records were left behind"
 mkdir "$TMPDIR"
 
+# The table of a library of another version is not used.
+"$BIN/mpicc" ${flags:+"$flags"} -rdynamic "$here/other_version.c" -o other_version
+"$BIN/fishplate" prof -- "$BIN/mpiexec" -n 2 ./other_version >other.out || {
+    cat other.out
+    fail "the profiler used the table of another version"
+}
+
 # A kept record gives the same report.
 "$BIN/fishplate" prof --quiet --json again.json --read known.txt >quiet.out
 check known_run again.json

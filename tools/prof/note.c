@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/inside.h"
 #include "prof.h"
@@ -83,15 +84,24 @@ struct prof_block prof_types_c(const void *at, const MPI_Count *counts, const MP
     return all;
 }
 
-/* Queried from the library; memory of programs that use another library counts as host memory. */
+/* The library's table, or NULL: the program uses another library, or another version of this one. */
+static const struct fishplate_inside *find_library(void)
+{
+    const struct fishplate_inside *(*inside)(void);
+    *(void **)&inside = dlsym(RTLD_DEFAULT, "fishplate_inside");
+    const struct fishplate_inside *library = inside ? inside() : NULL;
+    return library && strcmp(library->version, FISHPLATE_VERSION) == 0 && library->size == sizeof(*library)
+               ? library
+               : NULL;
+}
+
+/* Queried from the library; without it memory counts as host memory. */
 static int memory_kind(const void *address)
 {
     static const struct fishplate_inside *library;
     static bool is_known;
     if (!is_known) {
-        const struct fishplate_inside *(*inside)(void);
-        *(void **)&inside = dlsym(RTLD_DEFAULT, "fishplate_inside");
-        library = inside ? inside() : NULL;
+        library = find_library();
         is_known = true;
     }
     const int kind = library ? library->memory_kind(address) : 0;
