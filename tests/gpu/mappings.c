@@ -13,8 +13,8 @@
 
 #define BYTES   1500000
 #define TURNS   6
-#define PENDING 300  /* messages at the same time */
-#define MANY    1000 /* messages, one after the other */
+#define PENDING 300 /* messages at the same time */
+#define MANY    300 /* messages, one after the other */
 
 static cuda_pointer reserve(size_t size)
 {
