@@ -69,25 +69,22 @@ static bool cuda_open(bool required, const char **why)
 }
 
 /* Memory of cuMemCreate: the driver reports the whole reservation as its range, of which parts may be mapped, each from an allocation of
- * its own. The range of the library is one mapping. Its id depends on the allocation too: a program may map another one at the same
- * address of the reservation. */
+ * its own. The range of the library is one mapping. Its buffer id is that of the allocation (on an H200, driver 580), so another
+ * allocation that a program maps at the same address has another id. */
 static void limit_to_mapping(uintptr_t address, struct gpu_range *range)
 {
     void *pool = NULL;
     uintptr_t start = 0;
     size_t size = 0;
-    unsigned long long block = 0;
     enum cuda_pointer_attribute attributes[] = {CUDA_POINTER_POOL, CUDA_POINTER_MAPPING_START,
-                                                CUDA_POINTER_MAPPING_SIZE, CUDA_POINTER_MEMORY_BLOCK};
-    void *values[] = {&pool, &start, &size, &block};
+                                                CUDA_POINTER_MAPPING_SIZE};
+    void *values[] = {&pool, &start, &size};
     const cuda_result rc = cuda.call.pointer_attributes(COUNT_OF(attributes), attributes, values, address);
     if (rc != CUDA_OK) {
         range->is_exportable = false; /* an older driver: the allocations are not known */
     } else if (!pool) {
         range->start = size > 0 ? start : address; /* size 0: a part of the reservation that is not mapped */
         range->size = size;
-        range->id ^= block * 0x9E3779B97F4A7C15u;
-        range->is_exportable &= block != 0;
     }
 }
 

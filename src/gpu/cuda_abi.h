@@ -51,8 +51,6 @@ enum cuda_pointer_attribute {
     CUDA_POINTER_POOL = 17,         /* of memory of cuMemAllocAsync, else NULL */
     CUDA_POINTER_MAPPING_SIZE = 18, /* of cuMemMap; RANGE_* describe the reservation that contains it */
     CUDA_POINTER_MAPPING_START = 19,
-    CUDA_POINTER_MEMORY_BLOCK =
-        20, /* unsigned long long; differs for each physical allocation of a process */
 };
 
 enum cuda_memory_type { CUDA_MEMORY_UNKNOWN = 0, CUDA_MEMORY_HOST = 1, CUDA_MEMORY_DEVICE = 2 };

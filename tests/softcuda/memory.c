@@ -38,11 +38,6 @@ struct allocation *softcuda_find(uintptr_t address, size_t size)
     return address - it->address < it->size && size <= it->size - (address - it->address) ? it : NULL;
 }
 
-uint64_t softcuda_new_id(void)
-{
-    return ++last_id;
-}
-
 bool softcuda_add(const struct allocation *it)
 {
     if (!table && !(table = calloc(ALLOCATIONS_MOST, sizeof(*table))))
@@ -52,7 +47,7 @@ bool softcuda_add(const struct allocation *it)
     const size_t at = upper_bound(it->address);
     memmove(&table[at + 1], &table[at], (count - at) * sizeof(*table));
     table[at] = *it;
-    table[at].id = softcuda_new_id();
+    table[at].id = ++last_id;
     count++;
     return true;
 }
@@ -63,8 +58,7 @@ char *softcuda_translate(uintptr_t address, size_t size)
     if (it)
         return it->is_locked ? NULL : it->alias + (address - it->address);
     /* An address inside an allocation, with too many bytes, is an error of the caller; others are host memory. */
-    return softcuda_find(address, 1) ||
-                   softcuda_find_reservation(address, &(uintptr_t){0}, &(size_t){0}, &(uint64_t){0})
+    return softcuda_find(address, 1) || softcuda_find_reservation(address, &(uintptr_t){0}, &(size_t){0})
                ? NULL
                : (char *)address;
 }
@@ -330,8 +324,7 @@ EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribut
     struct allocation it = found ? *found : (struct allocation){.device = -2};
     uintptr_t start = it.address;
     size_t size = it.size;
-    const uint64_t block = it.id;
-    if ((!found || it.kind == MEMORY_VMM) && softcuda_find_reservation(pointer, &start, &size, &it.id)) {
+    if ((!found || it.kind == MEMORY_VMM) && softcuda_find_reservation(pointer, &start, &size)) {
         it.kind = MEMORY_VMM;
         it.device = found ? it.device : 0;
         found = &it; /* a reserved address is known, also if nothing is mapped there */
@@ -373,9 +366,6 @@ EXPORT cuda_result cuPointerGetAttributes(unsigned n, enum cuda_pointer_attribut
             break;
         case CUDA_POINTER_MAPPING_SIZE:
             *(size_t *)values[i] = it.size;
-            break;
-        case CUDA_POINTER_MEMORY_BLOCK:
-            *(unsigned long long *)values[i] = block;
             break;
         case CUDA_POINTER_POOL:
             *(void **)values[i] = found && it.kind == MEMORY_POOL ? (void *)1 : NULL;

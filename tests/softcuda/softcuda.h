@@ -63,10 +63,8 @@ bool softcuda_map(int fd, size_t size, struct allocation *out);
 void softcuda_release_all(int device);
 /* An address range in units of UNIT bytes without access; NULL: out of memory. */
 char *softcuda_reserve(size_t size);
-/* With the lock held: the id of an allocation or reservation. */
-uint64_t softcuda_new_id(void);
 /* With the lock held: the reservation of cuMemAddressReserve that contains `address`; false: there is none. */
-bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size, uint64_t *id);
+bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size);
 /* Ends the mapping of cuMemMap that begins at `address`; its size, or 0: there is none. Without the lock. */
 size_t softcuda_unmap(uintptr_t address);
 /* Where copies access `size` bytes at `address`; NULL: part of it is device memory that does not exist. */

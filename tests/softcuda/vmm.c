@@ -51,7 +51,6 @@ EXPORT cuda_result cuMemRelease(cuda_vmm_handle handle)
 static struct {
     uintptr_t start;
     size_t size; /* 0: a free entry */
-    uint64_t id;
 } reservations[RESERVATIONS_MOST];
 
 static bool add_reservation(uintptr_t start, size_t size)
@@ -62,7 +61,6 @@ static bool add_reservation(uintptr_t start, size_t size)
         if (reservations[i].size == 0) {
             reservations[i].start = start;
             reservations[i].size = size;
-            reservations[i].id = softcuda_new_id();
             added = true;
         }
     pthread_mutex_unlock(&softcuda_lock);
@@ -82,13 +80,12 @@ static bool remove_reservation(uintptr_t start, size_t size)
     return removed;
 }
 
-bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size, uint64_t *id)
+bool softcuda_find_reservation(uintptr_t address, uintptr_t *start, size_t *size)
 {
     for (size_t i = 0; i < RESERVATIONS_MOST; i++)
         if (address - reservations[i].start < reservations[i].size) {
             *start = reservations[i].start;
             *size = reservations[i].size;
-            *id = reservations[i].id;
             return true;
         }
     return false;
