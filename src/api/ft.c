@@ -11,7 +11,8 @@
 
 int impl_Comm_revoke(struct comm *comm)
 {
-    if (!comm->proc->net->lost && comm->size > 1) /* ranks that wait in shared memory would not notice it */
+    if (!comm_outlives_deaths(comm) &&
+        comm->size > 1) /* ranks that wait in shared memory would not notice it */
         return err_set(MPI_ERR_UNSUPPORTED_OPERATION,
                        "%s cannot be revoked in this job: start it with mpiexec -enable-recovery",
                        comm_label(comm));

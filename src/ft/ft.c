@@ -352,10 +352,9 @@ int ft_open(struct proc *p)
     p->comm_born = comm_born;
     p->comm_left = ft_round_leave;
     p->ft_closing = ft_closing;
-    if (p->net->lost) {
+    p->meet_again = ft_create_again;
+    if (p->net->lost)
         p->quiesce = ft_quiesce;
-        p->meet_again = ft_create_again;
-    }
     p2p_on_fault_frame(p->p2p, ft_frame_arrived, p);
     return MPI_SUCCESS;
 }

@@ -188,18 +188,17 @@ static void ft_enter(struct ft *ft)
     ft->inside++;
 }
 
-/* Without recovery a death ends the job: a process that has the decision has forwarded it already. */
+/* Where a death ends the job, a process that has the decision has forwarded it already. */
 static void ft_leave(struct proc *p)
 {
     struct ft *ft = p->ft;
-    const bool all = !p->net->lost;
-    if (--ft->inside > 0 || !(ft->spent || all))
+    if (--ft->inside > 0 || !(ft->spent || !p->net->lost))
         return;
     ft->spent = false;
     list_foreach_safe(pos, after, &ft->rounds)
     {
         struct ft_round *r = list_entry(pos, struct ft_round, link);
-        if (r->spent || (all && r->is_reported))
+        if (r->spent || (!r->outlives && r->is_reported))
             ft_round_free(r);
     }
 }
@@ -231,6 +230,7 @@ static struct ft_round *round_new(struct comm *c, uint32_t nwords, uint32_t nmos
     }
     r->proc = c->proc;
     r->context = c->context;
+    r->outlives = comm_outlives_deaths(c);
     r->agree = malloc(agree_size(r->members.n, nwords));
     if (r->agree) {
         agree_init(r->agree, r->members.n, r->members.me, nwords);
@@ -339,8 +339,13 @@ void ft_round_leave(struct comm *c)
 {
     const uint64_t nothing = 0;
     struct proc *p = c->proc;
-    if (!p->net->lost)
+    if (!p->net
+             ->lost) { /* a farewell to a process of another job that has ended in the meantime could end this job */
+        ft_enter(p->ft);
+        round_spend(p->ft, c->context);
+        ft_leave(p);
         return;
+    }
     struct ft_round *r = round_new(c, 1, 0);
     CHECK_MEMORY(r != NULL, "the end of a communicator");
     r->number = FT_FAREWELL;

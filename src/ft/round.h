@@ -26,6 +26,7 @@ struct ft_round {
     uint32_t context, number;
     struct agree *agree;
     struct agree_message *scratch;
+    bool outlives;    /* comm_outlives_deaths: of its communicator */
     bool is_reported; /* `over` has run */
     bool spent;       /* no process will request it any more */
     void (*over)(struct ft_round *r, void *arg);

@@ -126,7 +126,7 @@ bool net_is_lost(const struct net *net, uint32_t number)
     if (number < net->size)
         return net->lost && net->lost->dead[number];
     const bool *dead = net_guest_dead(net, number);
-    return dead ? *dead : net->lost != NULL; /* a guest who is gone does not come back */
+    return dead ? *dead : true; /* a guest who is gone does not come back */
 }
 
 /* True if the process is among the first `limit` deaths that the launcher has published. */

@@ -38,6 +38,12 @@ void net_lost_guest(struct net *net, uint32_t number);
  * delivered first. */
 void net_lost_ended(struct net *net, uint32_t number);
 
+/* True if this process goes on after deaths (mpiexec -enable-recovery), or has gone on after that of a process of another job. */
+static inline bool net_outlives_deaths(const struct net *net)
+{
+    return net->lost || net->ndead != 0;
+}
+
 /* Called when `number` is assigned to this process of another job, which may have died before. */
 void net_lost_meet(struct net *net, uint64_t world, uint32_t rank, uint32_t number);
 

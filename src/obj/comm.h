@@ -50,6 +50,13 @@ struct comm {
     bool guests;              /* processes of other worlds are in it (net/guest.h) */
 };
 
+/* True if the death of a member does not end the job: with mpiexec -enable-recovery, and in communicators of several jobs, where
+ * each job may have been started with it or without. All members of a communicator get the same answer. */
+static inline bool comm_outlives_deaths(const struct comm *c)
+{
+    return c->proc->net->lost || c->guests;
+}
+
 /* The number of ranks that messages can be addressed to. */
 static inline int comm_peers(const struct comm *c)
 {

@@ -65,7 +65,7 @@ struct proc {
     void (*comm_born)(struct comm *c);
     void (*comm_left)(struct comm *c);
     int (*quiesce)(struct proc *p);
-    int (*meet_again)(struct comm *c); /* a barrier of the living members; NULL: a death ends the job */
+    int (*meet_again)(struct comm *c); /* a barrier of the living members */
     void (*rma_member_died)(struct proc *p, uint32_t number);
     void (*ft_closing)(struct proc *p);
     struct list sessions;

@@ -30,7 +30,7 @@ struct batch {
 static void note_fault(struct win_peer *p, int rc)
 {
     if (rc)
-        p->fault = p->win->proc->net->lost ? MPIX_ERR_PROC_FAILED : rc;
+        p->fault = comm_outlives_deaths(p->win->comm) ? MPIX_ERR_PROC_FAILED : rc;
 }
 
 static void run_one_way(struct win_peer *p, int way)

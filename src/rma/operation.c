@@ -76,7 +76,7 @@ void op_fault(struct rma_op *o, int status)
 {
     struct win_peer *to = o->to;
     to->fault = status;
-    if (to->win->proc->net->lost && peer_is_lost(to->peer))
+    if (peer_is_lost(to->peer))
         to->fault = o->error = win_lost(to->win, to);
 }
 

@@ -12,11 +12,10 @@
 
 #define IDLE_PER_LOOK 16 /* a put by stores and its flush take less than a look at the network */
 
-/* True if the wait would never end: a process that it depends on has died in a job that continues (mpiexec
- * -enable-recovery). */
+/* True if the wait would never end: a process that it depends on has died, and this one goes on. */
 static bool is_hopeless(const struct rma *r, const struct win *w, const struct win_peer *to)
 {
-    if (likely(r->proc->net->lost == NULL))
+    if (likely(!net_outlives_deaths(r->proc->net)))
         return false;
     return to ? peer_is_lost(to->peer) : w && w->comm->broken;
 }

@@ -187,8 +187,9 @@ int win_free(struct win *w, bool *gone)
     watch_settle(w);
     int finished = peers_finish(w, true);
     rc = rc ? rc : finished;
-    /* In a job that goes on after deaths no rank may leave before all live ranks are done with the memory. */
-    int met = w->proc->meet_again && w->comm->size > 1 ? w->proc->meet_again(w->comm) : win_barrier(w);
+    /* If deaths do not end the job, no rank may leave before all live ranks are done with the memory. */
+    int met =
+        comm_outlives_deaths(w->comm) && w->comm->size > 1 ? w->proc->meet_again(w->comm) : win_barrier(w);
     win_drop(w);
     *gone = true;
     rc = rc ? rc : met;

@@ -106,7 +106,7 @@ void rma_arrived(void *arg, struct peer *peer, const struct frame_header *h, con
 {
     struct rma *r = arg;
     struct win *w = win_of_context(r, h->context);
-    if (unlikely(!w && r->proc->net->lost))
+    if (unlikely(!w && net_outlives_deaths(r->proc->net)))
         return; /* it could not be made here, since a process died */
     if (unlikely(h->flags == RMA_HERE && !h->aux)) {
         directory_announced(w, peer, h, payload, len);
