@@ -22,8 +22,8 @@ static size_t words_size(const struct assembly *a)
     return a->nwords * sizeof(uint64_t);
 }
 
-/* The size of a message's head: the number of members of the sender's side (of the other side, going down), then the
- * words. */
+/* The size of a message's head: the number of members of the sender's side (of the other side, going down; 0 going up) or
+ * HEAD_FAILED, then the words. */
 static size_t head_size(const struct assembly *a)
 {
     return sizeof(uint64_t) + words_size(a);
@@ -130,8 +130,8 @@ static int assembly_allocate(struct assembly *a)
     size_t children = 0;
     for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2)
         children++;
-    a->up = malloc(words_size(a) + span * a->record_size + 1);
-    a->staging = malloc(children * words_size(a) + span * a->record_size + 1);
+    a->up = malloc(head_size(a) + span * a->record_size);
+    a->staging = malloc(children * head_size(a) + span * a->record_size + 1);
     a->head = malloc(head_size(a));
     a->other_head = malloc(head_size(a));
     if (!a->up || !a->staging || !a->head || !a->other_head)
@@ -145,29 +145,11 @@ static void assembly_gather(struct assembly *a)
     char *into = a->staging;
     for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2) {
         int child = a->place + (int)bit;
-        size_t len = words_size(a) + (size_t)subtree_span(child, size) * a->record_size;
+        size_t len = head_size(a) + (size_t)subtree_span(child, size) * a->record_size;
         tree_receive(a, child, into, len);
         into += len;
     }
     a->state = GATHERED;
-}
-
-/* Combines the children's messages into `up`. */
-static void assembly_fold(struct assembly *a)
-{
-    int size = a->gang.members->size;
-    const char *from = a->staging;
-    char *records = a->up + words_size(a);
-    if (a->record_size)
-        memcpy(records, a->record, a->record_size);
-    for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2) {
-        size_t len = (size_t)subtree_span(a->place + (int)bit, size) * a->record_size;
-        join_words(a, from);
-        from += words_size(a);
-        memcpy(records + (size_t)bit * a->record_size, from, len);
-        from += len;
-    }
-    memcpy(a->up, a->words, words_size(a));
 }
 
 /* In place of the number: the sender's side has failed, with the error in the other bits. */
@@ -192,6 +174,28 @@ static bool head_read(struct assembly *a, const char *head)
     return false;
 }
 
+/* Combines the children's messages into `up`. Returns false, with the error set, if one of them has failed. */
+static bool assembly_fold(struct assembly *a)
+{
+    int size = a->gang.members->size;
+    const char *from = a->staging;
+    char *records = a->up + head_size(a);
+    if (a->record_size)
+        memcpy(records, a->record, a->record_size);
+    for (int64_t bit = 1; bit < first_child_limit(a->place, size) && a->place + bit < size; bit *= 2) {
+        size_t len = (size_t)subtree_span(a->place + (int)bit, size) * a->record_size;
+        if (!head_read(a, from))
+            return false;
+        join_words(a, from + sizeof(uint64_t));
+        from += head_size(a);
+        memcpy(records + (size_t)bit * a->record_size, from, len);
+        from += len;
+    }
+    fill_head(a, 0);
+    memcpy(a->up, a->head, head_size(a));
+    return true;
+}
+
 static void bridge_send(struct assembly *a, const void *data, size_t len)
 {
     const struct gang *g = &a->gang;
@@ -208,11 +212,12 @@ static void bridge_receive(struct assembly *a, void *data, size_t len)
 
 static void assembly_gathered(struct assembly *a)
 {
-    assembly_fold(a);
+    if (!assembly_fold(a))
+        return;
     if (a->place > 0) {
         int size = a->gang.members->size;
         int parent = a->place & (a->place - 1);
-        tree_send(a, parent, a->up, words_size(a) + (size_t)subtree_span(a->place, size) * a->record_size);
+        tree_send(a, parent, a->up, head_size(a) + (size_t)subtree_span(a->place, size) * a->record_size);
         tree_receive(a, parent, a->head, head_size(a));
         a->state = DOWN_HEAD;
     } else if (a->gang.bridged) {
@@ -243,7 +248,7 @@ static bool allocate_records(struct assembly *a)
 static void records_by_rank(struct assembly *a)
 {
     size_t size = (size_t)a->gang.members->size, leader = (size_t)a->gang.leader, each = a->record_size;
-    const char *by_place = a->up + words_size(a);
+    const char *by_place = a->up + head_size(a);
     memcpy(a->records + leader * each, by_place, (size - leader) * each);
     memcpy(a->records, by_place + (size - leader) * each, leader * each);
 }
@@ -300,6 +305,24 @@ static void assembly_spread(struct assembly *a)
     spread_head(a, a->record_size > 0);
 }
 
+/* In MPI_Comm_create_group a receive fails only if its own sender has died: the parent in the tree may live, and waits. It is
+ * notified and answers as always, so that no message is left for a later call with the same tag. */
+static bool parent_waits(const struct assembly *a)
+{
+    return a->gang.numbers && a->up && a->place > 0 && a->state <= GATHERED;
+}
+
+static void give_up_to_parent(struct assembly *a)
+{
+    const int parent = a->place & (a->place - 1);
+    fill_head(a, HEAD_FAILED | (uint16_t)a->error);
+    memcpy(a->up, a->head, sizeof(uint64_t));
+    a->error = 0; /* the parent returns one */
+    tree_send(a, parent, a->up, sizeof(uint64_t));
+    tree_receive(a, parent, a->head, head_size(a));
+    a->state = DOWN_HEAD;
+}
+
 /* Fails the exchange and notifies the processes that wait for this one: they are alive and would not learn of a death
  * on the other side. */
 static void give_up(struct assembly *a)
@@ -308,6 +331,10 @@ static void give_up(struct assembly *a)
         a->gang.bridged && !a->gang.other_gone && a->place == 0 && a->state <= GATHERED;
     if (a->state >= FINISH || !a->head) {
         a->state = FINISH;
+        return;
+    }
+    if (parent_waits(a)) {
+        give_up_to_parent(a);
         return;
     }
     fill_head(a, HEAD_FAILED | (uint16_t)a->error);
