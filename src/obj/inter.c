@@ -34,6 +34,8 @@ static int remote_table(const struct creation *c, uint32_t *table)
         uint32_t number = 0;
         if (round->record_used == sizeof(struct net_card)) {
             rc = net_guest_add(net, (const struct net_card *)(const void *)round->records + i, &number);
+            if (!rc)
+                net_guest_watch(net, number);
             rc = rc ? rc : net_guest_reach(net, number);
         } else {
             struct net_name name = ((const struct net_name *)(const void *)round->records)[i];
