@@ -204,6 +204,9 @@ int net_guest_reach(struct net *net, uint32_t number)
         return err_set(MPI_ERR_GROUP, "a process of another job is no longer connected");
     if (net_transport_for(net, number))
         return 0;
+    if (net_guest_is_gone(net, number))
+        return err_set(MPIX_ERR_PROC_FAILED, "process %d, rank %u of another job, has died", card->pid,
+                       card->rank);
     struct net_card mine;
     int rc = net_card(net, &mine);
     if (rc)
@@ -258,6 +261,12 @@ bool net_guest_is_watched(const struct net *net, uint32_t number)
 {
     const struct guest *guest = guest_at(net, number);
     return guest && guest->watch;
+}
+
+bool net_guest_is_gone(const struct net *net, uint32_t number)
+{
+    const struct guest *guest = guest_at(net, number);
+    return guest && guest->watch && inbox_watch_is_gone(guest->watch, &guest->card);
 }
 
 bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank)

@@ -74,6 +74,8 @@ bool net_guest_is_shared(const struct net *net, uint32_t number); /* by more tha
  * machine). For guests of a job that another mpiexec started; for spawned jobs the launcher reports deaths. */
 void net_guest_watch(struct net *net, uint32_t number);
 bool net_guest_is_watched(const struct net *net, uint32_t number);
+/* True if a watched guest has ended or is ending, also if that was not reported yet. */
+bool net_guest_is_gone(const struct net *net, uint32_t number);
 /* True if a watched guest has ended: it writes nothing any more. */
 bool net_guest_has_ended(const struct net *net, uint64_t world, uint32_t rank);
 

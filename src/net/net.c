@@ -147,10 +147,10 @@ void net_finish(struct net *net, bool together)
             net->transports[i]->ops->finish(net->transports[i], together);
 }
 
-/* Will this process learn that the guest has died? */
-static bool is_death_reported(const struct net *net, uint32_t number)
+/* Can this process not reach the guest because it has died, and not for a reason of its own, such as no free descriptors? */
+static bool is_guest_gone(const struct net *net, uint32_t number)
 {
-    return net->lost || net_guest_is_watched(net, number);
+    return net_guest_is_watched(net, number) ? net_guest_is_gone(net, number) : net->lost != NULL;
 }
 
 /* The error for a guest that was known and cannot be found: it has died, and the notification is on its way. */
@@ -173,7 +173,7 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
         return err_set(MPIX_ERR_PROC_FAILED, "that process has died");
     struct transport *t = net_transport_for(net, rank);
     if (!t) /* check_reach found one for this world */
-        return is_death_reported(net, rank) ? guest_died() : net_guest_reach(net, rank);
+        return is_guest_gone(net, rank) ? guest_died() : net_guest_reach(net, rank);
     struct peer *peer = NULL;
     if (posix_memalign((void **)&peer, CACHE_LINE, ALIGN_UP(sizeof(*peer), CACHE_LINE)) != 0)
         return err_set(MPI_ERR_NO_MEM, "out of memory for the connection to rank %u", rank);
@@ -190,7 +190,7 @@ int net_peer(struct net *net, uint32_t rank, struct peer **out)
     int rc = t->ops->connect(t, peer);
     if (rc != 0) {
         free(peer);
-        return card && is_death_reported(net, rank) ? guest_died() : rc;
+        return card && is_guest_gone(net, rank) ? guest_died() : rc;
     }
     if (net->connected)
         net->connected(net->deliver_ctx, peer);

@@ -9,9 +9,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -67,12 +69,14 @@ struct inbox {
     uint64_t check;
     bool naps; /* shm_recover */
     struct process_ends ends;
+    struct list gone;   /* inbox_watch.end.link: processes that had ended when they were to be watched */
     bool refused_watch; /* and the user was warned */
 };
 
 struct inbox_watch {
     struct process_end end;
-    struct inbox_head *page; /* the first page of its inbox, which outlives the process */
+    struct inbox_head
+        *page; /* the first page of its inbox, which outlives the process; NULL: it had ended before */
     bool has_ended;
 };
 
@@ -120,6 +124,7 @@ static int inbox_open(struct net *net, struct boot *boot, struct transport **out
     in->head = base;
     in->peers = peers;
     in->fd = fd;
+    list_init(&in->gone);
     in->check = in->head->check = clock_ns() ^ (uint64_t)getpid() << 32;
     in->receiver = ring_receiver(&in->head->ring, INBOX_LINES);
     if (shm_cma_wanted())
@@ -296,6 +301,12 @@ static void watch_failed(struct inbox *in, int error)
     in->refused_watch = true;
 }
 
+/* Of opening a process or one of its descriptors. A process that ends has no descriptors for a while. */
+static bool is_gone(int error)
+{
+    return error == ESRCH || error == ENOENT;
+}
+
 struct inbox_watch *inbox_watch(struct transport *t, const struct net_card *card, uint32_t number)
 {
     struct inbox *in = (struct inbox *)t;
@@ -312,6 +323,13 @@ struct inbox_watch *inbox_watch(struct transport *t, const struct net_card *card
     }
     if (!error)
         return w;
+    if (is_gone(
+            error)) { /* since it sent its card. The caller may be inside a poll: reported by the next one */
+        w->has_ended = true;
+        list_append(&in->gone, &w->end.link);
+        process_ends_have_news(&in->ends);
+        return w;
+    }
     free(w);
     watch_failed(in, error);
     return NULL;
@@ -322,8 +340,20 @@ void inbox_unwatch(struct transport *t, struct inbox_watch *w)
     struct inbox *in = (struct inbox *)t;
     if (!w->has_ended)
         process_ends_remove(&in->ends, &w->end);
-    munmap(w->page, page_size());
+    else
+        list_remove(&w->end.link);
+    if (w->page)
+        munmap(w->page, page_size());
     free(w);
+}
+
+/* Needs no descriptor: this process may have none left. */
+bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *card)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", card->pid, card->inbox_fd);
+    return w->has_ended || (lstat(path, &st) != 0 && is_gone(errno));
 }
 
 bool inbox_watch_has_ended(const struct inbox_watch *w)
@@ -331,15 +361,24 @@ bool inbox_watch_has_ended(const struct inbox_watch *w)
     return w->has_ended;
 }
 
+static struct process_end *take_end(struct inbox *in)
+{
+    if (list_empty(&in->gone))
+        return process_ends_take(&in->ends);
+    struct process_end *end = list_entry(in->gone.next, struct process_end, link);
+    list_remove(&end->link);
+    return end;
+}
+
 /* Reports processes that have ended, after the frames that they sent before were delivered, which may require polling. */
 static int inbox_take_ends(struct inbox *in)
 {
     struct process_end *end;
     int events = 0;
-    while ((end = process_ends_take(&in->ends)) != NULL) {
+    while ((end = take_end(in)) != NULL) {
         struct inbox_watch *w = end->owner;
         w->has_ended = true;
-        if (!atomic_load(&w->page->is_closed))
+        if (!w->page || !atomic_load(&w->page->is_closed))
             net_lost_ended(in->base.net, end->number);
         events++;
     }

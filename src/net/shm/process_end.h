@@ -39,6 +39,12 @@ void process_ends_remove(struct process_ends *e, struct process_end *p);
 /* Takes a process that has ended from the list; NULL: none. Call until NULL, so that the thread continues. */
 struct process_end *process_ends_take(struct process_ends *e);
 
+/* The caller has learned of an end itself. */
+static inline void process_ends_have_news(struct process_ends *e)
+{
+    atomic_store_explicit(&e->news, true, memory_order_relaxed);
+}
+
 static inline bool process_ends_has_news(const struct process_ends *e)
 {
     return atomic_load_explicit(&e->news, memory_order_acquire);

@@ -41,6 +41,8 @@ struct inbox_watch;
 struct inbox_watch *inbox_watch(struct transport *t, const struct net_card *card, uint32_t number);
 void inbox_unwatch(struct transport *t, struct inbox_watch *w);
 bool inbox_watch_has_ended(const struct inbox_watch *w);
+/* True if the process has ended or is ending, also if that was not reported yet. */
+bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *card);
 
 /* Shared with inbox.c, where peer->endpoint also begins with a struct shm_endpoint. */
 bool shm_cma_wanted(void);

@@ -1,0 +1,85 @@
+# Jobs of different mpiexecs are joined in one communicator, and a process of one of them dies: the others end their calls with an error
+# and continue, whichever of the jobs was started with -enable-recovery.
+# SPDX-License-Identifier: Apache-2.0
+. "$TESTS/lib.sh"
+export FISHPLATE_NAME_DIR="$T/names"
+
+# serve MPIEXEC-ARGUMENTS...: a job in the background, until it has published a name.
+serve() {
+    mkfifo "$T/published"
+    exec 4<>"$T/published"
+    "$MPIEXEC" -timeout 60 -n 2 "$@" >"$T/published" 2>"$T/server.err" 4>&- &
+    server=$!
+    await_name
+}
+
+await_name() {
+    : >>"$T/before"
+    while read -r line <&4 && [ "$line" != published ]; do
+        echo "$line" >>"$T/before"
+    done
+}
+
+# served: the server's output; then its exit status is rc.
+served() {
+    rc=0
+    wait $server || rc=$?
+    echo over >&4
+    mv "$T/before" "$T/out"
+    while read -r line <&4 && [ "$line" != over ]; do
+        echo "$line" >>"$T/out"
+    done
+    exec 4<&-
+    rm "$T/published"
+    cp "$T/server.err" "$T/err"
+}
+
+calls() {
+    for r in "$@"; do
+        printf '%s\n' "rank $r: receive: failed process" "rank $r: group: failed process" "rank $r: lock: failed process" \
+            "rank $r: start: failed process" "rank $r: fence: failed process" "rank $r: free: success" "rank $r: revoked: revoked"
+    done
+}
+
+# two OPTION: the first job is started with this option, the second one goes on after the death.
+two() {
+    last="first job: ${1-no option}"
+    serve "$@" "$JOINED" first "$$"
+    "$MPIEXEC" -timeout 60 -n 3 -enable-recovery "$JOINED" second "$$" >"$T/second.out" 2>"$T/second.err" || true
+    served
+    expect_rc 0
+    calls 0 1 >"$T/calls"
+    expect_lines "$T/calls"
+    mv "$T/second.out" "$T/out"
+    mv "$T/second.err" "$T/err"
+    last="second job; $last"
+    calls 0 2 >"$T/calls"
+    expect_lines "$T/calls"
+}
+
+expect_lines() {
+    sort "$1" >"$T/wanted"
+    sort "$T/out" | cmp -s - "$T/wanted" || fail "$last: output differs"
+}
+
+two
+two -enable-recovery
+
+# The second job has no connection of its own to the third one.
+last="three jobs"
+serve "$JOINED" broker "$$"
+"$MPIEXEC" -timeout 60 -n 2 "$JOINED" watcher "$$" >"$T/watcher.out" 2>"$T/watcher.err" &
+watcher=$!
+await_name
+"$MPIEXEC" -timeout 60 -n 2 -enable-recovery "$JOINED" third "$$" >"$T/third.out" 2>"$T/third.err" || true
+served
+expect_rc 0
+expect_out "rank 0: third: failed process" "rank 1: third: failed process"
+last="watcher of three jobs"
+rc=0
+wait $watcher || rc=$?
+mv "$T/watcher.out" "$T/out"
+mv "$T/watcher.err" "$T/err"
+expect_rc 0
+expect_out "rank 0: third: failed process" "rank 1: third: failed process"
+finish
