@@ -87,3 +87,11 @@ int shared_memory_open(int pid, int fd, const char *name, uint64_t least)
     errno = why;
     return file;
 }
+
+bool shared_memory_is_gone(int pid, int fd)
+{
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+    return lstat(path, &st) != 0 && (errno == ENOENT || errno == ESRCH);
+}

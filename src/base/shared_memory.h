@@ -28,4 +28,7 @@ bool shared_memory_is_valid(int fd, const char *name, uint64_t least);
  * opened: opening a device or a file of the program could have an effect. */
 int shared_memory_open(int pid, int fd, const char *name, uint64_t least);
 
+/* True if the process or its descriptor does not exist any more. Needs no descriptor. */
+bool shared_memory_is_gone(int pid, int fd);
+
 #endif

@@ -9,11 +9,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -350,10 +348,7 @@ void inbox_unwatch(struct transport *t, struct inbox_watch *w)
 /* Needs no descriptor: this process may have none left. */
 bool inbox_watch_is_gone(const struct inbox_watch *w, const struct net_card *card)
 {
-    char path[64];
-    struct stat st;
-    snprintf(path, sizeof(path), "/proc/%d/fd/%d", card->pid, card->inbox_fd);
-    return w->has_ended || (lstat(path, &st) != 0 && is_gone(errno));
+    return w->has_ended || shared_memory_is_gone(card->pid, card->inbox_fd);
 }
 
 bool inbox_watch_has_ended(const struct inbox_watch *w)
